@@ -308,7 +308,7 @@ def test_on_paper_the_browser_is_a_note(report: Callable[..., Any]) -> None:
     page.ask("Emulation.setEmulatedMedia", media="print")
     assert (
         page.js(
-            "[...document.querySelectorAll('#browser, #few, nav, .theme')].filter((e) => e.checkVisibility()).length"
+            "[...document.querySelectorAll('#browser, #no-script, nav, .theme')].filter((e) => e.checkVisibility()).length"
         )
         == 0
     )

@@ -18,7 +18,6 @@ import pytest
 from tests.conftest import fact_record, verdict_record
 from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
-from tripwright.evals.report.browser import index_of, sources_of
 from tripwright.evals.report.charts import (
     Frame,
     Line,
@@ -29,13 +28,6 @@ from tripwright.evals.report.charts import (
 )
 from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
-from tripwright.evals.report.transcripts import (
-    SHOWN,
-    Candidate,
-    choose,
-    conversation,
-    scored_candidates,
-)
 from tripwright.runs import VERSION
 from tripwright.statistics.rates import mean, rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
@@ -464,25 +456,6 @@ def test_three_hundred_long_transcripts_stay_under_two_megabytes(tmp_path):
     assert write_report(run).stat().st_size < 2_000_000
 
 
-def places_in(folder: Path) -> list[Candidate]:
-    return scored_candidates(
-        index_of(sources_of({"run": read_run(folder)})), folder / "transcripts.jsonl"
-    )
-
-
-def test_episodes_are_chosen_by_rule(tmp_path):
-    write_lines(
-        tmp_path / "transcripts.jsonl", [synthetic_episode(i, passed=i < 12) for i in range(30)]
-    )
-    places = places_in(tmp_path)
-    chosen = choose(places)
-    assert len(chosen) == SHOWN
-    assert [p.passed for p in chosen] == [True] * 3 + [False] * 3
-    assert [p.kind for p in chosen] == ["easy", "medium", "hard"] * 2
-    assert chosen == choose(list(reversed(places))) and chosen != choose(places, seed=1)
-    assert len(choose(places[:12])) == SHOWN and len(choose(places[:2])) == 2 and choose([]) == []
-
-
 def test_calls_that_were_made_to_fail_are_told(tmp_path):
     faults = {
         "settings": {"probability": 0.2},
@@ -499,37 +472,6 @@ def test_calls_that_were_made_to_fail_are_told(tmp_path):
         {**synthetic_score(0.5, 60), "faults": {"hit": "many", "calls": None}},
     )
     assert "made to fail" not in report_of(tmp_path)[1].text
-
-
-def test_an_unscored_episode_is_neither_a_pass_nor_a_failure(tmp_path):
-    unscored = {
-        **synthetic_episode(0, True),
-        "verdict": None,
-        "plan": None,
-        "asked": {"format": ["schema"]},
-    }
-    write_lines(tmp_path / "transcripts.jsonl", [unscored, synthetic_episode(1, True)])
-    assert len(places_in(tmp_path)) == 1
-    write_lines(tmp_path / "transcripts.jsonl", [unscored])
-    assert "transcripts.jsonl holds no scored episode" in report_of(tmp_path)[1].text
-
-
-def test_a_call_that_was_refused_is_shown_as_written():
-    call = '<tool_call>{"name": "search_flights"}</tool_call>'
-    made = Segment("assistant", call, call=ToolCall("search_flights", {}, "no rows"))
-    page = Page(
-        conversation(
-            Transcript(
-                [made, Segment("tool", "no rows"), Segment("assistant", call)],
-                StopReason.REPEATED_CALL,
-            )
-        )
-    )
-    assert (
-        page.text.count("search_flights") == 2
-        and page.text.count("no rows") == 1
-        and call in page.text
-    )
 
 
 def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):

@@ -112,7 +112,7 @@ def test_nothing_that_is_sent_says_where_an_item_is_from(ask: Ask, study: Study)
 def test_an_item_is_sent_as_a_tree_and_not_as_html(ask: Ask, study: Study) -> None:
     view = ask("GET", f"/api/items/{next(iter(study.items))}").json()
     (item,) = view["answer"]["blocks"][1]["items"]
-    assert item["inline"] == [
+    assert item[0]["inline"] == [
         {"kind": "text", "text": "Kendale Inn <b>here</b> "},
         {"kind": "card", "call": 1, "row": 1, "found": True},
     ]
@@ -169,7 +169,8 @@ def test_other_sites_pages_cannot_write_here(
 
 
 def test_the_page_comes_whole_and_may_load_nothing_but_itself(ask: Ask) -> None:
-    for path, name in pages.PAGE.items():
+    scripts = {name: name for name in pages.REPORT_SCRIPTS}
+    for path, name in (pages.PAGE | scripts).items():
         answer = ask("GET", f"/{path}")
         assert answer.status_code == 200 and answer.headers["content-type"].startswith(
             pages.TYPES[Path(name).suffix]
@@ -188,4 +189,9 @@ def test_the_page_comes_whole_and_may_load_nothing_but_itself(ask: Ask) -> None:
             and "eval(" not in answer.text
         )
     page = ask("GET", "/").text
-    assert set(re.findall(r'(?:href|src)="([^"]+)"', page)) == {"data:,", "study.css", "study.js"}
+    assert set(re.findall(r'(?:href|src)="([^"]+)"', page)) == {
+        "data:,",
+        "study.css",
+        "study.js",
+        *scripts,
+    }

@@ -28,6 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.errors import NotJson, UserError, read_json
+from tripwright.evals.report.browser import script_file
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.labels import Label, append, checked, rater_name, read
 from tripwright.evals.study.view import item_view
@@ -41,6 +42,7 @@ PAGE = {
     "draw.js": "draw.js",
     "saving.js": "saving.js",
 }
+REPORT_SCRIPTS = ("dom.js", "markdown.js")  # answers are drawn as in the report
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 HEADERS = {
     "Content-Security-Policy": (
@@ -59,7 +61,7 @@ def make_app(study: str, local_only: bool = True) -> ASGIApp:
     pages = StudyPages(Study.open(Path(study)))
     return Starlette(
         routes=[
-            *(Route(f"/{path}", pages.page) for path in PAGE),
+            *(Route(f"/{path}", pages.page) for path in (*PAGE, *REPORT_SCRIPTS)),
             Route("/api/study", pages.about),
             Route("/api/rater", pages.rater),
             Route("/api/items/{item}", pages.item),
@@ -75,11 +77,12 @@ class StudyPages:
         self.study = study
         folder = files("tripwright.server").joinpath("pages", "study")
         self._files = {path: folder.joinpath(name).read_bytes() for path, name in PAGE.items()}
+        self._files |= {name: script_file(name).encode() for name in REPORT_SCRIPTS}
         self._views = {name: item_view(item) for name, item in study.items.items()}
 
     async def page(self, request: Request) -> Response:
         path = request.url.path.lstrip("/")
-        return Response(self._files[path], media_type=TYPES[Path(PAGE[path]).suffix])
+        return Response(self._files[path], media_type=TYPES[Path(path or PAGE[path]).suffix])
 
     async def about(self, _: Request) -> Response:
         return JSONResponse(

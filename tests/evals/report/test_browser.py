@@ -345,7 +345,7 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
     cards = [
         node
         for item in found["answer"][1]["items"]
-        for node in item["inline"]
+        for node in item[0]["inline"]
         if node["kind"] == "card"
     ]
     assert cards == [{"kind": "card", "call": 1, "row": 2}]

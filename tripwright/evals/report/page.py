@@ -2,8 +2,8 @@
 is read from a file.
 
 The page's own scripts are the only ones that may run: its Content-Security-Policy names them by
-their hashes and forbids every load. Without JavaScript the page still shows its summary, tables,
-figures and a handful of episodes.
+their hashes and forbids every load. Without JavaScript the page still shows its summary, tables and
+figures.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from tripwright.evals.report.behaviour import behaviour_section
 from tripwright.evals.report.browser import (
     Browser,
     Budget,
-    index_of,
     make_browser,
     page_script,
-    sources_of,
 )
 from tripwright.evals.report.downloads import DOWNLOADS_CSS, DOWNLOADS_SCRIPT
 from tripwright.evals.report.folder import RunFolder, read_run
@@ -30,7 +28,6 @@ from tripwright.evals.report.learning import learning_section, warnings_section
 from tripwright.evals.report.markup import esc, number, short
 from tripwright.evals.report.results import constraints_section, headline_section, metrics_section
 from tripwright.evals.report.style import PAGE_CSS
-from tripwright.evals.report.transcripts import few_episodes
 
 REPORT_FILE = "report.html"
 # ids, for the menu
@@ -61,7 +58,7 @@ def write_report(run_folder: Path, transcripts: str | None = None) -> Path:
 
 
 def page(run: RunFolder, budget: Budget) -> str:
-    browser = browser_of({run.path.resolve().name: run}, budget)
+    browser = make_browser({run.path.resolve().name: run}, budget)
     body = (
         headline_section(run),
         warnings_section(run.warnings),
@@ -74,14 +71,6 @@ def page(run: RunFolder, budget: Budget) -> str:
         missing_section(run),
     )
     return report_page(_title(run), "run report", _subtitle(run), "".join(body), _SECTIONS, browser)
-
-
-def browser_of(runs: dict[str, RunFolder], budget: Budget) -> Browser | None:
-    """The transcript browser of these runs, None where they hold no episode. With one run, a
-    handful stand in for it without JavaScript."""
-    index = index_of(sources_of(runs))
-    few = few_episodes(next(iter(runs.values())), index) if len(runs) == 1 else ""
-    return make_browser(runs, index, budget, few)
 
 
 def report_page(

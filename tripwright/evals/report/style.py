@@ -43,7 +43,7 @@ nav{display:flex;flex-wrap:wrap;gap:4px 18px;margin-top:16px;padding-bottom:12px
 a{color:var(--c0);text-decoration:none}a:hover{text-decoration:underline}section{margin:38px 0}
 .lede{margin:0 0 16px;color:var(--muted);max-width:78ch}.muted{color:var(--muted)}
 .cards{display:flex;flex-wrap:wrap;gap:14px;margin-top:12px}.card{flex:1 1 215px;max-width:400px}
-.card,figure,.episode,.scroll{background:var(--panel);border:1px solid var(--rule);border-radius:10px}.card{padding:16px 18px}
+.card,figure,.scroll{background:var(--panel);border:1px solid var(--rule);border-radius:10px}.card{padding:16px 18px}
 .card h3{margin:0;font-size:14px;display:flex;align-items:center;gap:8px}.card p{margin:0;font-size:13px}
 .card .big{font-size:38px;line-height:1.15;font-weight:680;letter-spacing:-.02em;margin:6px 0 2px;font-variant-numeric:tabular-nums}
 .card .interval{font-variant-numeric:tabular-nums}.card .change{font-weight:600;margin-top:4px}
@@ -72,14 +72,8 @@ code,pre{font-family:var(--mono);font-size:12.5px}
 pre{margin:6px 0;padding:10px 12px;background:var(--soft);border-radius:7px;white-space:pre-wrap;overflow-wrap:anywhere;
   max-height:420px;overflow-y:auto}
 .warning{background:var(--warn);border-radius:8px;padding:9px 13px;margin:8px 0}.pass{color:var(--pass)}.fail{color:var(--fail)}
-.na{color:var(--muted)}.episode{margin:10px 0;padding:0 18px 0 34px}
-.episode>summary{padding:13px 0;cursor:pointer;list-style-position:outside}
-.episode>summary small{display:block;margin-left:0;color:var(--muted)}
-.episode[open]{padding-bottom:18px}.episode[open]>summary{border-bottom:1px solid var(--rule)}
-.request{display:-webkit-inline-box;-webkit-line-clamp:1;-webkit-box-orient:vertical;overflow:hidden;vertical-align:bottom;
-  max-width:calc(100% - 100px)}
-.episode[open] .request{display:inline}summary small{margin-left:8px;color:var(--muted);font-weight:400}
-.two{display:grid;grid-template-columns:minmax(0,1.35fr) minmax(0,1fr);gap:8px 34px}
+.na{color:var(--muted)}
+summary small{margin-left:8px;color:var(--muted);font-weight:400}
 .call,.prompt,.answer{margin:5px 0;padding:5px 10px;border-left:3px solid var(--rule);background:var(--soft);border-radius:0 7px 7px 0}
 .call summary,.prompt summary,.answer summary{cursor:pointer;overflow-wrap:anywhere}.call{border-left-color:var(--c0)}
 .answer{border-left-color:var(--c2)}.call pre,.prompt pre,.answer pre{background:var(--panel)}
@@ -91,7 +85,7 @@ pre{margin:6px 0;padding:10px 12px;background:var(--soft);border-radius:7px;whit
 .day h5 span{font-weight:400;color:var(--muted)}.day dl{margin:0;font-size:13px}.day dt{color:var(--muted);font-size:12px}
 .day dd{margin:0 0 5px;overflow-wrap:anywhere}footer{padding-bottom:40px;color:var(--muted);font-size:13px}
 @media (max-width:760px){header,main,footer{padding-left:14px;
-  padding-right:14px}.two{grid-template-columns:minmax(0,1fr)}h1{font-size:25px}th,td{padding:7px 9px}
+  padding-right:14px}h1{font-size:25px}th,td{padding:7px 9px}
   .charts figure{padding-left:8px;padding-right:8px}}
 .skip{position:absolute;left:-999px;top:0;background:var(--panel);padding:8px 14px;z-index:9}.skip:focus{left:12px;top:12px}
 :focus-visible{outline:3px solid var(--c0);outline-offset:2px;border-radius:4px}main:focus{outline:none}.printed{display:none}
@@ -100,7 +94,7 @@ pre{margin:6px 0;padding:10px 12px;background:var(--soft);border-radius:7px;whit
 @media (prefers-reduced-motion:reduce){html{scroll-behavior:auto}}
 @media print{:root{color-scheme:light}body{background:#fff;font-size:11pt}header,main,footer{max-width:none;padding:0}
   nav,.theme,.skip,noscript{display:none}.printed{display:block;color:var(--muted)}section{margin:22px 0}h2,h3{break-after:avoid}
-  .episode,figure,.card,tr{break-inside:avoid}.scroll{overflow:visible;border:0;width:100%}.scroll th,.scroll td{padding:4px 6px}
+  figure,.card,tr{break-inside:avoid}.scroll{overflow:visible;border:0;width:100%}.scroll th,.scroll td{padding:4px 6px}
   .charts{grid-template-columns:1fr 1fr}figure.wide svg{min-width:0}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
     + _KEYS

@@ -14,7 +14,7 @@ from tripwright.evals.comparison_cards import ALIKE, TOLD, unlike
 from tripwright.evals.comparison_record import compare_folders, refusal
 from tripwright.evals.report.bars import Bar, rate_bars
 from tripwright.evals.report.behaviour import behaviour_together
-from tripwright.evals.report.browser import Browser, Budget
+from tripwright.evals.report.browser import Browser, Budget, make_browser
 from tripwright.evals.report.checkpoints import examined_passes
 from tripwright.evals.report.compared import comparison_section
 from tripwright.evals.report.curves import at_minutes, points
@@ -33,7 +33,7 @@ from tripwright.evals.report.markup import (
     shown_interval,
 )
 from tripwright.evals.report.overlay import check_count, overlay_sections
-from tripwright.evals.report.page import browser_of, report_page, write_page
+from tripwright.evals.report.page import report_page, write_page
 from tripwright.evals.report.results import evaluation_words, metric_of, metric_words
 from tripwright.evals.scoreboard import judged_by
 from tripwright.runs import CARD, RECIPE
@@ -65,7 +65,7 @@ def write_together(
         raise UserError(f"Cannot write '{target}': expected a file in a folder that exists.")
     runs = dict(zip(run_names(folders), map(read_run, folders), strict=True))
     write_page(
-        target, together_page(runs, _comparison(runs, allow_unlike), browser_of(runs, budget))
+        target, together_page(runs, _comparison(runs, allow_unlike), make_browser(runs, budget))
     )
     return target
 

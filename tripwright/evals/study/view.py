@@ -4,7 +4,7 @@ know whether their row exists."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tripwright.evals.study.markdown import Node, blocks
@@ -87,23 +87,12 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _cards(nodes: Sequence[Node]) -> Iterator[Node]:
-    for node in nodes:
-        if node["kind"] == "card":
-            yield node
-        for part in ("blocks", "inline", "head"):
-            yield from _cards(list(_flattened(node.get(part, ()))))
-        for part in ("items", "rows"):
-            for entry in node.get(part, ()):
-                yield from _cards(
-                    entry["inline"] if isinstance(entry, dict) else list(_flattened(entry))
-                )
-
-
-def _flattened(entries: Sequence[Any]) -> Iterator[Node]:
-    """The cells of a table are lists of nodes; other parts are nodes."""
-    for entry in entries:
-        if isinstance(entry, list):
-            yield from entry
-        else:
-            yield entry
+def _cards(tree: Any) -> Iterator[Node]:
+    if isinstance(tree, list):
+        for node in tree:
+            yield from _cards(node)
+    elif isinstance(tree, dict) and tree["kind"] == "card":
+        yield tree
+    elif isinstance(tree, dict):
+        for part in tree.values():
+            yield from _cards(part)

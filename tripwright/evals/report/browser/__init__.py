@@ -17,7 +17,16 @@ from tripwright.evals.report.browser.packing import SEED, Budget, Packed, pack
 from tripwright.evals.report.folder import RunFolder
 from tripwright.evals.report.markup import constraint_words, esc, plain, plural
 
-__all__ = ["Browser", "Budget", "Index", "index_of", "make_browser", "page_script", "sources_of"]
+__all__ = [
+    "Browser",
+    "Budget",
+    "Index",
+    "index_of",
+    "make_browser",
+    "page_script",
+    "script_file",
+    "sources_of",
+]
 
 _SCRIPTS = (
     "dom",
@@ -27,6 +36,7 @@ _SCRIPTS = (
     "turns",
     "outcome",
     "markdown",
+    "cards",
     "compare",
     "detail",
     "browser",
@@ -44,11 +54,9 @@ class Browser:
     css: str
 
 
-def make_browser(
-    runs: dict[str, RunFolder], index: Index, budget: Budget, few: str = ""
-) -> Browser | None:
-    """`few` is what is shown without JavaScript. None where the runs hold no episode. What could
-    not be read is told in `missing`."""
+def make_browser(runs: dict[str, RunFolder], budget: Budget) -> Browser | None:
+    """None where the runs hold no episode. What could not be read is told in `missing`."""
+    index = index_of(sources_of(runs))
     _tell_unreadable(runs, index)
     if not index.entries:
         return None
@@ -56,9 +64,10 @@ def make_browser(
     command = _command(runs)
     section = (
         '<section id="episodes"><h2>Episodes</h2><p'
-        f' class="lede">{_lede(index, packed, command)}</p><div id="browser" hidden></div><div'
-        f' id="few">{few or _NO_SCRIPT}</div><p class="printed">The episodes can be read in the'
-        " page itself, on a screen.</p></section>"
+        f' class="lede">{_lede(index, packed, command)}</p><div id="browser" hidden></div>'
+        '<p class="note" id="no-script">Reading them needs JavaScript, which is switched off'
+        ' here.</p><p class="printed">The episodes can be read in the page itself, on a'
+        " screen.</p></section>"
     )
     columns = json.dumps(_columns(index, packed, command), separators=(",", ":")).replace(
         "<", "\\u003c"
@@ -71,20 +80,18 @@ def make_browser(
     return Browser(
         section,
         data,
-        "".join(map(_file, (f"{name}.js" for name in _SCRIPTS))),
-        _file("browser.css"),
+        "".join(map(script_file, (f"{name}.js" for name in _SCRIPTS))),
+        script_file("browser.css"),
     )
-
-
-_NO_SCRIPT = '<p class="note">Reading them needs JavaScript, which is switched off here.</p>'
 
 
 def page_script() -> str:
     """What every report page can do: switch between light and dark."""
-    return _file("page.js")
+    return script_file("page.js")
 
 
-def _file(name: str) -> str:
+def script_file(name: str) -> str:
+    """A file of `script/`; the labelling page draws answers with two of them."""
     return (
         files("tripwright.evals.report.browser")
         .joinpath("script", name)

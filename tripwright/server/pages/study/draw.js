@@ -1,13 +1,5 @@
-// From JSON values to elements. Everything that came from a transcript becomes a text node or an attribute that runs nothing.
-
-export function el(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
-  return made;
-}
+// From JSON values to elements, by `el` and `markdown` of the report's scripts (dom.js, markdown.js).
+// Everything that came from a transcript becomes a text node or an attribute that runs nothing.
 
 export function reading(item, slowSeconds) {
   const request = el("section", {class: "request", "aria-label": "Request"}, el("h2", {}, "The traveller asks"),
@@ -29,7 +21,7 @@ function body(answer) {
   if (answer.kind === "none") return el("p", {class: "none"}, `There is no answer: ${answer.why}.`);
   if (answer.kind === "text") return el("pre", {}, answer.text);
   if (answer.kind === "plan") return answer.days.map(day);
-  return el("div", {class: "md"}, answer.blocks.map(block));
+  return markdown(answer.blocks, card);
 }
 
 function day(found) {
@@ -37,31 +29,12 @@ function day(found) {
   return el("section", {class: "day"}, el("h3", {}, `Day ${found.number} ${found.date}`), el("p", {class: "city"}, found.city), el("dl", {}, lines));
 }
 
-const BLOCKS = {
-  heading: (node) => el(`h${Math.min(6, Math.max(3, node.level))}`, {}, inline(node.inline)),
-  paragraph: (node) => el("p", {}, inline(node.inline)),
-  list: (node) => el("ul", {}, node.items.map((item) => el("li", {class: [`l${item.level}`, item.number ? "numbered" : ""].join(" ").trim()},
-    item.number ? `${item.number}. ` : null, inline(item.inline)))),
-  code: (node) => el("pre", {}, node.text),
-  quote: (node) => el("blockquote", {}, node.blocks.map(block)),
-  rule: () => el("hr"),
-  table: (node) => el("div", {class: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, node.head.map((cell) => el("th", {}, inline(cell))))),
-    el("tbody", {}, node.rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, inline(cell)))))))),
-};
-
-const INLINE = {
-  text: (node) => document.createTextNode(node.text),
-  code: (node) => el("code", {}, node.text),
-  strong: (node) => el("strong", {}, inline(node.inline)),
-  em: (node) => el("em", {}, inline(node.inline)),
-  link: (node) => [node.text, " ", el("span", {class: "address"}, `(${node.url})`)],
-  card: (node) => el("button", {type: "button", class: node.found ? "chip" : "chip missing", "data-call": node.call, "data-row": node.row,
+function card(node) {
+  return el("button", {type: "button", class: node.found ? "chip" : "chip missing",
+    "data-call": node.call, "data-row": node.row,
     title: node.found ? "Show this row of the tool answer" : "There is no such row in the tool answers"},
-    `call ${node.call}, row ${node.row}${node.found ? "" : " ✗ no such row"}`),
-};
-
-function block(node) { return BLOCKS[node.kind](node); }
-function inline(nodes) { return nodes.map((node) => INLINE[node.kind](node)); }
+  `call ${node.call}, row ${node.row}${node.found ? "" : " ✗ no such row"}`);
+}
 
 export function call(found) {
   const count = found.table ? found.table.rows.length : 0;

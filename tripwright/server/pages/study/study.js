@@ -1,6 +1,6 @@
 // The labelling page: who labels, which trip is shown, what the keys do. Drawing is in draw.js, saving in saving.js.
 
-import {call, dimension, el, mark, reading, toggleRow} from "./draw.js";
+import {call, dimension, mark, reading, toggleRow} from "./draw.js";
 import {Saver} from "./saving.js";
 
 const SLOW_SECONDS = 200; // A.5: a clear answer comes within 200 s

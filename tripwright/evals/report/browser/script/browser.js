@@ -118,6 +118,6 @@ function makeBrowser(root) {
 }
 
 if (typeof DecompressionStream === "function") {
-  document.getElementById("few").hidden = true;
+  document.getElementById("no-script").hidden = true;
   makeBrowser(document.getElementById("browser"));
 }
