@@ -13,6 +13,7 @@ import pytest
 from tests.world.stored_texts import flight_texts
 from tripwright.errors import UserError
 from tripwright.world.fill import fill_flights
+from tripwright.world.flight_model import Surroundings, minutes_of_clock, minutes_of_duration
 from tripwright.world.geography import (
     KM_PER_MILE,
     Position,
@@ -21,7 +22,6 @@ from tripwright.world.geography import (
     hours_minutes,
     utc_offset_hours,
 )
-from tripwright.world.learned import Surroundings, minutes_of_clock, minutes_of_duration
 from tripwright.world.records import Flight, Texts, WorldTables
 from tripwright.world.store import World
 

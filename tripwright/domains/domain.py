@@ -275,7 +275,8 @@ class Domain:
     ungrounded: tuple[Grounding, ...] = ()
     # automatic yes/no judgements, compared with people's labels in a study
     opinions: Callable[[Json], dict[str, bool]] = judged_final
-    # such an opinion → the dimension of row D10 that asks nearly the same
+    # such an opinion → the dimension of DeepTravel's human study (row D10) that asks nearly the
+    # same
     counterparts: Mapping[str, str] = field(default_factory=dict)
 
     # Records of folders that were made before there were domains

@@ -1,13 +1,12 @@
 """Flights for the searches that an imported world does not know, drawn so that nothing in an answer
 tells them from the known ones.
 
-Every law is learned from the known rows at hand (see `learned.py`): whether a route is served and
-how often (from routes of about its length; the known rows show that a route is served on all days
-or on none, and both ways or neither), price per mile, departure times, durations, clocks (see
+Every law is learned from the known rows at hand (see `flight_model.py`): whether a route is served
+and how often (from routes of about its length; the known rows show that a route is served on all
+days or on none, and both ways or neither), price per mile, departure times, durations, clocks (see
 `clocks.py`), gaps between the numbers. Known searches stay as they are, and a known route keeps its
-habits on the days that were not known.
-Filled are the pairs of the road table, which is what the benchmark's trips use; any other pair
-stays unknown.
+habits on the days that were not known. Filled are the pairs of the road table, which is what the
+benchmark's trips use; any other pair stays unknown.
 
 What is not hidden: flight numbers must be unique, and a full month needs more numbers than lie
 between the known ones, so that some filled flights carry numbers outside that range. A number
@@ -20,8 +19,8 @@ import datetime
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
+from tripwright.world.flight_model import FlightModel, Route, Search, Surroundings
 from tripwright.world.geography import clock, hours_minutes
-from tripwright.world.learned import Learned, Route, Search, Surroundings
 from tripwright.world.records import Texts
 
 # of a route's flights per day, from the known routes that were searched on several days
@@ -37,7 +36,7 @@ def fill_flights(
 
     Raises UserError where the known rows are too few to learn from.
     """
-    model = Learned(flights, covered, around)
+    model = FlightModel(flights, covered, around)
     rng = random.Random(f"tripwright-fill-{seed}")
     first, last = (pick(date for _, _, date in covered) for pick in (min, max))
     dates = _days(first, last)
@@ -47,7 +46,10 @@ def fill_flights(
 
 
 def _rows(
-    model: Learned, plan: Sequence[tuple[str, str, str, int]], numbers: _Numbers, rng: random.Random
+    model: FlightModel,
+    plan: Sequence[tuple[str, str, str, int]],
+    numbers: _Numbers,
+    rng: random.Random,
 ) -> Iterator[Texts]:
     for origin, destination, date, count in plan:
         flights_known = model.known.get((origin, destination, date))
@@ -62,7 +64,7 @@ def _days(first: str, last: str) -> list[str]:
 
 
 def _counts(
-    model: Learned, road_km: Mapping[Route, float | None], dates: list[str], rng: random.Random
+    model: FlightModel, road_km: Mapping[Route, float | None], dates: list[str], rng: random.Random
 ) -> Iterator[tuple[str, str, str, int]]:
     """(origin, destination, date, flights) for every search with flights: the known ones as known,
     the others by the route's habits."""
@@ -82,7 +84,7 @@ def _counts(
                 yield *route, date, count
 
 
-def _flights_per_day(model: Learned, route: Route, rng: random.Random) -> float:
+def _flights_per_day(model: FlightModel, route: Route, rng: random.Random) -> float:
     """Of both directions: as known of either, else drawn; 0 where nobody knows how far it is."""
     for way in (route, route[::-1]):
         if way in model.habits:
@@ -92,7 +94,7 @@ def _flights_per_day(model: Learned, route: Route, rng: random.Random) -> float:
 
 
 def _flights(
-    model: Learned, numbers: _Numbers, search: Search, count: int, rng: random.Random
+    model: FlightModel, numbers: _Numbers, search: Search, count: int, rng: random.Random
 ) -> list[Texts]:
     origin, destination, date = search
     route = (origin, destination)
@@ -136,7 +138,7 @@ class _Numbers:
     """Unused flight numbers, with gaps within a search like the known ones', in ascending order as
     the known table has them."""
 
-    def __init__(self, model: Learned, count: int, rng: random.Random):
+    def __init__(self, model: FlightModel, count: int, rng: random.Random):
         low, high = model.numbers[0], model.numbers[-1] + 1
         shortfall = int(count * SPARE_NUMBERS) + 1000 - (high - low)
         self._low = max(1, low - max(0, shortfall) // 2)

@@ -27,9 +27,9 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.world.fill import fill_flights
+from tripwright.world.flight_model import Surroundings
 from tripwright.world.folder import check_target, write_world
 from tripwright.world.geography import Position
-from tripwright.world.learned import Surroundings
 from tripwright.world.records import MISSING, WorldTables
 from tripwright.world.store import World
 from tripwright.world.writing import Report, reported

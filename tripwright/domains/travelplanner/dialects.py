@@ -1,7 +1,7 @@
 """TravelPlanner's dialects: Planner-R1's for real models, STAR's, and a compact one for tiny models
 (rows P2, P3, P7, S1, S2, S6).
 
-Answer formats: "json" is row P3's JSON and nothing else; "itinerary" (row S2) is JSON or an
+Answer formats: "json" is Planner-R1's JSON and nothing else; "itinerary" (row S2) is JSON or an
 itinerary in words.
 """
 
@@ -113,7 +113,7 @@ DIALECTS = (
         face=STAR,
         plan_format="itinerary",
         prose_answers=True,
-        # row S1: one thought, then one call or answer, and nothing else
+        # STAR, Appendix E (row S1): one thought, then one call or answer, and nothing else
         turns=TurnFormat(least_thoughts=1, words_outside=False),
         tools_in_prompt=False,  # the prompt itself lists them
         max_turns=61,  # 60 calls and the answer

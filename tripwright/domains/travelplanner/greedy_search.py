@@ -1,6 +1,6 @@
 """TravelPlanner's own baseline without a language model, `agents/greedy_search.py` of
-OSU-NLP-Group/TravelPlanner (row T4's tables call it "Greedy Search"): it looks at prices alone, and
-at the tables themselves, so its episodes hold an answer and no calls.
+OSU-NLP-Group/TravelPlanner (the papers' tables call it "Greedy Search"): it looks at prices alone,
+and at the tables themselves, so its episodes hold an answer and no calls.
 
 Its choices, kept as they are:
 - 3 days go to the destination; 5 and 7 days to the first two and three cities of the state in the
@@ -64,7 +64,7 @@ class GreedySearch:
 
 
 def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str, Any]] | None:
-    """The plan in row P3's schema; None where the authors' program would stop."""
+    """The plan in Planner-R1's schema; None where the authors' program would stop."""
     cities = _route(query, world)
     if cities is None or len(query.date) != query.days:
         return None

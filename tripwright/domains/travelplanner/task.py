@@ -1,5 +1,5 @@
-"""One trip of TravelPlanner's to plan in a closed world: the seven tools of row P1, a plan judged
-by constraints."""
+"""One trip of TravelPlanner's to plan in a closed world: the seven tools of Planner-R1 (row P1), a
+plan judged by constraints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Names in a plan that rest on nothing (row P14's hallucination check), field by field, in two
-senses that are kept apart.
+"""Names in a plan that rest on nothing (Planner-R1's hallucination check, row P14), field by field,
+in two senses that are kept apart.
 
 *Not found by the agent*: a name in the final plan that neither the request nor any tool answer of
 the same transcript holds, as the model was shown it. It needs nothing but the transcript, and a

@@ -12,7 +12,7 @@ import pytest
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES
-from tripwright.domains.travelplanner.expert.careful import Played, play_careful
+from tripwright.domains.travelplanner.expert.careful import CarefulEpisode, play_careful
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
@@ -27,7 +27,7 @@ CITIES = ("Near", "Middle", "Far")
 DATES = [f"2022-03-0{day}" for day in range(1, 6)]
 
 
-def played(query: Query, world: World, extra: int) -> tuple[Session, Played, str]:
+def played(query: Query, world: World, extra: int) -> tuple[Session, CarefulEpisode, str]:
     changed: dict[str, Any] = {"max_calls": 90, "max_turns": 91, "context_tokens": 1_000_000}
     session = open_session(
         TripTask("q", query, world), replace(dialect_named("planner_r1"), **changed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.explain import Explanation, explain
+from tripwright.domains.travelplanner.oracle.explanation import Explanation, explain
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.oracle.repairs import Repair, repairs
 from tripwright.domains.travelplanner.plan.parse import parse_days

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.explain import Explanation, explain
+from tripwright.domains.travelplanner.oracle.explanation import Explanation, explain
 from tripwright.domains.travelplanner.oracle.options import road_legs
 from tripwright.domains.travelplanner.oracle.problem import Problem, city_pool
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries

@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.plan.formatter import (
     read_answer,
 )
 from tripwright.domains.travelplanner.plan.itinerary import (
-    Formatted,
+    FormattedPlan,
     parse_itinerary,
     render_itinerary,
 )
@@ -84,7 +84,7 @@ def test_the_example_in_the_prompt_is_one_that_the_judge_can_read() -> None:
 
 def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server: Server) -> None:
     text = f"<think>Hm.</think><answer>{EXAMPLE_TEXT}</answer>"
-    assert format_itinerary(at(server), QUERY, text) == Formatted(EXAMPLE_PLAN)
+    assert format_itinerary(at(server), QUERY, text) == FormattedPlan(EXAMPLE_PLAN)
     (sent,) = server.requests
     assert (
         sent == messages(QUERY, EXAMPLE_TEXT)

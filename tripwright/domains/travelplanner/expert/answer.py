@@ -1,5 +1,5 @@
-"""A trip as the answer of a dialect: row P3's JSON or an itinerary in words, with nothing that was
-not shown."""
+"""A trip as the answer of a dialect: Planner-R1's JSON or an itinerary in words, with nothing that
+was not shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answer_text(query: Query, trip: Trip, plan_format: str) -> str:
 
 
 def plan_days(query: Query, trip: Trip) -> list[dict[str, Any]]:
-    """In row P3's schema. Each place is in the city where its day ends."""
+    """In Planner-R1's schema. Each place is in the city where its day ends."""
     days: list[dict[str, Any]] = []
     here = query.org
     for index, (city, nights) in enumerate(zip(trip.route.cities, trip.route.nights, strict=True)):

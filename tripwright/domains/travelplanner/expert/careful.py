@@ -16,9 +16,9 @@ from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.answer import answer_text
 from tripwright.domains.travelplanner.expert.no_plan import dead_ends
+from tripwright.domains.travelplanner.expert.observations import CITY, Observations, Search
 from tripwright.domains.travelplanner.expert.parts import Parts
 from tripwright.domains.travelplanner.expert.routes import Outlook, Routes, Trip
-from tripwright.domains.travelplanner.expert.seen import CITY, Search, Seen
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.expert.survey import Survey
 from tripwright.domains.travelplanner.expert.wording import Words
@@ -37,7 +37,7 @@ SPARE_SHARE = 0.6  # of the context, up to which there is room for searches that
 
 
 @dataclass(frozen=True)
-class Played:
+class CarefulEpisode:
     """How an episode went: the trip that was answered, and each line of thought that had to be
     given up, in words."""
 
@@ -49,7 +49,7 @@ class _Over(Exception):
     """The session has ended, or has no call left."""
 
 
-def play_careful(session: Session, style: ExpertStyle) -> Played:
+def play_careful(session: Session, style: ExpertStyle) -> CarefulEpisode:
     """Plays one session to its end. Raises UserError for a face of other tools."""
     check_tools(session.tools.face)
     return _Play(session, style).run()
@@ -74,8 +74,8 @@ def unanswered(session: Session) -> bool:
 class _Play:
     def __init__(self, session: Session, style: ExpertStyle):
         self.session, self.style, self.query = session, style, trip_query(session)
-        self.seen = Seen(paged=session.dialect.page_rows is not None)
-        self.parts = Parts(self.query, self.seen)
+        self.observations = Observations(paged=session.dialect.page_rows is not None)
+        self.parts = Parts(self.query, self.observations)
         self.routes = Routes(self.query, self.parts)
         self.survey = Survey(self.routes)
         self.words = Words(style, self.parts)
@@ -86,7 +86,7 @@ class _Play:
         self.considered: list[str] = []  # the cities that are combined
         self.has_ended = False  # every line of thought, without a trip
 
-    def run(self) -> Played:
+    def run(self) -> CarefulEpisode:
         trip: Trip | None = None
         try:
             if len(self.query.date) == self.query.days:
@@ -106,7 +106,7 @@ class _Play:
                     self.words.nothing_left() if self.has_ended else "",
                     f"<answer>{self._no_plan()}</answer>",
                 )
-        return Played(trip, tuple(self.dead_ends))
+        return CarefulEpisode(trip, tuple(self.dead_ends))
 
     def _no_plan(self) -> str:
         """In an answer, because it is one: the episode ends by it, and not by a turn that cannot be
@@ -114,9 +114,9 @@ class _Play:
         if not self.has_ended:
             return "I found no plan for this trip with the calls that I had."
         why = dead_ends(self.routes, self.considered)
-        if self.seen.anything_lost:
+        if self.observations.anything_lost:
             return f"I found no plan for this trip in the answers that I could read: {why}."
-        if self.seen.anything_unknown:
+        if self.observations.anything_unknown:
             return f"I found no plan for this trip in what is known: {why}."
         return f"No plan is possible: {why}."
 
@@ -205,7 +205,9 @@ class _Play:
         cities_search = Search.of("get_cities", state=self.query.dest)
         self._ask(cities_search)
         cities = [
-            row[CITY] for row in self.seen.of(cities_search).rows if row[CITY] != self.query.org
+            row[CITY]
+            for row in self.observations.of(cities_search).rows
+            if row[CITY] != self.query.org
         ]
         self.random.shuffle(cities)
         return cities
@@ -295,7 +297,7 @@ class _Play:
     def _ask(self, search: Search) -> None:
         """One answer to a search, or to the next page of it. Raises _Over when nothing can be asked
         any more."""
-        face, result = self.session.tools.face, self.seen.of(search)
+        face, result = self.session.tools.face, self.observations.of(search)
         page, again = result.next_page or 1, result.answered
         name, arguments = face.offer.call_of(search.tool, search.arguments)
         call = write_call(name, {**arguments, PAGE: page} if again else arguments)
@@ -310,11 +312,11 @@ class _Play:
                 break
             reason = self.words.again()
         else:
-            self.seen.add_failure(search)
+            self.observations.add_failure(search)
             return
         rows = self.session.transcript.calls[-1].rows
         assert rows is not None  # played just now
-        if not self.seen.add(search, page, again, rows):
+        if not self.observations.add(search, page, again, rows):
             self._add_note(self.words.broken())
         elif self.style.thoughts == "long":
             self._add_note(self.words.learned(search))
@@ -324,7 +326,7 @@ class _Play:
 
     def _say(self, reason: str, text: str) -> None:
         thought = f"{self.note} {reason}".strip() if self.style.thoughts != "none" else ""
-        # row S1: a thought opens every turn
+        # STAR, Appendix E (row S1): a thought opens every turn
         if not thought and self.session.dialect.plan_format == "itinerary":
             thought = "Next."
         self.note = ""

@@ -114,7 +114,9 @@ class _Turns:
             )
 
     def _say(self, text: str) -> None:
-        if self._plan_format == "itinerary":  # row S1: a thought opens every turn
+        if (
+            self._plan_format == "itinerary"
+        ):  # STAR, Appendix E (row S1): a thought opens every turn
             self.note = f"<think>{self.note.strip() or 'Next.'}</think>\n"
         self.texts.append(self.note + text)
         self.note = ""
@@ -189,7 +191,7 @@ def _transport_note(solution: Solution) -> str:
 
 def _only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
     """A plan repeats what was read: facts about a flight that this face does not show are left out,
-    or '-' where P3 wants a value."""
+    or '-' where Planner-R1's schema wants a value."""
     leg = day["transportation"]
     if isinstance(leg, dict) and leg["mode"] == "flight":
         fields = face.tables[Flight].fields

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from tripwright.domains.travelplanner.expert.seen import Row
+from tripwright.domains.travelplanner.expert.observations import Row
 
 MealRows = tuple[Row, ...]
 Menus = dict[

@@ -12,7 +12,12 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Literal, NamedTuple, TypeVar, cast
 
 from tripwright.domains.travelplanner.expert.meals import Menus, menus
-from tripwright.domains.travelplanner.expert.seen import Row, Search, SearchResult, Seen
+from tripwright.domains.travelplanner.expert.observations import (
+    Observations,
+    Row,
+    Search,
+    SearchResult,
+)
 from tripwright.domains.travelplanner.oracle.phrases import counted
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
@@ -43,8 +48,8 @@ class TripPart(NamedTuple):
 class Parts:
     """Memo over what was seen; it forgets with every new answer."""
 
-    def __init__(self, query: Query, seen: Seen):
-        self.query, self.seen = query, seen
+    def __init__(self, query: Query, observations: Observations):
+        self.query, self.observations = query, observations
         self.wanted = tuple(dict.fromkeys(query.local_constraint.cuisine or ()))
         self._version = -1
         self._memo: dict[Hashable, object] = {}
@@ -73,15 +78,15 @@ class Parts:
         )
 
     def restaurants(self, city: str) -> list[Row]:
-        return usable(self.seen.of(Search.of("search_restaurants", city=city)).rows)
+        return usable(self.observations.of(Search.of("search_restaurants", city=city)).rows)
 
     def sight_names(self, city: str) -> list[str]:
-        rows = self.seen.of(Search.of("search_attractions", city=city)).rows
+        rows = self.observations.of(Search.of("search_attractions", city=city)).rows
         return [row["name"] for row in _distinct(rows) if ";" not in row["name"]]
 
     def _remembered(self, key: Hashable, make: Callable[[], Kind]) -> Kind:
-        if self._version != self.seen.version:
-            self._version, self._memo = self.seen.version, {}
+        if self._version != self.observations.version:
+            self._version, self._memo = self.observations.version, {}
         if key not in self._memo:
             self._memo[key] = make()
         return cast(Kind, self._memo[key])
@@ -93,7 +98,7 @@ class Parts:
         if self.query.local_constraint.transportation == "no flight":
             return taxi
         search = Search.of("search_flights", origin=origin, destination=destination, date=date)
-        result = self.seen.of(search)
+        result = self.observations.of(search)
         fares = [row for row in result.rows if row["number"].strip()]
         if not fares:
             if result.is_open:
@@ -118,7 +123,7 @@ class Parts:
         search = Search.of(
             "search_ground_transportation", origin=origin, destination=destination, mode=mode
         )
-        result = self.seen.of(search)
+        result = self.observations.of(search)
         if result.rows:
             row = result.rows[0]
             cost = self.road_usd(row, mode)
@@ -136,7 +141,7 @@ class Parts:
 
     def _stay(self, city: str, nights: int) -> TripPart:
         search = Search.of("search_accommodations", city=city)
-        result = self.seen.of(search)
+        result = self.observations.of(search)
         fitting = [row for row in usable(result.rows) if self.fits(row)]
         long_enough = [row for row in fitting if row["minimum_nights"] <= nights]
         if not long_enough:
@@ -194,9 +199,9 @@ class Parts:
         if not least and not self.wanted:
             return TripPart()
         search = Search.of("search_restaurants", city=city)
-        result = self.seen.of(search)
+        result = self.observations.of(search)
         rows = self.restaurants(city)
-        if not self.seen.is_asked(search) or (len(rows) < least and result.is_open):
+        if not self.observations.is_asked(search) or (len(rows) < least and result.is_open):
             return TripPart(unknown=search)
         if len(rows) < least:
             fact = (
@@ -214,7 +219,7 @@ class Parts:
         if nights == 1:
             return TripPart()
         search = Search.of("search_attractions", city=city)
-        result: SearchResult = self.seen.of(search)
+        result: SearchResult = self.observations.of(search)
         if len(self.sight_names(city)) >= nights - 1:
             return TripPart()
         if result.is_open:

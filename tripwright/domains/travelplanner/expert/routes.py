@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tripwright.domains.travelplanner.expert.meals import MealRows, cheapest_together
+from tripwright.domains.travelplanner.expert.observations import Row, Search
 from tripwright.domains.travelplanner.expert.parts import Family, Parts, TripPart
-from tripwright.domains.travelplanner.expert.seen import Row, Search
 from tripwright.domains.travelplanner.oracle.options import night_splits
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.wording import listed
@@ -137,7 +137,7 @@ class Routes:
         parts, query = self.parts, self.query
         nights = max(1, (query.days - 1) // query.visiting_city_number)
         costs: dict[str, list[float]] = {}
-        for search, result in parts.seen.all():
+        for search, result in parts.observations.all():
             prices = (
                 [float(row["price_usd"]) * query.party_size for row in result.rows]
                 if search.tool == "search_flights"

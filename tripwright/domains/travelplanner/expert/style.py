@@ -14,7 +14,7 @@ Thoughts = Literal["none", "short", "long"]
 
 @dataclass(frozen=True)
 class ExpertStyle:
-    """Rows S4 (data for the cold start) and P3.
+    """For STAR's cold-start data (row S4) and Planner-R1's schema (row P3).
 
     "direct" plays the oracle's plan and takes no other setting. The others decide from answers
     alone, the same way for the same request and seed. `thoughts` are reasons in `<think>`; where a

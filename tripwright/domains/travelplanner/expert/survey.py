@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tripwright.domains.travelplanner.expert.observations import Search
 from tripwright.domains.travelplanner.expert.parts import Family, TripPart
 from tripwright.domains.travelplanner.expert.routes import (
     Outlook,
@@ -17,7 +18,6 @@ from tripwright.domains.travelplanner.expert.routes import (
     kind,
     route_splits,
 )
-from tripwright.domains.travelplanner.expert.seen import Search
 
 ROAD, SIGHTS = "search_ground_transportation", "search_attractions"
 
@@ -143,12 +143,12 @@ class Survey:
                         yield glance, TripRoute(order, nights, family)
 
     def _refresh(self) -> None:
-        if self._version != self.parts.seen.version:
-            self._version, self._legs, self._places = self.parts.seen.version, {}, {}
+        if self._version != self.parts.observations.version:
+            self._version, self._legs, self._places = self.parts.observations.version, {}, {}
             self._usual = self.routes.usual_costs()
             self._refused = {
                 _between(search)
-                for search, result in self.parts.seen.all()
+                for search, result in self.parts.observations.all()
                 if not result.rows and not result.is_open
             }
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from tripwright.domains.travelplanner.expert.observations import CITY, Search
 from tripwright.domains.travelplanner.expert.parts import Parts
 from tripwright.domains.travelplanner.expert.routes import Outlook, Trip, TripRoute
-from tripwright.domains.travelplanner.expert.seen import CITY, Search
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.oracle.phrases import counted
 from tripwright.domains.wording import listed
@@ -122,7 +122,7 @@ class Words:
 
     def same_trip(self, search: Search) -> str:
         """What an answer has shown that makes the trip no cheaper."""
-        ends, result = search.arguments, self.parts.seen.of(search)
+        ends, result = search.arguments, self.parts.observations.of(search)
         if "mode" not in ends:
             return "what I read there is no cheaper"
         way = f"from {ends['origin']} to {ends['destination']}"
@@ -162,7 +162,7 @@ class Words:
 
     def learned(self, search: Search) -> str:
         """One sentence on what the last answer says, for long thoughts."""
-        result, arguments = self.parts.seen.of(search), search.arguments
+        result, arguments = self.parts.observations.of(search), search.arguments
         if not result.rows:
             return "Nothing there." if result.is_known else "So that is not known."
         if search.tool == "get_cities":
@@ -194,7 +194,7 @@ class Words:
         return f"{sights} sight{'s' * (sights != 1)} in {city}."
 
     def _stays(self, city: str) -> str:
-        rows = self.parts.seen.of(Search.of("search_accommodations", city=city)).rows
+        rows = self.parts.observations.of(Search.of("search_accommodations", city=city)).rows
         # nights in one city, with one in each of the others
         longest = self.query.days - self.query.visiting_city_number
         fitting = sorted(

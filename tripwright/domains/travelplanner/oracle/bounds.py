@@ -1,4 +1,4 @@
-"""What finishing a trip costs at least, from every city and day (row B2): the bounds that make the
+"""What finishing a trip costs at least, from every city and day: the bounds that make the
 search short.
 
 A layered graph: after the k-th city, in which city, on which day, with which cuisines still to be

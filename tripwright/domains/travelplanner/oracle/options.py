@@ -1,6 +1,6 @@
-"""What each city and leg offers to one query: the parts that the planner combines (row B2).
+"""What each city and leg offers to one query: the parts that the planner combines.
 
-Written from the benchmark's rules, without looking at the judge's code (law 1): tests make the two
+Written from the benchmark's rules, without looking at the judge's code: tests make the two
 agree. The official rules look a name up as a substring and take the first row that has it; the
 strict rules take the rows of exactly this name. An option is offered where both charge the same and
 accept it, and left out where they do not or where its name would not survive the plan's text: a

@@ -1,4 +1,4 @@
-"""The exact planner (row B2): the cheapest plan for a query in a world, by decomposition.
+"""The exact planner: the cheapest plan for a query in a world, by decomposition.
 
 Given the order of cities and the nights spent in each, cost is a sum of parts that do not touch
 each other: the legs (one choice between driving everywhere and flights/taxis, because the two may

@@ -1,5 +1,5 @@
 """One query in one world as numbers: what each city costs for so many nights, and each leg on each
-day (row B2).
+day.
 
 Costs are whole cents for the whole party. Everything is looked up when it is first asked for, and
 kept as long as the problem is.
@@ -38,8 +38,7 @@ MOST_CUISINES = 9
 
 
 def why_unplannable(query: Query, world: World) -> str | None:
-    """Why a request cannot even be tried; words that are not known are refused, never ignored (law
-    3)."""
+    """Why a request cannot even be tried; words that are not known are refused, never ignored."""
     wishes, nights, cuisines = (
         query.local_constraint,
         query.days - 1,

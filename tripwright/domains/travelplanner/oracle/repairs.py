@@ -1,5 +1,5 @@
 """The smallest changes that make an infeasible request feasible, one at a time, each proved by
-solving the changed request (row B2)."""
+solving the changed request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.travelplanner.oracle.explain import malformed
+from tripwright.domains.travelplanner.oracle.explanation import malformed
 from tripwright.domains.travelplanner.oracle.phrases import counted, people, usd
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.oracle.requirements import (

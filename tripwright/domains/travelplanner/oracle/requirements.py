@@ -1,5 +1,5 @@
 """A request taken apart into requirements that can be dropped one by one, and whether what is left
-can be met (row B2).
+can be met.
 
 What a dropped requirement leaves: no wish of that kind, any budget, at most as many cities, or any
 dates of the same length that the world has flights for. Each of them only widens the choice, so

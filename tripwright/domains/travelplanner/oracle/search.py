@@ -1,4 +1,4 @@
-"""Trips of one transport family in order of cost (row B2): best first, by the bounds of
+"""Trips of one transport family in order of cost: best first, by the bounds of
 `bounds.py`.
 
 A trip is an order of cities, the nights and the stay in each; its legs and meals are the cheapest

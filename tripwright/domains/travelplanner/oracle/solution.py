@@ -1,4 +1,4 @@
-"""What the planner answers, and the answer as a plan in P3's schema (row B2)."""
+"""What the planner answers, and the answer as a plan in Planner-R1's schema."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Solution:
 
 
 def plan_days(query: Query, solution: Solution) -> list[dict[str, Any]]:
-    """The plan in P3's schema, as plain JSON."""
+    """The plan in Planner-R1's schema, as plain JSON."""
     days: list[dict[str, Any]] = []
     here, left_over = query.org, list[str]()
     for choice, leg in zip(solution.cities, solution.legs, strict=False):
@@ -101,7 +101,7 @@ def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dic
 
 
 def leg_record(leg: Leg) -> dict[str, Any]:
-    """The leg in P3's schema: `cost` is US dollars per person (flight) or per vehicle."""
+    """The leg in Planner-R1's schema: `cost` is US dollars per person (flight) or per vehicle."""
     record: dict[str, Any] = {
         "mode": leg.mode,
         "from": leg.origin,

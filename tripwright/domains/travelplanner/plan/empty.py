@@ -9,7 +9,8 @@ from tripwright.domains.travelplanner.query import Query
 
 
 def empty_plan(query: Query, plan_format: str) -> str:
-    """Something to fill in: row P3's JSON with one object a day, or the lines of an itinerary."""
+    """Something to fill in: Planner-R1's JSON with one object a day, or the lines of an
+    itinerary."""
     last = query.days
     ends: dict[int, dict[str, str]] = {
         1: {"from": query.org, "to": "…"},

@@ -1,7 +1,7 @@
 """Itineraries in words → plans, by an LLM behind an endpoint (row S2). The deterministic way is
 `trip.itinerary`.
 
-Whose fault was it (law 4): a service that is dead, or that writes a name which the itinerary does
+Whose fault was it? A service that is dead, or that writes a name which the itinerary does
 not hold, is our side's failure, and the itinerary is unscored; a text from which no plan can be
 read, though the service answered, has failed. The check of names matters: a formatter that mends a
 misspelt hotel would pass a plan that the agent never wrote.
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from tripwright.domains.travelplanner.plan.itinerary import Formatted
+from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan
 from tripwright.domains.travelplanner.plan.itinerary.travel import read_route
 from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_answer
 from tripwright.domains.travelplanner.plan.plan import MEALS, OFFICIAL_FIELDS, CityOf, PlaceKind
@@ -82,7 +82,7 @@ Key = TypeVar("Key")
 
 def format_itinerary(
     endpoint: ChatEndpoint, query: Query, text: str, city_of: CityOf | None = None
-) -> Formatted:
+) -> FormattedPlan:
     """A name that the formatter made up is pointed out to it once. `city_of` gives a city to a
     place written without one.
 
@@ -90,7 +90,7 @@ def format_itinerary(
     """
     itinerary = extract_answer(text) if OPEN in text or CLOSE in text else text
     if not itinerary or not itinerary.strip():
-        return Formatted(
+        return FormattedPlan(
             None,
             "there is no itinerary"
             if itinerary is not None
@@ -107,24 +107,26 @@ def format_itinerary(
         ]
         formatted, invented = _understood(endpoint.complete([*conversation, *again]), itinerary)
     if invented:
-        return Formatted(
+        return FormattedPlan(
             None, f"the formatter wrote {invented}, which the itinerary does not say", unscored=True
         )
     return (
-        Formatted([_with_cities(day, city_of) for day in formatted.plan])
+        FormattedPlan([_with_cities(day, city_of) for day in formatted.plan])
         if formatted.plan and city_of
         else formatted
     )
 
 
-def _understood(outcome: Completion | Fault, text: str) -> tuple[Formatted, str]:
+def _understood(outcome: Completion | Fault, text: str) -> tuple[FormattedPlan, str]:
     """(what the formatter gave, the first name that it made up)"""
     if isinstance(outcome, Completion):
         formatted = read_answer(outcome)
         return formatted, _invented(formatted.plan or [], text)
     if outcome.kind == "context_overflow":
-        return Formatted(None, "the itinerary is longer than the formatter's model can read"), ""
-    return Formatted(
+        return FormattedPlan(
+            None, "the itinerary is longer than the formatter's model can read"
+        ), ""
+    return FormattedPlan(
         None, f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}", unscored=True
     ), ""
 
@@ -154,10 +156,10 @@ def _asked(request: str, text: str) -> str:
     ).decode()
 
 
-def read_answer(completion: Completion) -> Formatted:
+def read_answer(completion: Completion) -> FormattedPlan:
     """The plan in the formatter's answer, whatever fences or thoughts surround the array."""
     if completion.finish_reason == "length":
-        return Formatted(
+        return FormattedPlan(
             None,
             "the formatter's answer was cut off: the itinerary is too long for its limit of tokens",
         )
@@ -168,18 +170,18 @@ def read_answer(completion: Completion) -> Formatted:
     except (ValueError, RecursionError):
         days = None
     if not isinstance(days, list):
-        return Formatted(None, "the formatter answered with something other than a JSON array")
+        return FormattedPlan(None, "the formatter answered with something other than a JSON array")
     if not days:
-        return Formatted(None, "the formatter found no day-by-day itinerary in the text")
+        return FormattedPlan(None, "the formatter found no day-by-day itinerary in the text")
     plan = []
     for number, day in enumerate(days, start=1):
         problem = _problem(day, number)
         if problem:
-            return Formatted(None, f"the formatter's day {number} {problem}")
+            return FormattedPlan(None, f"the formatter's day {number} {problem}")
         plan.append(
             {"days": number, **{field: day[field].strip() or "-" for field in OFFICIAL_FIELDS}}
         )
-    return Formatted(plan)
+    return FormattedPlan(plan)
 
 
 def _problem(day: Any, number: int) -> str | None:
@@ -245,7 +247,7 @@ def format_all(
     requests: Iterable[tuple[Key, Query, str]],
     concurrency: int = 8,
     city_of: CityOf | None = None,
-) -> Iterator[tuple[Key, Formatted]]:
+) -> Iterator[tuple[Key, FormattedPlan]]:
     """In the order they finish, `concurrency` at once. After MOST_FAULTS faults in a row the rest
     is unscored without asking."""
     waiting, faults = iter(requests), 0
@@ -254,7 +256,7 @@ def format_all(
         while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
             yield each
 
-    def work(each: tuple[Key, Query, str]) -> tuple[Key, Formatted]:
+    def work(each: tuple[Key, Query, str]) -> tuple[Key, FormattedPlan]:
         key, query, text = each
         return key, format_itinerary(endpoint, query, text, city_of)
 
@@ -264,7 +266,7 @@ def format_all(
     for key, _, _ in waiting:
         yield (
             key,
-            Formatted(
+            FormattedPlan(
                 None, f"not asked: {MOST_FAULTS} itineraries in a row had failed", unscored=True
             ),
         )

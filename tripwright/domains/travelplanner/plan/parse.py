@@ -2,7 +2,7 @@
 
 A model may write anything, so every way in which an answer can be wrong is a value (`problem`, one
 line), not an exception. Only Markdown fences are forgiven: the JSON must be valid and must follow
-the schema of row P3. Nothing in the text is ever evaluated.
+Planner-R1's schema. Nothing in the text is ever evaluated.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """What is answered: a day-by-day plan, in Planner-R1's JSON schema (row P3) or in the official
 TravelPlanner format (row T3).
 
-Models write P3's schema; the official rules read the official format, so `to_official` translates.
-The subtle thing: P3 names restaurants, sights and stays without their city, while the official
-format is "Name, City". Whoever knows the world passes a `city_of` callback; on a travel day the
-city of arrival is asked first, then the city of departure, and the arrival city is written when
-neither has the place (so that an invented name stays an invented name, in a city where it can be
-looked for). `from_official` is the way back, to show models P3 examples: it refuses what P3 cannot
-say.
+Models write Planner-R1's schema; the official rules read the official format, so `to_official`
+translates. The subtle thing: Planner-R1 names restaurants, sights and stays without their city,
+while the official format is "Name, City". Whoever knows the world passes a `city_of` callback; on a
+travel day the city of arrival is asked first, then the city of departure, and the arrival city is
+written when neither has the place (so that an invented name stays an invented name, in a city where
+it can be looked for). `from_official` is the way back, to show models Planner-R1's examples: it
+refuses what that schema cannot say.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Transport(_Strict):
 
 
 class DayPlan(_Strict):
-    """One day in P3's schema; '-' means none."""
+    """One day in Planner-R1's schema; '-' means none."""
 
     days: Integer
     city: Annotated[
@@ -115,9 +115,9 @@ Plan = list[DayPlan]
 # appear in Pydantic's error paths, not in the user's JSON
 ONE_OF_TAGS = frozenset({"text", "object", "array"})
 
-# Row P3, the schema of one element of the plan array, as printed in the paper's B.2 (two misprints
-# mended: an unclosed quote, and `additionalProperties` belongs beside `properties`). It goes into
-# prompts; the models above are what is enforced.
+# The schema of one element of the plan array, as printed in Planner-R1, Appendix B.2 (row P3; two
+# misprints mended: an unclosed quote, and `additionalProperties` belongs beside `properties`). It
+# goes into prompts; the models above are what is enforced.
 PLAN_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": [
@@ -222,7 +222,7 @@ PLAN_SCHEMA: dict[str, Any] = {
 }
 
 
-# ---- P3 → official
+# ---- Planner-R1's schema → official
 
 
 def to_official(days: Sequence[DayPlan], city_of: CityOf | None = None) -> list[dict[str, Any]]:
@@ -281,7 +281,7 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
     )
 
 
-# ---- official → P3
+# ---- official → Planner-R1's schema
 
 # duration, distance, cost where the official text does not say and nobody was asked
 UNKNOWN_FLIGHT = ("-", "-", 0)
@@ -300,8 +300,8 @@ _ROAD = re.compile(
 def from_official(
     plan: Sequence[dict[str, Any]], flight_details: FlightDetails | None = None
 ) -> Plan:
-    """The plan in P3's schema; padding (`{}`) is dropped. Raises ValueError where P3 cannot say the
-    same.
+    """The plan in Planner-R1's schema; padding (`{}`) is dropped. Raises ValueError where the
+    schema cannot say the same.
 
     The official text of a flight need not give duration, distance and price: `flight_details`
     supplies them, else they are UNKNOWN_FLIGHT.

@@ -70,7 +70,7 @@ class WordingRejection:
 
 
 @dataclass(frozen=True)
-class Worded:
+class Wording:
     """`text` is None where nothing was accepted; then `problem` says why, and `unscored` that no
     endpoint could be asked."""
 
@@ -128,7 +128,7 @@ class Pool:
 
 def back_translate(
     query: Query, pool: Pool, places: Gazetteer, *, index: int = 0, retries: int = 3
-) -> Worded:
+) -> Wording:
     """The request in a model's words, read back exactly. A wrong text is answered with what is
     wrong with it, up to `retries` times.
 
@@ -148,12 +148,12 @@ def back_translate(
         if not worded.unscored:
             return replace(worded, rejected=earlier)
         problem = worded.problem or problem
-    return Worded(None, None, earlier, problem, unscored=True)
+    return Wording(None, None, earlier, problem, unscored=True)
 
 
 def _asked(
     endpoint: ChatEndpoint, query: Query, places: Gazetteer, manner: str, retries: int
-) -> Worded:
+) -> Wording:
     conversation: list[dict[str, Any]] = messages(query, manner)
     rejected: list[WordingRejection] = []
     for _ in range(retries + 1):
@@ -161,10 +161,10 @@ def _asked(
         if isinstance(outcome, Fault):
             if outcome.kind == "context_overflow" and rejected:
                 break  # the exchange outgrew the model: its wording failed, not the endpoint
-            return Worded(None, None, tuple(rejected), outcome.message, unscored=True)
+            return Wording(None, None, tuple(rejected), outcome.message, unscored=True)
         text, wrong = understood(outcome, query, places)
         if not wrong:
-            return Worded(text, endpoint.model, tuple(rejected))
+            return Wording(text, endpoint.model, tuple(rejected))
         problems = "; ".join(map(str, wrong))
         rejected.append(
             WordingRejection(endpoint.model, tuple(each.field for each in wrong), problems)
@@ -175,7 +175,7 @@ def _asked(
             {"role": "assistant", "content": text},
             {"role": "user", "content": correction},
         ]
-    return Worded(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].problems}")
+    return Wording(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].problems}")
 
 
 def messages(query: Query, manner: str) -> list[dict[str, Any]]:
@@ -219,7 +219,7 @@ def understood(
 
 def word_checked(
     query: Query, places: Gazetteer, *, index: int, seed: int, style: Style = "rich"
-) -> Worded:
+) -> Wording:
     """The request in the grammar's words, read back exactly. Where a name of this world makes a
     text unreadable, another is drawn."""
     rng = random.Random(f"tripwright-grammar-{seed}-{index}")
@@ -228,11 +228,11 @@ def word_checked(
         text = word_query(rng, query, style)
         wrong = mismatches(query, text, places)
         if not wrong:
-            return Worded(text, name, tuple(rejected))
+            return Wording(text, name, tuple(rejected))
         rejected.append(
             WordingRejection(name, tuple(each.field for each in wrong), "; ".join(map(str, wrong)))
         )
-    return Worded(None, None, tuple(rejected), f"{name}: {rejected[-1].problems}")
+    return Wording(None, None, tuple(rejected), f"{name}: {rejected[-1].problems}")
 
 
 def back_translate_all(
@@ -242,11 +242,11 @@ def back_translate_all(
     *,
     retries: int = 3,
     concurrency: int = 8,
-) -> Iterator[tuple[Key, Worded]]:
+) -> Iterator[tuple[Key, Wording]]:
     """For every (key, index, query) the wording, in the order they finish, `concurrency` at once.
     Who is asked follows from the index."""
 
-    def work(each: tuple[Key, int, Query]) -> tuple[Key, Worded]:
+    def work(each: tuple[Key, int, Query]) -> tuple[Key, Wording]:
         key, index, query = each
         return key, back_translate(query, pool, places, index=index, retries=retries)
 

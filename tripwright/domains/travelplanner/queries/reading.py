@@ -2,9 +2,9 @@
 deterministic, and never a guess.
 
 A given value always wins; only what is absent is read from the text, and is named in
-`Completed.inferred`. What the text does not decide is `CouldNotInfer`, with the reason. Names are
-looked for in the world's own list of cities and states, each at a place where the words before it
-say "from here" or "to there". Two conventions of the benchmark are relied on where a text is
+`CompleteQuery.inferred`. What the text does not decide is `CouldNotInfer`, with the reason. Names
+are looked for in the world's own list of cities and states, each at a place where the words before
+it say "from here" or "to there". Two conventions of the benchmark are relied on where a text is
 silent: trips of 3, 5 and 7 days visit 1, 2 and 3 cities, and somebody who mentions no company
 travels alone. Numbers are read in `counts`, wishes in `wishes`.
 """
@@ -60,7 +60,7 @@ _HOME_AGAIN = re.compile(r"\b(?:return|back)\w*\s+(?:home\s+)?(?:to|from|in)\s+$
 
 
 @dataclass(frozen=True)
-class Completed:
+class CompleteQuery:
     """A query record with every field, and the names of those that were read from its text."""
 
     record: dict[str, Any]
@@ -86,7 +86,7 @@ class Gazetteer:
         return mentions
 
 
-def complete(record: Mapping[str, Any], places: Gazetteer) -> Completed:
+def complete(record: Mapping[str, Any], places: Gazetteer) -> CompleteQuery:
     """The record with the fields that it lacks. Raises CouldNotInfer naming every field that its
     text does not give."""
     fields = [
@@ -105,7 +105,7 @@ def complete(record: Mapping[str, Any], places: Gazetteer) -> Completed:
     ]
     text = record.get("query")
     if not fields:
-        return Completed(dict(record), ())
+        return CompleteQuery(dict(record), ())
     if not isinstance(text, str) or not text.strip():
         raise CouldNotInfer(f"could not infer {', '.join(fields)}: the query has no text")
     if len(text) > LONGEST_TEXT:
@@ -123,7 +123,7 @@ def complete(record: Mapping[str, Any], places: Gazetteer) -> Completed:
 
 def _completed(
     record: dict[str, Any], fields: list[str], text: str, places: Gazetteer
-) -> Completed:
+) -> CompleteQuery:
     readers: dict[str, Callable[[], Any]] = {
         "days": lambda: read_days(text, record),
         "date": lambda: read_date(text, record),
@@ -154,7 +154,7 @@ def _completed(
             f"could not infer {field}: {problem}" for field, problem in problems.items()
         )
         raise CouldNotInfer(message, problems=problems, fields=record)
-    return Completed(record, tuple(inferred))
+    return CompleteQuery(record, tuple(inferred))
 
 
 def read_org(text: str, places: Gazetteer) -> str:

@@ -1,4 +1,4 @@
-"""Queries with proof: sampled as in the official benchmark (evaluator notes §9), kept only if the
+"""Queries with proof: sampled as in the official benchmark, kept only if the
 oracle finds a plan, budget included.
 
 This is the maker that training goes by: one generator of random numbers runs through all queries,
@@ -58,7 +58,7 @@ class Mix:
 
 def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) -> Iterator[Query]:
     """`count` different feasible queries. The record carries `oracle`: proved cheapest cost, cost
-    and plan (P3) of the comfortable plan."""
+    and plan (in Planner-R1's schema) of the comfortable plan."""
     mix = mix or Mix()
     rng = random.Random(f"tripwright-queries-{seed}")
     levels = [

@@ -54,5 +54,6 @@ def applicable_hard(query: Query) -> tuple[str, ...]:
 
 
 def applicable_hard_count(query: Query) -> int:
-    """How many hard constraints a request carries. Its sum is T4's hard micro denominator."""
+    """How many hard constraints a request carries. Its sum is TravelPlanner's hard micro
+    denominator."""
     return len(applicable_hard(query))

@@ -2,11 +2,11 @@
 counts them then.
 
 The subtle things: a line that cannot be read is a value, with its number and the reason, and stops
-nothing else. P3's plans are recognised by their 'city' key and translated; one that breaks the
-schema is not delivered (its reward would be 0, row P4). Fields that a request lacks are read from
-its text and named in `inferred`. With a query file, the request is always the file's own: a
-submission cannot soften what it answers. Where a split is named, a second plan for the same request
-is refused.
+nothing else. Planner-R1's plans are recognised by their 'city' key and translated; one that breaks
+the schema is not delivered (its reward would be 0: Planner-R1's formula, row P4). Fields that a
+request lacks are read from its text and named in `inferred`. With a query file, the request is
+always the file's own: a submission cannot soften what it answers. Where a split is named, a second
+plan for the same request is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, check_split
 from tripwright.errors import NotJson, UserError, described, first_problem, read_json
 from tripwright.world.store import World
 
-BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks P3's schema
+BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks Planner-R1's schema
 # the `error` of a plan whose request could not be read from its text: our reader's limit
 NOT_INFERRED = "RequestNotInferred"
 

@@ -1,4 +1,4 @@
-"""A file of plans → one verdict per line, then T4's metrics.
+"""A file of plans → one verdict per line, then TravelPlanner's metrics (row T4).
 
 The subtle things: every line is judged alone and in constant memory, and a line that cannot be read
 keeps its place in every honest denominator as a plan that was not delivered. `lines` says how a

@@ -1,5 +1,5 @@
-"""Verdicts → T4's six metrics: as the official evaluation counts, and honestly; in all, by level,
-by days and by both.
+"""Verdicts → TravelPlanner's six metrics (row T4): as the official evaluation counts, and honestly;
+in all, by level, by days and by both.
 
 The subtle things. *Official*: the denominators are the split's fixed numbers where a split is named
 (so what is missing counts as not delivered), else those of the plans given; only the thirteen
@@ -83,7 +83,7 @@ class Counts:
         hard: dict[str, bool],
     ) -> Counts:
         """One line. Under official counting a hard constraint that was not asked for does not spoil
-        the macro rate (T4)."""
+        the macro rate (row T4)."""
         passes = sum(commonsense.get(name, False) for name in COMMONSENSE_NAMES)
         wishes = (
             None

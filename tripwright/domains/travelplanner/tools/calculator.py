@@ -1,4 +1,4 @@
-"""Arithmetic for the agent (row P1), bounded so that no expression can be slow, large or unsafe,
+"""Arithmetic for the agent, bounded so that no expression can be slow, large or unsafe,
 whatever a model writes.
 
 The subtle thing: the text is checked before it is parsed (length, characters, bracket nesting) and

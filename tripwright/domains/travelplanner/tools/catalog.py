@@ -1,5 +1,5 @@
-"""The seven tools of row P1 over one world: what the agent may ask, and errors it can read and act
-on.
+"""Planner-R1's seven tools (row P1) over one world: what the agent may ask, and errors it can read
+and act on.
 
 Signature and docstring are the only definition of a tool: the JSON schemas shown to models and the
 argument check are derived from them (`signatures.py`), and a face lays its own names over them.
@@ -57,8 +57,8 @@ Record = TypeVar("Record")
 
 
 class TravelTools(Core):
-    """The tools, bound to a world. The order of the methods is the order of row P1 and of the
-    schemas."""
+    """The tools, bound to a world. The order of the methods is the order of Planner-R1's list and
+    of the schemas."""
 
     RECORDS: ClassVar[Mapping[str, type]] = {
         "search_flights": Flight,

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.domains.travelplanner.plan.formatter import format_all
-from tripwright.domains.travelplanner.plan.itinerary import Formatted, parse_itinerary
+from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse_itinerary
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
@@ -193,7 +193,7 @@ def _by_model(
     of_line, kept, unscored = (
         {each.line: each for each in asked},
         dict[int, dict[str, Any]](),
-        list[Formatted](),
+        list[FormattedPlan](),
     )
 
     def take(record: Any) -> None:
@@ -225,12 +225,12 @@ def _by_model(
         len(asked),
         [
             *unscored,
-            *(Formatted(record["plan"], record.get("problem")) for record in kept.values()),
+            *(FormattedPlan(record["plan"], record.get("problem")) for record in kept.values()),
         ],
     )
 
 
-def _record(asked: Asked, formatted: Formatted, formatter: str) -> dict[str, Any]:
+def _record(asked: Asked, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
     record = {"line": asked.line, "query": asked.record, "plan": formatted.plan}
     problem = {"problem": formatted.problem} if formatted.problem else {}
     return {**record, **problem, "formatter": formatter, "made_from": asked.made_from}
@@ -240,7 +240,7 @@ def _write(out: Path, records: list[dict[str, Any]]) -> None:
     write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
 
 
-def _counts(asked: int, made: list[Formatted]) -> dict[str, int]:
+def _counts(asked: int, made: list[FormattedPlan]) -> dict[str, int]:
     plans, unscored = (
         sum(each.plan is not None for each in made),
         sum(each.unscored for each in made),
@@ -261,7 +261,7 @@ class _Progress:
         if done:
             self._tell(f"{done} of {total} itineraries are there already")
 
-    def add(self, line: int, formatted: Formatted) -> None:
+    def add(self, line: int, formatted: FormattedPlan) -> None:
         self._done += 1
         if formatted.plan is None:
             self._tell(

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.domains.travelplanner.expert import expert_solution
-from tripwright.domains.travelplanner.oracle.explain import explain
+from tripwright.domains.travelplanner.oracle.explanation import explain
 from tripwright.domains.travelplanner.oracle.phrases import usd
 from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days
 from tripwright.domains.travelplanner.oracle.planner import solve as solve_exactly

@@ -16,7 +16,7 @@ import typer
 
 from tripwright.domains.travelplanner.queries.back_translation import (
     Pool,
-    Worded,
+    Wording,
     WordingRejection,
     back_translate_all,
     word_checked,
@@ -254,7 +254,7 @@ def _read(path: Path, way: Way, world: World) -> Iterator[Asked]:
 
 def _word_all(asked: list[Asked], way: Way, places: Gazetteer, out: Path) -> dict[str, Any]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
-    made, status, shown = list[Worded](), StatusLine(), 0
+    made, status, shown = list[Wording](), StatusLine(), 0
     of_line, kept = {each.line: each for each in asked}, dict[int, dict[str, Any]]()
 
     def take(record: Any) -> None:
@@ -293,7 +293,7 @@ def _word_all(asked: list[Asked], way: Way, places: Gazetteer, out: Path) -> dic
     return _counts(len(asked), list(kept.values()), made)
 
 
-def _worded(waiting: list[Asked], way: Way, places: Gazetteer) -> Iterator[tuple[Asked, Worded]]:
+def _worded(waiting: list[Asked], way: Way, places: Gazetteer) -> Iterator[tuple[Asked, Wording]]:
     if way.pool is None:
         for each in waiting:
             yield (
@@ -311,7 +311,7 @@ def _worded(waiting: list[Asked], way: Way, places: Gazetteer) -> Iterator[tuple
             )
             yield (
                 each,
-                Worded(
+                Wording(
                     by_grammar.text,
                     by_grammar.worded_by,
                     (*worded.rejected, *by_grammar.rejected),
@@ -322,7 +322,7 @@ def _worded(waiting: list[Asked], way: Way, places: Gazetteer) -> Iterator[tuple
             yield each, worded
 
 
-def _record(asked: Asked, worded: Worded) -> dict[str, Any]:
+def _record(asked: Asked, worded: Wording) -> dict[str, Any]:
     record = {**asked.query.record(), "query": worded.text, "worded_by": worded.worded_by}
     wording = {
         "line": asked.line,
@@ -332,7 +332,7 @@ def _record(asked: Asked, worded: Worded) -> dict[str, Any]:
     return {**record, "wording": wording}
 
 
-def _counts(asked: int, records: list[dict[str, Any]], made: list[Worded]) -> dict[str, Any]:
+def _counts(asked: int, records: list[dict[str, Any]], made: list[Wording]) -> dict[str, Any]:
     """Of the whole file, earlier starts included; requests that were left out count as this start
     found them."""
     rejections = [

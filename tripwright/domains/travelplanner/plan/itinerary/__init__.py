@@ -5,7 +5,7 @@ plan.
 never guesses: what it cannot read is a problem that quotes the line.
 """
 
-from tripwright.domains.travelplanner.plan.itinerary.reading import Formatted, parse_itinerary
+from tripwright.domains.travelplanner.plan.itinerary.reading import FormattedPlan, parse_itinerary
 from tripwright.domains.travelplanner.plan.itinerary.writing import render_itinerary
 
-__all__ = ["Formatted", "parse_itinerary", "render_itinerary"]
+__all__ = ["FormattedPlan", "parse_itinerary", "render_itinerary"]

@@ -38,7 +38,7 @@ _Line = tuple[int, str]  # its number in the text, from 1, and the line
 
 
 @dataclass(frozen=True)
-class Formatted:
+class FormattedPlan:
     """A plan in the official format, or why there is none. `unscored`: our side failed (a dead
     endpoint); nothing is said of the text."""
 
@@ -49,7 +49,7 @@ class Formatted:
 
 def parse_itinerary(
     text: str, query: Query | None = None, city_of: CityOf | None = None
-) -> Formatted:
+) -> FormattedPlan:
     """Never raises: what cannot be read is a problem. Of a response with an <answer> block, the
     last block is read.
 
@@ -59,17 +59,19 @@ def parse_itinerary(
     if OPEN in text or CLOSE in text:
         answer = extract_answer(text)
         if answer is None:
-            return Formatted(None, f"the last {OPEN} block is not complete")
+            return FormattedPlan(None, f"the last {OPEN} block is not complete")
         text = answer
     if len(text) > LONGEST_TEXT:
-        return Formatted(
+        return FormattedPlan(
             None, f"an itinerary of {len(text):,} characters is not read (at most {LONGEST_TEXT:,})"
         )
     try:
         days = _days(text, query)
-        return Formatted(official_plan(days, query.org if query else _first_origin(days), city_of))
+        return FormattedPlan(
+            official_plan(days, query.org if query else _first_origin(days), city_of)
+        )
     except UnreadableItinerary as problem:
-        return Formatted(None, str(problem))
+        return FormattedPlan(None, str(problem))
 
 
 def _first_origin(days: list[ItineraryDay]) -> str | None:

@@ -9,7 +9,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import Lookup
 from tripwright.domains.travelplanner.rules.official import commonsense, hard
-from tripwright.domains.travelplanner.rules.official.staged import StagedRules
+from tripwright.domains.travelplanner.rules.official.stages import StagedRules
 from tripwright.world.store import World
 
 OFFICIAL = StagedRules("official", Lookup, commonsense.CHECKS, hard.WISHES, hard.costs_of)

@@ -1,4 +1,4 @@
-"""STAR's eight commonsense constraints (row S). Two are the official ones, and the route is but for
+"""STAR's eight commonsense constraints. Two are the official ones, and the route is but for
 texts that cannot be read.
 
 They run in STAR's order, so that a plan that makes STAR's code raise ends here with the same kind

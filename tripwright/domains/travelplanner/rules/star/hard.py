@@ -1,4 +1,4 @@
-"""STAR's five hard constraints (row S): what the traveller asked for, and the budget.
+"""STAR's five hard constraints: what the traveller asked for, and the budget.
 
 Against the official ones: each meal at home is skipped singly, a forbidden way to travel is found
 by its mode instead of by a spelling, and an empty wish is no wish. One thing is ours: a wish in

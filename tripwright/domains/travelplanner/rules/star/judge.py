@@ -1,4 +1,4 @@
-"""STAR's variant of the official rules (row S), on which its agents were trained and validated: a
+"""STAR's variant of the official rules, on which its agents were trained and validated: a
 plan → facts.
 
 Against the official rules it closes "any word escapes" (every transportation has a mode, must be in
@@ -18,7 +18,7 @@ from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.rules.official.staged import StagedRules
+from tripwright.domains.travelplanner.rules.official.stages import StagedRules
 from tripwright.domains.travelplanner.rules.star import commonsense as star_commonsense
 from tripwright.domains.travelplanner.rules.star import hard as star_hard
 from tripwright.domains.travelplanner.rules.star.lookup import StarLookup

@@ -1,4 +1,4 @@
-"""How STAR's evaluator (row S) reads a plan's text and finds its places: the official way, but for
+"""How STAR's evaluator reads a plan's text and finds its places: the official way, but for
 two things.
 
 A state in parentheses is never dropped, so "Aston(Westland)" is no city of any table. And every

@@ -1,4 +1,4 @@
-"""The face of row P1: lists of JSON objects with all useful fields, in file order."""
+"""Planner-R1's face (row P1): lists of JSON objects with all useful fields, in file order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PLANNER_R1 = Face(
                 Column("date", "date"),
                 Column("origin", "origin"),
                 Column("destination", "destination"),
-                # text, as the plan of row P3 repeats it
+                # text, as the plan repeats it
                 Column("distance", "distance_miles", lambda miles: f"{number(miles)} miles"),
             )
         ),

@@ -1,4 +1,4 @@
-"""The face of row S1: STAR's tools as its Table 5 names them, with answers in numbered lines as its
+"""STAR's face (row S1): the tools as its Table 5 names them, with answers in numbered lines as its
 Appendix F shows them.
 
 Where the appendix shows no sentence (empty searches of a city, a drive over a day, missing

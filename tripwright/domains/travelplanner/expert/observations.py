@@ -62,7 +62,7 @@ class SearchResult:
 UNASKED = SearchResult()
 
 
-class Seen:
+class Observations:
     """`paged`: a first page that came broken can be asked for once more, by its number."""
 
     def __init__(self, paged: bool):

@@ -54,7 +54,7 @@ class Surroundings:
     states: Mapping[str, str]
 
 
-class Learned:
+class FlightModel:
     """Times in minutes, distances in miles, money in USD. Raises UserError where the known rows are
     too few or cannot be read."""
 

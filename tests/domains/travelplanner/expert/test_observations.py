@@ -12,7 +12,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
-from tripwright.domains.travelplanner.expert.seen import Search, Seen
+from tripwright.domains.travelplanner.expert.observations import Observations, Search
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.transcript import Rows
@@ -30,9 +30,9 @@ ROWS = Rows(
 
 
 def test_a_whole_page_leads_to_the_next() -> None:
-    seen = Seen(paged=True)
-    assert seen.add(BOSTON, 1, False, ROWS)
-    found = seen.of(BOSTON)
+    observations = Observations(paged=True)
+    assert observations.add(BOSTON, 1, False, ROWS)
+    found = observations.of(BOSTON)
     assert [row["name"] for row in found.rows] == ["Blue Fish", "Hill Top"] and (
         found.next_page,
         found.lost,
@@ -49,29 +49,34 @@ def test_a_whole_page_leads_to_the_next() -> None:
     ],
 )
 def test_an_answer_about_something_else_is_no_answer(rows: Rows) -> None:
-    seen = Seen(paged=True)
-    assert not seen.add(BOSTON, 1, False, rows)
+    observations = Observations(paged=True)
+    assert not observations.add(BOSTON, 1, False, rows)
     # asked for once more, by its number
-    assert seen.of(BOSTON).rows == [] and seen.of(BOSTON).next_page == 1
+    assert observations.of(BOSTON).rows == [] and observations.of(BOSTON).next_page == 1
     assert (
-        not seen.add(BOSTON, 1, True, rows) and seen.of(BOSTON).lost and not seen.of(BOSTON).is_open
+        not observations.add(BOSTON, 1, True, rows)
+        and observations.of(BOSTON).lost
+        and not observations.of(BOSTON).is_open
     )
 
 
 def test_one_table_is_not_of_two_cities() -> None:
-    seen, unnamed = Seen(paged=False), Rows("Attraction", ("name",), (("Old Park",),), total=1)
+    observations, unnamed = (
+        Observations(paged=False),
+        Rows("Attraction", ("name",), (("Old Park",),), total=1),
+    )
     for city, kept in (("Boston", 1), ("Salem", 0)):
-        assert seen.add(Search.of("search_attractions", city=city), 1, False, unnamed)
-        assert len(seen.of(Search.of("search_attractions", city=city)).rows) == kept
+        assert observations.add(Search.of("search_attractions", city=city), 1, False, unnamed)
+        assert len(observations.of(Search.of("search_attractions", city=city)).rows) == kept
 
 
 @pytest.mark.parametrize(
     ("problem", "known"), [("no_restaurants", True), ("unknown_search", False), ("page", False)]
 )
 def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem: str, known: bool) -> None:
-    seen = Seen(paged=False)
-    assert seen.add(BOSTON, 1, False, Rows(problem=problem))
-    assert seen.of(BOSTON).is_known is known and not seen.of(BOSTON).is_open
+    observations = Observations(paged=False)
+    assert observations.add(BOSTON, 1, False, Rows(problem=problem))
+    assert observations.of(BOSTON).is_known is known and not observations.of(BOSTON).is_open
 
 
 def test_a_face_of_other_tools_is_refused_in_one_line() -> None:

@@ -1,4 +1,4 @@
-"""Why a request has no plan (row B2): a minimal set of requirements that conflict, and what the
+"""Why a request has no plan: a minimal set of requirements that conflict, and what the
 world offers under them, in words.
 
 The set is found by deletion: each requirement is dropped in turn, and stays dropped if the rest
