@@ -11,6 +11,7 @@ from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file, scored_lines
 from tripwright.domains.travelplanner.scoring.tally import (
+    BAD_LINE,
     METRICS,
     SPLITS,
     Tally,
@@ -142,7 +143,7 @@ def test_a_bad_line_is_named_and_the_others_are_scored(
 ) -> None:
     path = write_lines(tmp_path, line, {"query": EASY, "plan": P3_PLAN})
     bad, good = scored_lines(path, world, "official")
-    assert bad.is_bad_input
+    assert bad.verdict.error == BAD_LINE
     assert expected in (bad.problem or "")
     assert "\n" not in (bad.problem or "")
     assert good.verdict.final
@@ -344,7 +345,7 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
     )
     found = list(scored_lines(path, world, "official", queries))
     assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
-    assert [line.is_bad_input for line in found] == [False] * 3 + [True] * 3
+    assert [line.verdict.error == BAD_LINE for line in found] == [False] * 3 + [True] * 3
     assert [(line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
         "line 4: unknown query: idx 9 is none of the 2",
         "line 5: unknown query: none of the 2",
@@ -356,7 +357,7 @@ def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
     path = write_lines(tmp_path, *[{"query": EASY, "plan": P3_PLAN}] * 2)
     assert [line.verdict.final for line in scored_lines(path, world, "official")] == [True, True]
     first, second = scored_lines(path, world, "official", split="train")
-    assert first.verdict.final and second.is_bad_input
+    assert first.verdict.final and second.verdict.error == BAD_LINE
     assert (
         second.problem
         == "line 2: a second plan for the request of line 1; a split has one plan per request"
@@ -368,7 +369,10 @@ def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
             for blanks in (" ", "  ", " \t")
         ),
     )
-    assert [line.is_bad_input for line in scored_lines(path, world, "official", split="train")] == [
+    assert [
+        line.verdict.error == BAD_LINE
+        for line in scored_lines(path, world, "official", split="train")
+    ] == [
         False,
         True,
         True,

@@ -39,14 +39,6 @@ class Bounds:
         self.to_arrive: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits)]
         self._work_backwards()
 
-    @property
-    def start_cents(self) -> int:
-        """The bound on the whole trip; NEVER where there is none."""
-        return min(
-            (self.first[city] + row[-1] for (city, _), row in self.to_arrive[0].items()),
-            default=NEVER,
-        )
-
     def leg_cents(self, origin: int, destination: int, day: int) -> int:
         key = (origin, destination, day)
         if key not in self._inner:

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, 
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED, LineReader, PlanLine
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
-from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, Tally
+from tripwright.domains.travelplanner.scoring.tally import Tally
 from tripwright.world.store import World
 
 
@@ -31,10 +31,6 @@ class ScoredLine:
     query: Query | None
     problem: str | None = None
     inferred: tuple[str, ...] = ()
-
-    @property
-    def is_bad_input(self) -> bool:
-        return self.verdict.error == BAD_LINE
 
     def to_contract(self) -> dict[str, Any]:
         inferred = {"inferred": list(self.inferred)} if self.inferred else {}
