@@ -66,7 +66,7 @@ class WordingRejection:
 
     model: str
     fields: tuple[str, ...]
-    problems: str
+    said: str  # a key of query files
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _asked(
             {"role": "assistant", "content": text},
             {"role": "user", "content": correction},
         ]
-    return Wording(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].problems}")
+    return Wording(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].said}")
 
 
 def messages(query: Query, manner: str) -> list[dict[str, Any]]:
@@ -232,7 +232,7 @@ def word_checked(
         rejected.append(
             WordingRejection(name, tuple(each.field for each in wrong), "; ".join(map(str, wrong)))
         )
-    return Wording(None, None, tuple(rejected), f"{name}: {rejected[-1].problems}")
+    return Wording(None, None, tuple(rejected), f"{name}: {rejected[-1].said}")
 
 
 def back_translate_all(
