@@ -23,7 +23,7 @@ from tripwright.learning.trips import GeneratedTrips
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.rl.grpo import Grpo, GrpoSettings
 from tripwright.rl.objectives import Clip
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 from tripwright.tools.answer import ToolAnswer
 
 
@@ -121,7 +121,7 @@ class Ours(Grpo):
         )  # type: ignore[arg-type]
         self.job, self.measured = job, measured
 
-    def explore(self) -> list[Group]:
+    def explore(self) -> list[RolloutGroup]:
         with self.measured.timed("rollouts"):
             groups = super().explore()
             for number, group in enumerate(groups):

@@ -524,16 +524,16 @@ def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
     n-th groups and then the last again; the list that comes back holds the tasks of every call."""
     pytest.importorskip("torch")
     from tripwright.rl.rollout_worker import RolloutWorker
-    from tripwright.rl.rollouts import Group
+    from tripwright.rl.rollouts import RolloutGroup
 
     def give(*calls: list[list[Episode]]) -> list[list[str]]:
         asked: list[list[str]] = []
 
-        def play(self: Any, tasks: Any, reward: Any) -> list[Group]:
+        def play(self: Any, tasks: Any, reward: Any) -> list[RolloutGroup]:
             episodes = calls[min(len(asked), len(calls) - 1)]
             asked.append([task.id for _, task in tasks])
             groups = [
-                Group(number, task, found)
+                RolloutGroup(number, task, found)
                 for (number, task), found in zip(tasks, episodes, strict=False)
             ]
             for group in groups:

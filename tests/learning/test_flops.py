@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tripwright.inference.decoder import Cache, Decoder
 from tripwright.learning import flops as module
 from tripwright.learning.flops import (
-    Shape,
+    ModelShape,
     flops,
     forward_flops,
     gpu_peak_flops,
@@ -25,7 +25,7 @@ from tripwright.learning.flops import (
     update_flops_of_mfu,
 )
 
-SHAPE = Shape(
+SHAPE = ModelShape(
     hidden=256, layers=4, heads=4, kv_heads=2, head_size=64, feed_forward=768, vocabulary=1500
 )
 
@@ -35,7 +35,7 @@ def test_an_update_counts_what_torch_counts(tiny_model, kind):
     """Exactly: linear layers, both attention products over the whole square, the LM head where it
     is computed, twice that backward."""
     model = tiny_model(kind, 300)
-    decoder, shape = Decoder(model), Shape.of(model.config)
+    decoder, shape = Decoder(model), ModelShape.of(model.config)
     rows, length, heads = 3, 40, 33
     ids = torch.arange(rows * length).view(rows, length) % 300
     # the counter knows no fused CPU kernel
@@ -52,7 +52,7 @@ def test_decoding_over_a_cache_counts_what_torch_counts(tiny_model):
     """One token at a time, with a cache that reaches as far as it is read: the triangle, token by
     token."""
     model = tiny_model("qwen3", 300)
-    decoder, shape = Decoder(model), Shape.of(model.config)
+    decoder, shape = Decoder(model), ModelShape.of(model.config)
     cache, steps = Cache(decoder, 1, 64, torch.float32), 64
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         for position in range(steps):
@@ -88,7 +88,7 @@ def test_shapes_of_configs_without_optional_fields():
             100,
         )
 
-    assert Shape.of(Config) == Shape(64, 2, 4, 4, 16, 128, 100)
+    assert ModelShape.of(Config) == ModelShape(64, 2, 4, 4, 16, 128, 100)
 
 
 def test_the_formula_of_p12_gives_back_the_direct_count():

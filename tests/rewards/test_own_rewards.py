@@ -16,7 +16,7 @@ from tripwright.domains import dialect_named, domain_named
 from tripwright.episode import Episode, open_session
 from tripwright.errors import UserError
 from tripwright.policies.base import ask
-from tripwright.rewards.named import check_named, reward_named
+from tripwright.rewards.spec import check_reward_spec, resolve_reward
 from tripwright.transcript import Segment, ToolCall, Transcript
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "rewards.md").read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def test_a_penalty_takes_from_the_total_and_nothing_from_passing(
     ]
     episode = Episode(lab.trip, Transcript(repeated), lab.final)
     short, clean = (
-        reward_named(f"my_rewards:{name}", KNOWN)(episode) for name in ("short", "clean_calls")
+        resolve_reward(f"my_rewards:{name}", KNOWN)(episode) for name in ("short", "clean_calls")
     )
     assert short.total == pytest.approx(5 - 0.5) and short.parts["length"] == pytest.approx(-0.5)
     assert clean.total == pytest.approx(5 - 0.2 - 0.6) and (
@@ -53,14 +53,14 @@ def test_a_penalty_takes_from_the_total_and_nothing_from_passing(
     ) == (-0.2, -0.6)
     assert short.passed(episode) and clean.passed(episode)
     failed = replace(episode, verdict=lab.half)
-    assert not reward_named("my_rewards:short", KNOWN)(failed).passed(failed)
+    assert not resolve_reward("my_rewards:short", KNOWN)(failed).passed(failed)
 
 
 @pytest.mark.parametrize("on_repeated", ["end", "error", "answer"])
 def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(
     my_rewards: Path, lab: Any, on_repeated: Any
 ) -> None:
-    clean = reward_named("my_rewards:clean_calls", KNOWN)
+    clean = resolve_reward("my_rewards:clean_calls", KNOWN)
     session = open_session(lab.trip, replace(dialect_named("planner_r1"), on_repeated=on_repeated))
     rows = [ask(session, "search_restaurants", city=lab.trip.query.dest) for _ in range(2)]
     assert rows[0] and session.transcript.repeated_calls == 1
@@ -71,15 +71,15 @@ def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(
 def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: Any) -> None:
     pytest.importorskip("torch")
     from tripwright.rl.replay import ReplayBuffer, ReplaySettings
-    from tripwright.rl.rollouts import Group
+    from tripwright.rl.rollouts import RolloutGroup
 
     long = Transcript([Segment("assistant", "", [1] * 900, [1] * 900)])
     groups = [
-        Group(n, lab.trips().at(n), [Episode(lab.trip, long, verdict)] * 2)
+        RolloutGroup(n, lab.trips().at(n), [Episode(lab.trip, long, verdict)] * 2)
         for n, verdict in enumerate((lab.final, lab.half))
     ]
     for group in groups:
-        group.rewards = group.rewarded(reward_named("my_rewards:short", KNOWN))
+        group.rewards = group.rewarded(resolve_reward("my_rewards:short", KNOWN))
         assert max(made.total for made in group.rewards if made is not None) < 5
     buffer = ReplayBuffer(ReplaySettings(every=1, share=0.5), lab.trips())
     buffer.remember(groups)
@@ -136,7 +136,7 @@ difficulty_queries = 2
 )
 def test_what_can_be_no_reward_is_refused_unimported(named: Any, why: str) -> None:
     with pytest.raises(UserError, match=re.escape(why)):
-        check_named(named, KNOWN)
+        check_reward_spec(named, KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_what_can_be_no_reward_is_refused_unimported(named: Any, why: str) -> No
 def test_a_function_that_is_not_there_is_one_line(my_rewards: Path, named: str, why: str) -> None:
     (my_rewards / "broken_rewards.py").write_text("def f(:")
     with pytest.raises(UserError, match=re.escape(why)):
-        reward_named(named, KNOWN)
+        resolve_reward(named, KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_what_a_function_returns_is_looked_at(
     (my_rewards / "odd_rewards.py").write_text(code)
     monkeypatch.delitem(__import__("sys").modules, "odd_rewards", raising=False)
     with pytest.raises(UserError, match=re.escape(why)):
-        reward_named("odd_rewards:f", KNOWN)(Episode(lab.trip, Transcript(), lab.final))
+        resolve_reward("odd_rewards:f", KNOWN)(Episode(lab.trip, Transcript(), lab.final))
 
 
 @pytest.mark.parametrize("stage", ['"no_such_module:f"', "{hard_makro = 1.0}"])
@@ -193,6 +193,8 @@ def test_a_bad_reward_is_said_before_a_cold_start_is_spent(my_rewards: Path, sta
 
 def test_weights_of_terms_stand_in_a_recipe(lab: Any) -> None:
     episode = Episode(lab.trip, Transcript(), lab.half)
-    assert reward_named({"commonsense_macro": 2.0, "hard_micro": 1.0}, KNOWN)(episode).total == 2.0
+    assert (
+        resolve_reward({"commonsense_macro": 2.0, "hard_micro": 1.0}, KNOWN)(episode).total == 2.0
+    )
     with pytest.raises(UserError, match="weighs 'turns_macro', which these verdicts have not"):
-        reward_named({"turns_macro": 1.0}, KNOWN)(episode)
+        resolve_reward({"turns_macro": 1.0}, KNOWN)(episode)

@@ -24,7 +24,7 @@ pytest.importorskip("torch")
 
 
 from tripwright.rl.credit import advantages_by_evidence
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def played(task: TripTask, chat: Any) -> Any:
     return play
 
 
-def credited(group: Group, chat: Any, member: int) -> list[tuple[str, float]]:
+def credited(group: RolloutGroup, chat: Any, member: int) -> list[tuple[str, float]]:
     """(token's text, its advantage) of the agent's own tokens."""
     advantages = advantages_by_evidence(group, chat)[member]
     transcript = group.episodes[member].transcript
@@ -69,8 +69,8 @@ def credited(group: Group, chat: Any, member: int) -> list[tuple[str, float]]:
     ]
 
 
-def group_of(*episodes: Any) -> Group:
-    made = Group(0, episodes[0].task, list(episodes))
+def group_of(*episodes: Any) -> RolloutGroup:
+    made = RolloutGroup(0, episodes[0].task, list(episodes))
     made.rewards = made.rewarded(SUM)
     return made
 

@@ -26,7 +26,7 @@ pytest.importorskip("torch")
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollout_worker import RolloutWorker
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
 from tripwright.training.recipe import Recipe, Reinforcement, load_recipe
@@ -104,7 +104,7 @@ def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
         (n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))
     ]
 
-    def play(faults: Faults | None) -> list[Group]:
+    def play(faults: Faults | None) -> list[RolloutGroup]:
         player = RolloutWorker(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]
         return player.play(tasks, SUM)
 

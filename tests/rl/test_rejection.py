@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.rejection import Rejection, RejectionSettings, distinct_passing
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
 SETTINGS = RejectionSettings(
@@ -42,8 +42,8 @@ def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
     )
 
 
-def group(lab: Any, episodes: list[Any]) -> Group:
-    made = Group(0, lab.trip, episodes)
+def group(lab: Any, episodes: list[Any]) -> RolloutGroup:
+    made = RolloutGroup(0, lab.trip, episodes)
     made.rewards = made.rewarded(SUM)
     return made
 

@@ -20,7 +20,7 @@ from tripwright.domains import dialect_named, domain_named
 from tripwright.episode import Episode, close_session
 from tripwright.learning.trips import Trips, expert_session
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 from tripwright.sft.copy_pretraining import CopyPretrainingSettings
 from tripwright.training import stages
 from tripwright.training.data_source import COLD_START, RL, trips_of
@@ -213,7 +213,7 @@ def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() ->
     answer = played(True).transcript.answer or ""
     episode = played(True, answer, "The way there and back was looked up.")
     for stage, waiting in (("turns", 0), ("trajectory", 1), ("success", 1)):
-        group = Group(0, DEEPTRAVEL.task("train-0", request, world), [episode])
+        group = RolloutGroup(0, DEEPTRAVEL.task("train-0", request, world), [episode])
         group.rewards = group.rewarded(DEEPTRAVEL.rewards[stage])
         buffer = ReplayBuffer(ReplaySettings(), trips)
         buffer.remember([group])

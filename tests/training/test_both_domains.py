@@ -27,7 +27,7 @@ from tripwright.episode import close_session
 from tripwright.errors import UserError
 from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips, expert_session
 from tripwright.rl.metrics import describe
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 from tripwright.training.data_source import COLD_START, RL, data_identity, trips_of
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
@@ -122,7 +122,7 @@ def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> Non
     assert not DEEPTRAVEL.keeps(session)
 
 
-def group_of(tmp_path: Path, spoil: int) -> Group:
+def group_of(tmp_path: Path, spoil: int) -> RolloutGroup:
     """Four answers to one errand, `spoil` of them without the way back or anything after the way
     out."""
     trips = trips_of(errands(tmp_path), RL)
@@ -135,7 +135,7 @@ def group_of(tmp_path: Path, spoil: int) -> Group:
                 "### Outbound (2022-03-01)\n- flight F1 06:54-08:12 99 USD [call 1, row 1]"
             )
         episodes.append(close_session(session))
-    group = Group(0, trips.at(0), episodes)
+    group = RolloutGroup(0, trips.at(0), episodes)
     group.rewards = group.rewarded(SUCCESS)
     return group
 

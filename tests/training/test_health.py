@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.training.health import ADVICE, Watchman, check
+from tripwright.training.health import ADVICE, HealthMonitor, check
 from tripwright.training.health_patterns import PATTERNS, Limits
 
 HEALTHY = {
@@ -210,21 +210,21 @@ def test_a_warning_is_raised_once_ends_and_may_return():
     found = [warning for warning in check(run(spells, 80)) if warning.name == "logprob_gap"]
     assert [(w.since_step, w.until_step is None) for w in found] == [(10, False), (60, True)]
     assert found[0].until_step is not None and 20 <= found[0].until_step < 40
-    watch = Watchman(run(spells, 80))
+    watch = HealthMonitor(run(spells, 80))
     assert [warning.name for warning in watch.current] == ["logprob_gap"]
     lines = [json.loads(line) for line in watch.text().splitlines()]
     assert [(line["since_step"], line.get("until_step")) for line in lines] == [
         (10, found[0].until_step),
         (60, None),
     ]
-    assert Watchman().text() == ""
+    assert HealthMonitor().text() == ""
 
 
 def test_a_resumed_watch_tells_nothing_twice_and_nothing_late():
     rows = run(lambda s: {"entropy": ramp(s, 0.4, 0.0), "clip_fraction": late(s, 0.6, 0.0, 33)})
     whole = check(rows)
     first = check(rows[:30])
-    resumed = Watchman(rows[:30])
+    resumed = HealthMonitor(rows[:30])
     told = [warning for row in rows[30:] for warning in resumed.look(row)]
     assert first and told and [*first, *told] == whole == resumed.raised
 

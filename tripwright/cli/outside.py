@@ -21,7 +21,7 @@ from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import verified_by
 from tripwright.policies.decoding import PRESETS, decoding_of
-from tripwright.policies.settings import Chosen, Settings
+from tripwright.policies.settings import PolicyChoice, PolicySettings
 
 MODELS = ("endpoint", "local")
 
@@ -85,7 +85,7 @@ class Who:
     timeout_s: float
     retries: int
 
-    def chosen(self, dialect: Dialect) -> Chosen:
+    def chosen(self, dialect: Dialect) -> PolicyChoice:
         """With the fingerprint of a local checkpoint in its identity. Raises UserError."""
         if self.policy not in MODELS:
             raise UserError(
@@ -93,7 +93,7 @@ class Who:
                 f" {' and '.join(MODELS)}."
             )
         found = decoding_of(self.decoding, self.temperature, self.top_p, self.top_k)
-        settings = Settings(
+        settings = PolicySettings(
             self.model,
             self.base_url,
             temperature=found.temperature,
@@ -117,7 +117,7 @@ def check_one_of(option: str, said: str, known: Sequence[str]) -> None:
 
 
 def play(
-    chosen: Chosen,
+    chosen: PolicyChoice,
     tasks: Sequence[OutsideTask],
     out: Path,
     dialect: Dialect,

@@ -42,7 +42,7 @@ from tripwright.evals.outside.natural_plan.tasks import (
     score,
     tasks_of,
 )
-from tripwright.policies.settings import Chosen
+from tripwright.policies.settings import PolicyChoice
 
 PROMPTS = ("5shot", "0shot")
 
@@ -121,7 +121,7 @@ def natural_plan(  # long: each option is a parameter with its help
         )
     examples = read_examples(file, cast(Prompt, prompt))
     if answers is not None:
-        chosen = Chosen(
+        chosen = PolicyChoice(
             PublishedAnswers(examples, answers), None, {"kind": "published", "field": answers}, {}
         )
     else:

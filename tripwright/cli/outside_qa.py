@@ -54,7 +54,7 @@ from tripwright.evals.run_card import run_card
 from tripwright.evals.scoreboard import verified_by
 from tripwright.policies.decoding import decoding_of
 from tripwright.policies.endpoint import EndpointPolicy
-from tripwright.policies.settings import Chosen
+from tripwright.policies.settings import PolicyChoice
 
 POLICIES = (GoldReader.name, *MODELS)
 RULES = verified_by("exact match")
@@ -233,7 +233,7 @@ def qa(  # long: each option is a parameter with its help
     tell(score, out, table(score), as_json)
 
 
-def choose(who: Who, dialect: SearchDialect) -> Chosen:
+def choose(who: Who, dialect: SearchDialect) -> PolicyChoice:
     """A Search-R1 model at an endpoint writes on one message; all others are the policies of
     `tripwright run`."""
     check_one_of("--policy", who.policy, POLICIES)
@@ -242,7 +242,7 @@ def choose(who: Who, dialect: SearchDialect) -> Chosen:
             raise UserError(
                 f"Policy '{who.policy}' uses no model: leave --model and --base-url out."
             )
-        return Chosen(GoldReader(), None, {"kind": who.policy}, {})
+        return PolicyChoice(GoldReader(), None, {"kind": who.policy}, {})
     chosen = who.chosen(dialect)
     if who.policy == "endpoint" and dialect.turns.notation == "search":
         sampling = decoding_of(who.decoding, who.temperature, who.top_p, who.top_k)
@@ -282,7 +282,7 @@ def open_retriever(name: str, index: Path | None) -> Retriever:
 
 
 def card_of(
-    chosen: Chosen,
+    chosen: PolicyChoice,
     dialect: SearchDialect,
     folder: Path,
     files: dict[str, Path],

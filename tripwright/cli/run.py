@@ -23,7 +23,7 @@ from tripwright.llm.paid_calls import CostLimitReached
 from tripwright.llm.prices import Prices, read_prices
 from tripwright.llm.urls import shown_url
 from tripwright.policies.decoding import PRESETS, decoding_of
-from tripwright.policies.settings import Settings
+from tripwright.policies.settings import PolicySettings
 from tripwright.tools.faults import Faults
 
 RULES = tuple(dict.fromkeys(rules for domain in own_domains().values() for rules in domain.rules))
@@ -272,7 +272,7 @@ def run(  # long: each option is a parameter with its help
     )
     spoken = dialect_named(dialect)
     judged_by = settled_rules(domain_of(spoken), rules)
-    settings = Settings(
+    settings = PolicySettings(
         model=model,
         base_url=base_url,
         temperature=how.temperature,

@@ -9,7 +9,7 @@ import typer
 
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
-from tripwright.rewards.named import reward_named
+from tripwright.rewards.spec import resolve_reward
 from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
 from tripwright.training import stages
 from tripwright.training.recipe import Recipe, load_recipe
@@ -91,7 +91,7 @@ def train(
         )
     # a function that cannot be had is said before a cold start is spent
     for named in read.rl.settings.curriculum.rewards:
-        reward_named(named, read.domain.rewards)
+        resolve_reward(named, read.domain.rewards)
     run = _open(recipe, read, out, resume)
     with run.alone():
         stages.reinforce(run, after=_cold_start(run))

@@ -13,7 +13,7 @@ from tripwright.evals.report.live import LiveRun
 from tripwright.evals.report.markup import number, percent, short
 from tripwright.files import json_object
 from tripwright.runs import METRICS, RECIPE, logged_steps
-from tripwright.training.health import Warning, check
+from tripwright.training.health import HealthWarning, check
 
 RECENT = 20  # steps whose pace tells the time left
 
@@ -25,7 +25,7 @@ class Watched:
 
     name: str
     rows: list[Json]  # in order, stages one after the other
-    warnings: list[Warning]
+    warnings: list[HealthWarning]
     stage: str
     steps: int | None
     share_done: float | None

@@ -23,7 +23,7 @@ from tripwright.episode import Episode, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
 from tripwright.policies.base import Policy
-from tripwright.policies.settings import Chosen, Settings, plain
+from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.weighted import dense, success
 from tripwright.tools.face import Face
@@ -241,7 +241,9 @@ class Domain:
     # policies without a mind, which say how hard requests are; the expert is added to them
     baselines: Mapping[str, Callable[[], Policy]]
     # by the names of `run --policy`; by default the baselines
-    policies: Mapping[str, Callable[[Settings, Dialect], Chosen]] = field(default_factory=dict)
+    policies: Mapping[str, Callable[[PolicySettings, Dialect], PolicyChoice]] = field(
+        default_factory=dict
+    )
     needs_world: tuple[str, ...] = ()  # policies that look into the world at hand
     # by their names in recipes, beside "dense" and "success"
     rewards: Mapping[str, Reward] = field(default_factory=dict)

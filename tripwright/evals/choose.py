@@ -15,7 +15,7 @@ from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.urls import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
-from tripwright.policies.settings import Chosen, Settings, plain
+from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 
 SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 
@@ -30,7 +30,7 @@ def policy_names(among: Mapping[str, Domain] | None = None) -> tuple[str, ...]:
     return (*dict.fromkeys(own), "person", "endpoint", "local")
 
 
-def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
+def choose_policy(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     """Raises UserError for a name that is none, and for what goes wrong before a run folder is
     made."""
     if name not in policy_names():
@@ -50,7 +50,7 @@ def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
     return domain.policies[name](settings, dialect)
 
 
-def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
+def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     if not settings.base_url or not settings.model:
         raise UserError(
             "Policy 'endpoint' needs --base-url URL (up to and including /v1) and --model NAME."
@@ -81,7 +81,7 @@ def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
         "max_tokens": dialect.max_turn_tokens,
     }
     decoding |= _top_k(settings)
-    return Chosen(
+    return PolicyChoice(
         EndpointPolicy(endpoint, settings.concurrency, settings.native_tools),
         None,
         identity,
@@ -89,7 +89,7 @@ def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
     )
 
 
-def _local(settings: Settings, dialect: Dialect) -> Chosen:
+def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     if not settings.model:
         raise UserError(
             "Policy 'local' needs --model DIR, a checkpoint folder (or a model name that"
@@ -111,9 +111,9 @@ def _local(settings: Settings, dialect: Dialect) -> Chosen:
     decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:
         decoding |= {"seed": settings.seed, "top_p": sampling.top_p, **_top_k(settings)}
-    return Chosen(policy, policy.chat, {"kind": "local", "model": settings.model}, decoding)
+    return PolicyChoice(policy, policy.chat, {"kind": "local", "model": settings.model}, decoding)
 
 
-def _top_k(settings: Settings) -> dict[str, Any]:
+def _top_k(settings: PolicySettings) -> dict[str, Any]:
     """Named where it is set: cards made before there was such a setting say the same."""
     return {} if settings.top_k is None else {"top_k": settings.top_k}

@@ -28,7 +28,7 @@ def round_up(size: int, step: int = 64) -> int:
     return -(-size // step) * step
 
 
-class Shape(Protocol):
+class CacheShape(Protocol):
     """What a cache must know of its decoder."""
 
     layers: list[object]
@@ -41,7 +41,7 @@ class Cache:
     """Keys and values of every row: (L, rows, K, T, D) each. Rows are independent; copying one is a
     fork."""
 
-    def __init__(self, decoder: Shape, rows: int, positions: int, dtype: torch.dtype):
+    def __init__(self, decoder: CacheShape, rows: int, positions: int, dtype: torch.dtype):
         shape = (len(decoder.layers), rows, decoder.kv_heads, positions, decoder.head_size)
         self.keys = torch.zeros(shape, dtype=dtype, device=decoder.device)
         self.values = torch.zeros(shape, dtype=dtype, device=decoder.device)

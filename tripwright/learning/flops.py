@@ -54,7 +54,7 @@ _BENCH_SIZES, _BENCH_SECONDS = (192, 384, 768), 0.08  # of square matrices; seco
 
 
 @dataclass(frozen=True)
-class Shape:
+class ModelShape:
     """A decoder of the Llama and Qwen family, as far as its arithmetic goes."""
 
     hidden: int
@@ -66,7 +66,7 @@ class Shape:
     vocabulary: int
 
     @classmethod
-    def of(cls, config: Any) -> Shape:
+    def of(cls, config: Any) -> ModelShape:
         """From a `transformers` config."""
         heads = config.num_attention_heads
         return cls(
@@ -86,7 +86,7 @@ class Shape:
         return attention + 3 * self.hidden * self.feed_forward
 
 
-def flops(shape: Shape, positions: float, pairs: float, head_positions: float) -> float:
+def flops(shape: ModelShape, positions: float, pairs: float, head_positions: float) -> float:
     """A forward pass: `positions` through the layers, `pairs` of a query and a key, logits at
     `head_positions`."""
     linear = 2.0 * shape.layers * shape.layer_parameters * positions
@@ -94,19 +94,19 @@ def flops(shape: Shape, positions: float, pairs: float, head_positions: float) -
     return linear + attention + 2.0 * shape.hidden * shape.vocabulary * head_positions
 
 
-def forward_flops(shape: Shape, lengths: Sequence[int], head_positions: int) -> float:
+def forward_flops(shape: ModelShape, lengths: Sequence[int], head_positions: int) -> float:
     """One pass over whole rows of these lengths (without padding), as for a reference model's
     log-probabilities."""
     return flops(shape, sum(lengths), sum(length * length for length in lengths), head_positions)
 
 
-def update_flops(shape: Shape, lengths: Sequence[int], head_positions: int) -> float:
+def update_flops(shape: ModelShape, lengths: Sequence[int], head_positions: int) -> float:
     """Forward and backward over whole rows. `head_positions`: the tokens that carry loss, where
     alone logits are computed."""
     return 3 * forward_flops(shape, lengths, head_positions)
 
 
-def rollout_flops(shape: Shape, spans: Iterable[tuple[int, int]], sampled: int) -> float:
+def rollout_flops(shape: ModelShape, spans: Iterable[tuple[int, int]], sampled: int) -> float:
     """Generation over a key-value cache. A span (start, end) is the positions that one row
     computed, on top of `start` cached ones.
 

@@ -33,7 +33,7 @@ class Loop(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
-class Clock:
+class StageClock:
     """How far a stage is, by steps or by minutes, whichever is further. Time counts while the stage
     runs, not while it lies stopped."""
 

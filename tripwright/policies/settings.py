@@ -14,7 +14,7 @@ from tripwright.policies.base import Policy
 
 
 @dataclass(frozen=True)
-class Settings:
+class PolicySettings:
     """Everything that some policy can be told; what a policy has no use for must be left at
     None."""
 
@@ -59,7 +59,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class PolicyChoice:
     """A policy with the tokenizer format its sessions need (None for text), and what a run card
     says about both."""
 
@@ -69,11 +69,13 @@ class Chosen:
     decoding: dict[str, Any]
 
 
-def plain(name: str, policy: Callable[[], Policy]) -> Callable[[Settings, Dialect], Chosen]:
+def plain(
+    name: str, policy: Callable[[], Policy]
+) -> Callable[[PolicySettings, Dialect], PolicyChoice]:
     """For a domain's table of policies: one that takes no settings, by its name there."""
 
-    def chosen(settings: Settings, dialect: Dialect) -> Chosen:
+    def chosen(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         settings.refuse_expert_options(name)
-        return Chosen(policy(), None, {"kind": name}, {})
+        return PolicyChoice(policy(), None, {"kind": name}, {})
 
     return chosen

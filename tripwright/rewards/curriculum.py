@@ -21,24 +21,24 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
-from tripwright.rewards.named import Named
 from tripwright.rewards.reward import Reward
+from tripwright.rewards.spec import RewardSpec
 
 
 @dataclass(frozen=True)
 class Curriculum:
-    """`stages`: (reward as `named.py` understands it, how long) in order; the last one goes on for
+    """`stages`: (reward as `spec.py` understands it, how long) in order; the last one goes on for
     ever. How long is counted in steps or in epochs; "adaptive" takes it as the most steps a stage
     may have, 0 for no limit."""
 
     kind: Literal["steps", "epochs", "adaptive"] = "steps"
-    stages: tuple[tuple[Named, Annotated[float, Ge(0)]], ...] = (("dense", 1),)
+    stages: tuple[tuple[RewardSpec, Annotated[float, Ge(0)]], ...] = (("dense", 1),)
     window: Annotated[int, Ge(2)] = 20  # steps; of the adaptive kind, like the rest
     noise: Annotated[float, Ge(0)] = 1.0
     least_signal: Annotated[float, Ge(0), Le(1)] = 0.2
 
     @property
-    def rewards(self) -> tuple[Named, ...]:
+    def rewards(self) -> tuple[RewardSpec, ...]:
         return tuple(reward for reward, _ in self.stages)
 
 

@@ -24,13 +24,13 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.domains import domain_named
 from tripwright.domains.domain import Credit
 from tripwright.episode import Episode
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 from tripwright.verdict import FORMAT, Fact
 
 DELIVERED = "delivered"  # beside the constraints: whether there is a plan at all
 
 
-def advantages_by_evidence(group: Group, chat: ChatFormat) -> list[list[float] | None]:
+def advantages_by_evidence(group: RolloutGroup, chat: ChatFormat) -> list[list[float] | None]:
     """For each member one number per token id, 0 where the agent did not speak; None for the
     unscored."""
     credit = domain_named(group.task.domain).credit

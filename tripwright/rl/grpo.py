@@ -46,7 +46,7 @@ from tripwright.rl.objectives import (
 )
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
 from tripwright.rl.rl_loop import RlLoop, action_logits
-from tripwright.rl.rollouts import Group, Rollout
+from tripwright.rl.rollouts import Rollout, RolloutGroup
 from tripwright.rl.settings import RolloutSettings
 from tripwright.transcript import StopReason
 
@@ -181,7 +181,7 @@ class Grpo(RlLoop[GrpoSettings]):
             figures["replay_buffer"] = len(self.replay)
         return self.end_step(groups, [r for r in rollouts if self.computes(r)], scale, figures)
 
-    def explore(self) -> list[Group]:
+    def explore(self) -> list[RolloutGroup]:
         """The step's groups: replayed trips first, then new ones; with a refill, more until enough
         of them have something to teach."""
         settings, count = self.settings, self.settings.prompts_per_step
@@ -197,7 +197,7 @@ class Grpo(RlLoop[GrpoSettings]):
                 groups += self.play(missing)
         return groups
 
-    def finer(self, group: Group) -> list[list[float] | None]:
+    def finer(self, group: RolloutGroup) -> list[list[float] | None]:
         """Advantages of each member's tokens, where the recipe asks for them."""
         if self.settings.credit == "episode":
             return [None] * len(group.episodes)
@@ -263,7 +263,7 @@ class Grpo(RlLoop[GrpoSettings]):
         return seen
 
 
-def reward_table(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
+def reward_table(groups: Sequence[RolloutGroup]) -> tuple[Tensor, Tensor]:
     """(rewards_PG, scored_PG): unscored members have reward 0 there, and False."""
     scored_PG = torch.tensor(
         [[r is not None for r in group.rewards] for group in groups], dtype=torch.bool

@@ -8,14 +8,14 @@ from typing import Any
 
 from tripwright.inference.precision import precision_named
 from tripwright.learning.flops import (
-    Shape,
+    ModelShape,
     mfu,
     peak_flops,
     peak_memory_mb,
     rollout_flops,
     update_flops,
 )
-from tripwright.rl.rollouts import Group, Rollout
+from tripwright.rl.rollouts import Rollout, RolloutGroup
 from tripwright.transcript import Transcript
 
 
@@ -24,13 +24,13 @@ class Meter:
     rollouts as well."""
 
     def __init__(self, model: Any, dtype: str):
-        self.shape, self.device = Shape.of(model.config), next(model.parameters()).device
+        self.shape, self.device = ModelShape.of(model.config), next(model.parameters()).device
         self.peak = peak_flops(self.device, precision_named(dtype))
         self.update_total = self.rollout_total = 0.0
 
     def step(
         self,
-        groups: Sequence[Group],
+        groups: Sequence[RolloutGroup],
         rollouts: Sequence[Rollout],
         passes: int,
         seconds: float,
@@ -72,7 +72,7 @@ class Meter:
         self.update_total, self.rollout_total = state["update_total"], state["rollout_total"]
 
 
-def spans(group: Group) -> list[tuple[int, int]]:
+def spans(group: RolloutGroup) -> list[tuple[int, int]]:
     """The positions that each row computed: the prompt once for the group, then everyone's own
     (from the fork on, if it is a branch)."""
     prompt = len(group.episodes[0].transcript.segments[0].token_ids)

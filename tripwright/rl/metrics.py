@@ -11,15 +11,15 @@ from tripwright.domains import domain_named
 from tripwright.episode import Episode
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.rewards.weighted import PASS, dense, success, terms
-from tripwright.rl.rollouts import Group
-from tripwright.rl.theory import variances
+from tripwright.rl.reward_variance import variances
+from tripwright.rl.rollouts import RolloutGroup
 from tripwright.transcript import OVERLONG, StopReason
 
 # where a dialect ends an episode for them
 MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)
 
 
-def describe(groups: Sequence[Group]) -> dict[str, Any]:
+def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     """Of every group that was played, dropped ones included: rewards and their parts, lengths,
     calls, why episodes stopped."""
     episodes = [
@@ -110,7 +110,7 @@ def _calls(episodes: list[Episode]) -> dict[str, Any]:
     }
 
 
-def _spread(groups: Sequence[Group]) -> dict[str, float]:
+def _spread(groups: Sequence[RolloutGroup]) -> dict[str, float]:
     """Lemma 2 (row P16) measured: variances of the dense and the sparse reward within groups, and
     the covariance that it needs."""
     scored = [[episode for episode in group.episodes if episode.scored] for group in groups]

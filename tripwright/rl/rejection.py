@@ -15,7 +15,7 @@ from annotated_types import Ge
 
 from tripwright.learning.batches import token_logits
 from tripwright.rl.rl_loop import RlLoop
-from tripwright.rl.rollouts import Group, Rollout
+from tripwright.rl.rollouts import Rollout, RolloutGroup
 from tripwright.rl.settings import RolloutSettings
 
 
@@ -52,7 +52,7 @@ class Rejection(RlLoop[RejectionSettings]):
         return {"loss": total / max(1, tokens_seen), "grad_norm": sum(norms) / max(1, len(norms))}
 
 
-def distinct_passing(group: Group, number: int, most: int) -> list[Rollout]:
+def distinct_passing(group: RolloutGroup, number: int, most: int) -> list[Rollout]:
     """Passing episodes of one task, different ones, `most` at most."""
     rollouts: dict[tuple[int, ...], Rollout] = {}
     for episode, reward in group.scored_members:

@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt, Le
 
 from tripwright.episode import Task
 from tripwright.learning.trips import Trips
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ReplayBuffer:
     def __len__(self) -> int:
         return len(self._failed)
 
-    def remember(self, groups: Iterable[Group]) -> None:
+    def remember(self, groups: Iterable[RolloutGroup]) -> None:
         """Keeps groups of which no member passed what the reward asks for. Where all members are
         unscored, a replayed group stays and a new one is not added."""
         for group in groups:

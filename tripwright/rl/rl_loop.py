@@ -17,15 +17,15 @@ from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import Batch, collate, token_logits
-from tripwright.learning.loop import Clock
+from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
 from tripwright.rewards.curriculum import CurriculumState
-from tripwright.rewards.named import reward_named
+from tripwright.rewards.spec import resolve_reward
 from tripwright.rl.meter import Meter
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollout_worker import RolloutWorker, sampling_policy
-from tripwright.rl.rollouts import Group, Rollout
+from tripwright.rl.rollouts import Rollout, RolloutGroup
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -60,9 +60,11 @@ class RlLoop(ABC, Generic[S]):
         self.optimizers = Optimizers(model, settings.optimizer)
         policy, size = sampling_policy(model, chat, settings, seed), settings.group_size
         self.worker = RolloutWorker(policy, dialect, size, settings.rules, faults, tools=tools)
-        rewards = [reward_named(name, trips.domain.rewards) for name in settings.curriculum.rewards]
+        rewards = [
+            resolve_reward(name, trips.domain.rewards) for name in settings.curriculum.rewards
+        ]
         self.curriculum = CurriculumState(settings.curriculum, rewards)
-        self.clock = Clock(settings.steps, settings.max_minutes)
+        self.clock = StageClock(settings.steps, settings.max_minutes)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
         self.step_start = self.update_start = 0.0
@@ -86,7 +88,7 @@ class RlLoop(ABC, Generic[S]):
         """Passes over the trips so far; 0 where new ones are made for ever."""
         return self.trips.position / self.trips.per_epoch if self.trips.per_epoch else 0.0
 
-    def play(self, count: int, replays: Sequence[tuple[int, Task]] = ()) -> list[Group]:
+    def play(self, count: int, replays: Sequence[tuple[int, Task]] = ()) -> list[RolloutGroup]:
         """Groups of rewarded episodes: of trips that are played again, known by their number in the
         stream, and of the next `count` ones."""
         trips = [*replays, *((self.trips.position, next(self.trips)) for _ in range(count))]
@@ -124,7 +126,7 @@ class RlLoop(ABC, Generic[S]):
 
     def end_step(
         self,
-        groups: Sequence[Group],
+        groups: Sequence[RolloutGroup],
         rollouts: Sequence[Rollout],
         scale: float,
         figures: dict[str, Any],

@@ -15,7 +15,7 @@ from tripwright.episode import Task, close_session, open_session
 from tripwright.inference.branching import Branching
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.rewards.reward import Reward
-from tripwright.rl.rollouts import Group
+from tripwright.rl.rollouts import RolloutGroup
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -48,9 +48,9 @@ class RolloutWorker:
     # what the engine computed since someone set it back
     engine_counts: Counter[str] = field(default_factory=Counter)
 
-    def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[Group]:
-        """Group members are neighbours, so that they share their prompt's prefill; each has its own
-        seed, the episode's id."""
+    def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[RolloutGroup]:
+        """Members of a group are neighbours, so that they share their prompt's prefill; each has
+        its own seed, the episode's id."""
         opened = ([self._open(task, g) for g in range(self.group_size)] for _, task in tasks)
         sessions = self.policy.play_groups(opened, self.branching)
         closed = (close_session(session, self.rules) for session in sessions)
@@ -59,7 +59,7 @@ class RolloutWorker:
         groups = []
         for number, task in tasks:
             members = [episodes[f"{task.id}/{g}"] for g in range(self.group_size)]
-            groups.append(Group(number, task, members))
+            groups.append(RolloutGroup(number, task, members))
             groups[-1].rewards = groups[-1].rewarded(reward)
         return groups
 

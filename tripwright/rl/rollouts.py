@@ -12,7 +12,7 @@ from tripwright.rewards.reward import Reward, RewardBreakdown
 
 
 @dataclass
-class Group:
+class RolloutGroup:
     """The G episodes of one task, in order. `number` is the task's place in the stream of trips."""
 
     number: int

@@ -17,7 +17,7 @@ from annotated_types import Ge, Gt
 
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO, autocast, precision_named
-from tripwright.learning.loop import Clock
+from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings
 
 UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no loss gets there
@@ -43,7 +43,7 @@ class CopyPretraining:
         self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
         # on the CPU: the same strings whatever trains on them
         self.rng = torch.Generator().manual_seed(seed)
-        self.clock = Clock(settings.max_steps, None)
+        self.clock = StageClock(settings.max_steps, None)
         self.step, self.tokens = 0, 0
         self.level, self.smoothed = 0, UNKNOWN  # which length, and the loss on it
 

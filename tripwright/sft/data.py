@@ -16,13 +16,13 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.sft.chat_masks import ChatMasks, as_episode
-from tripwright.sft.files import Conversation, read_conversations
+from tripwright.sft.files import TrainingConversation, read_conversations
 from tripwright.sft.trainer import SftSettings
 from tripwright.transcript import StopReason, Transcript
 
 
 @dataclass(frozen=True)
-class Row:
+class TokenizedRow:
     """Token ids, and a mask that is 1 on what is trained on in full."""
 
     token_ids: list[int]
@@ -62,7 +62,9 @@ class FileSamples:
     """A `sft.Source`: the order of epoch e depends on the seed and e alone, so that any position
     can be jumped to."""
 
-    def __init__(self, rows: list[Row], figures: Figures, seed: int, epochs: float | None = None):
+    def __init__(
+        self, rows: list[TokenizedRow], figures: Figures, seed: int, epochs: float | None = None
+    ):
         self.rows, self.figures, self.seed = rows, figures, seed
         self.count, self.position = len(rows), 0
         self.most = None if epochs is None else round(epochs * self.count)
@@ -72,10 +74,10 @@ class FileSamples:
     def epoch(self) -> int:
         return self.position // self.count
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TokenizedRow]:
         return self
 
-    def __next__(self) -> Row:
+    def __next__(self) -> TokenizedRow:
         if self.most is not None and self.position >= self.most:
             raise StopIteration
         if self._order[0] != self.epoch:
@@ -109,7 +111,7 @@ def expert_samples(
 ) -> FileSamples:
     """The first `settings.expert_transcripts` of the expert's, read in epochs as a file's are."""
     rows = [
-        Row(list(t.token_ids), list(t.loss_mask))
+        TokenizedRow(list(t.token_ids), list(t.loss_mask))
         for t in itertools.islice(transcripts, settings.expert_transcripts)
     ]
     tokens, said = sum(len(row.token_ids) for row in rows), sum(sum(row.loss_mask) for row in rows)
@@ -123,7 +125,7 @@ def expert_samples(
 
 def read_rows(
     settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
-) -> tuple[list[Row], Figures]:
+) -> tuple[list[TokenizedRow], Figures]:
     """`schemas`: the tools that the template is given for an episode whose line does not say."""
     encoder, figures, rows = Encoder(tokenizer, schemas), Figures(), []
     for conversation in read_conversations(settings.data or ""):
@@ -146,7 +148,7 @@ def read_rows(
                 figures.too_long += 1
                 continue
             figures.cut += 1
-            row = Row(row.token_ids[:most_tokens], row.loss_mask[:most_tokens])
+            row = TokenizedRow(row.token_ids[:most_tokens], row.loss_mask[:most_tokens])
         if not any(row.loss_mask[1:]):  # the first token is never predicted
             figures.without_turns += 1
             continue
@@ -166,7 +168,7 @@ class Encoder:
         self.tokenizer, self.schemas, self.masks = tokenizer, schemas, ChatMasks(tokenizer)
         self._formats: dict[str, ChatFormat] = {}
 
-    def encode(self, conversation: Conversation) -> Row:
+    def encode(self, conversation: TrainingConversation) -> TokenizedRow:
         try:
             if conversation.transcript is not None:
                 return self._of_transcript(conversation.transcript, conversation)
@@ -175,20 +177,22 @@ class Encoder:
                     conversation.token_ids,
                     [m["content"] for m in conversation.messages if m["role"] == "assistant"],
                 )
-                return Row(conversation.token_ids, conversation.loss_mask or [])
-            return Row(
+                return TokenizedRow(conversation.token_ids, conversation.loss_mask or [])
+            return TokenizedRow(
                 *self.masks.encode(conversation.messages, conversation.tools, conversation.train)
             )
         except UserError as error:
             raise UserError(f"{conversation.where}: {error}") from None
 
-    def _of_transcript(self, transcript: Transcript, conversation: Conversation) -> Row:
+    def _of_transcript(
+        self, transcript: Transcript, conversation: TrainingConversation
+    ) -> TokenizedRow:
         said = [(segment.role, segment.text) for segment in transcript.segments]
         if transcript.has_tokens:
             self._check_ids(
                 transcript.token_ids, [text for role, text in said if role == "assistant"]
             )
-            return Row(transcript.token_ids, transcript.loss_mask)
+            return TokenizedRow(transcript.token_ids, transcript.loss_mask)
         roles = [role for role, _ in said]
         if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
             raise UserError(
@@ -196,7 +200,7 @@ class Encoder:
                 f" found {', '.join(roles[:4])}."
             )
         chat = self._chat(conversation.tools if conversation.says_tools else self.schemas)
-        return Row(
+        return TokenizedRow(
             *as_episode(
                 chat,
                 said,

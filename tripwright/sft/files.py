@@ -34,7 +34,7 @@ _SHAREGPT = {
 
 
 @dataclass(frozen=True)
-class Conversation:
+class TrainingConversation:
     """One record, read. `where` names the file and the line, for messages. An episode's `tools` is
     None where its line does not say."""
 
@@ -48,7 +48,7 @@ class Conversation:
     transcript: Transcript | None = None
 
 
-def read_conversations(path: str | Path) -> Iterator[Conversation]:
+def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
     """Raises UserError with the line's number for one that is none. Of an episode that a run tried
     again, the last try."""
     path = Path(path)
@@ -95,13 +95,13 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _conversation(record: dict[str, Any], where: str) -> Conversation:
+def _conversation(record: dict[str, Any], where: str) -> TrainingConversation:
     if "transcript" in record:
         try:
             transcript = Transcript.from_json(record["transcript"])
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UserError(f"{where}: its transcript cannot be read.") from None
-        return Conversation(
+        return TrainingConversation(
             where, tools=_tools(record, where), says_tools="tools" in record, transcript=transcript
         )
     if "conversations" in record:
@@ -125,7 +125,7 @@ def _conversation(record: dict[str, Any], where: str) -> Conversation:
         raise UserError(
             f"{where}: 'input_ids' and 'loss_mask' must be lists of equal length, or both absent."
         )
-    return Conversation(where, messages, _tools(record, where), True, train, ids, mask)
+    return TrainingConversation(where, messages, _tools(record, where), True, train, ids, mask)
 
 
 def _tools(record: dict[str, Any], where: str) -> list[dict[str, Any]] | None:

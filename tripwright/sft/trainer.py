@@ -24,7 +24,7 @@ from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO
 from tripwright.learning.batches import collate, token_logits
-from tripwright.learning.loop import Clock
+from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.sft.packing import pack
 
@@ -90,8 +90,8 @@ class SftSettings:
 
 
 class Sample(Protocol):
-    """What is trained on: a `Transcript`, or a `data.Row`. The mask is 1 where the agent emitted
-    the token."""
+    """What is trained on: a `Transcript`, or a `data.TokenizedRow`. The mask is 1 where the agent
+    emitted the token."""
 
     @property
     def token_ids(self) -> Sequence[int]: ...
@@ -99,7 +99,7 @@ class Sample(Protocol):
     def loss_mask(self) -> Sequence[int]: ...
 
 
-class Source(Protocol):
+class SampleSource(Protocol):
     """Samples one after the other. Given the state of another, it goes on where that one stood."""
 
     def __iter__(self) -> Iterator[Sample]: ...
@@ -112,7 +112,7 @@ class FineTuning:
     """A `Loop`. A source of a file says by `count` how many samples an epoch has; without it there
     are no epochs."""
 
-    def __init__(self, model: Any, source: Source, settings: SftSettings):
+    def __init__(self, model: Any, source: SampleSource, settings: SftSettings):
         self.model, self.settings = model, settings
         self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
         self.batches = BatchesOfLikeLength(source, settings.batch_size)
@@ -121,7 +121,7 @@ class FineTuning:
         if settings.max_epochs is not None and self.count is not None:
             of_epochs = math.ceil(settings.max_epochs * self.count / settings.batch_size)
             steps = of_epochs if steps is None else min(steps, of_epochs)
-        self.clock = Clock(steps, settings.max_minutes)
+        self.clock = StageClock(steps, settings.max_minutes)
 
     @property
     def progress(self) -> float:
@@ -230,7 +230,7 @@ class BatchesOfLikeLength:
     pool: a pool is drawn again, not kept.
     """
 
-    def __init__(self, source: Source, rows: int):
+    def __init__(self, source: SampleSource, rows: int):
         self.source, self.rows = source, rows
         self.number, self.at = -1, 0  # of the present pool, of the next batch in it
         self.began: dict[str, Any] = {}

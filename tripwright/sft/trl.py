@@ -28,7 +28,7 @@ from tripwright.files import Journal
 from tripwright.inference.local import load_model
 from tripwright.runs import METRICS, rewind_metrics
 from tripwright.sft.data import Figures, read_rows
-from tripwright.sft.files import Conversation, read_conversations
+from tripwright.sft.files import TrainingConversation, read_conversations
 from tripwright.sft.trainer import SftSettings
 from tripwright.transcript import StopReason
 
@@ -197,7 +197,7 @@ def rows_for_trl(
 
 
 def _message_rows(
-    conversations: list[Conversation],
+    conversations: list[TrainingConversation],
     settings: SftSettings,
     tokenizer: Any,
     schemas: Any,
@@ -254,7 +254,7 @@ def _message_rows(
     return TrlRows(rows, True, figures)
 
 
-def _unscored(conversation: Conversation) -> bool:
+def _unscored(conversation: TrainingConversation) -> bool:
     return (
         conversation.transcript is not None
         and conversation.transcript.stop_reason == StopReason.UNSCORED

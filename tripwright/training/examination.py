@@ -35,9 +35,9 @@ from tripwright.policies.base import Policy
 from tripwright.rewards.weighted import terms
 from tripwright.runs import COMPARISON, DIFFICULTY, SCORE, TRANSCRIPTS, episodes
 from tripwright.statistics.rates import mean, paired_bootstrap
-from tripwright.training.changes import changes
 from tripwright.training.data_source import UNSEEN_WORLDS, generator_fingerprint
 from tripwright.training.recipe import Recipe
+from tripwright.training.recipe_diff import describe_changes
 from tripwright.training.run_folder import RunFolder
 from tripwright.verdict import Verdict
 
@@ -120,7 +120,9 @@ def settle(run: RunFolder) -> list[Task]:
     folder, exam = run.folder / "eval", requests_of_exam(run.recipe, run.recipe.evaluation.queries)
     folder.mkdir(exist_ok=True)
     if (folder / CONDITIONS).is_file() and (
-        differing := changes(json_object(folder / CONDITIONS) or {}, conditions(run.recipe))
+        differing := describe_changes(
+            json_object(folder / CONDITIONS) or {}, conditions(run.recipe)
+        )
     ):
         advice = (
             f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to"
@@ -277,7 +279,7 @@ def _last_evaluation(against: Path, run: RunFolder) -> Path:
     by other rules."""
     for name in (AFTER, BEFORE):
         if (against / "eval" / name / SCORE).is_file():
-            if differing := changes(
+            if differing := describe_changes(
                 json_object(against / "eval" / CONDITIONS) or {}, conditions(run.recipe)
             ):
                 raise UserError(

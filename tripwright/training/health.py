@@ -18,7 +18,7 @@ from tripwright.training.health_patterns import PATTERNS, Limits, Row
 
 
 @dataclass(frozen=True)
-class Warning:
+class HealthWarning:
     """`since_step` is the first step of the pattern, `until_step` the last one, None while it goes
     on."""
 
@@ -103,27 +103,26 @@ ADVICE = {
 }
 
 
-class Watchman:
+class HealthMonitor:
     """Looks at each new step; knows what it has raised. After a resume, give it the steps that are
     in metrics.jsonl already.
 
-        watch = Watchman(rows_so_far)          raises nothing: those warnings were told before; they
-        are in `raised` for warning in watch.look(row): ...    row as it is written to
-        metrics.jsonl, with "stage" and "step"
+        watch = HealthMonitor(rows_so_far)       # their warnings were told before: in `raised`
+        for warning in watch.look(row): ...      # row as in metrics.jsonl, with "stage" and "step"
 
     A new stage starts afresh. `raised` holds every warning so far, in order, those that are over
     with their last step.
     """
 
     def __init__(self, rows: Iterable[Row] = (), limits: Limits | None = None):
-        self.limits, self.raised = limits or Limits(), list[Warning]()
+        self.limits, self.raised = limits or Limits(), list[HealthWarning]()
         self._stage, self._rows = "", list[Row]()
         # name → (place in `raised`, the last step that showed the pattern)
         self._active = dict[str, tuple[int, int]]()
         for row in rows:
             self.look(row)
 
-    def look(self, row: Row) -> list[Warning]:
+    def look(self, row: Row) -> list[HealthWarning]:
         """The warnings that this step raises."""
         stage, step = str(row.get("stage", "")), int(row["step"])
         if stage != self._stage:
@@ -136,7 +135,7 @@ class Watchman:
             if what is not None:
                 if place < 0:
                     place = len(self.raised)
-                    self.raised.append(Warning(name, stage, step, what, ADVICE[name]))
+                    self.raised.append(HealthWarning(name, stage, step, what, ADVICE[name]))
                     new.append(self.raised[place])
                 self._active[name] = place, step
             elif place >= 0 and step - last >= self.limits.window:
@@ -150,11 +149,11 @@ class Watchman:
         return "".join(json.dumps(warning.record()) + "\n" for warning in self.raised)
 
     @property
-    def current(self) -> list[Warning]:
+    def current(self) -> list[HealthWarning]:
         """Those of the present stage that are not over."""
         return [self.raised[place] for place, _ in sorted(self._active.values())]
 
 
-def check(rows: Iterable[Row], limits: Limits | None = None) -> list[Warning]:
+def check(rows: Iterable[Row], limits: Limits | None = None) -> list[HealthWarning]:
     """Every warning that these steps raise, in order. Several stages may follow each other."""
-    return Watchman(rows, limits).raised
+    return HealthMonitor(rows, limits).raised

@@ -10,7 +10,7 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import json_object
-from tripwright.learning.flops import Shape
+from tripwright.learning.flops import ModelShape
 from tripwright.training.recipe_tables import Recipe
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
@@ -44,7 +44,7 @@ class ModelSize:
 
     name: str
     kind: str  # one of SUPPORTED
-    shape: Shape
+    shape: ModelShape
     tied: bool
     positions: int
 
@@ -71,10 +71,10 @@ def known_models() -> dict[str, ModelSize]:
     for size, (*numbers, tied) in _QWEN25.items():
         for ending in ("", "-Instruct"):
             name = f"Qwen/Qwen2.5-{size}{ending}"
-            found[name] = ModelSize(name, "qwen2", Shape(*numbers), bool(tied), 32768)
+            found[name] = ModelSize(name, "qwen2", ModelShape(*numbers), bool(tied), 32768)
     for size, (*numbers, tied) in _QWEN3.items():
         found[f"Qwen/Qwen3-{size}"] = ModelSize(
-            f"Qwen/Qwen3-{size}", "qwen3", Shape(*numbers), bool(tied), 40960
+            f"Qwen/Qwen3-{size}", "qwen3", ModelShape(*numbers), bool(tied), 40960
         )
     return found
 
@@ -87,7 +87,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
         shape, settings = recipe.model.shape, recipe.model
         # at most: fewer superwords may be found
         vocabulary = settings.subwords + settings.superwords + CONTROL_TOKENS
-        made = Shape(
+        made = ModelShape(
             shape.hidden,
             shape.layers,
             shape.heads,
@@ -135,7 +135,7 @@ def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
         raise UserError(f"'{name}' is a model of type '{kind}'. Accepted: {', '.join(SUPPORTED)}.")
     try:
         hidden, heads = int(config["hidden_size"]), int(config["num_attention_heads"])
-        shape = Shape(
+        shape = ModelShape(
             hidden=hidden,
             layers=int(config["num_hidden_layers"]),
             heads=heads,

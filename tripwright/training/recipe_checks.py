@@ -11,7 +11,7 @@ from tripwright.errors import UserError
 from tripwright.inference.precision import PRECISIONS
 from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
-from tripwright.rewards.named import check_named
+from tripwright.rewards.spec import check_reward_spec
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.loggers import LOGGERS, check_loggers
@@ -182,7 +182,7 @@ def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
         )
     for named in curriculum.rewards:
         try:
-            check_named(named, domain.rewards, domain.facts)
+            check_reward_spec(named, domain.rewards, domain.facts)
         except UserError as error:
             raise UserError(f"{table}.curriculum.stages: {error}") from None
 

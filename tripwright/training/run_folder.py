@@ -38,7 +38,6 @@ from tripwright.files import Journal, json_object, write_atomically
 from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
 from tripwright.runs import METRICS, RECIPE, WARNINGS, rewind_metrics
-from tripwright.training.changes import changes, longer
 from tripwright.training.checkpoint import (
     FORMAT,
     Checkpoints,
@@ -47,9 +46,14 @@ from tripwright.training.checkpoint import (
     set_process_generators,
 )
 from tripwright.training.data_source import data_identity
-from tripwright.training.health import Watchman
+from tripwright.training.health import HealthMonitor
 from tripwright.training.loggers import Loggers
 from tripwright.training.recipe import Recipe
+from tripwright.training.recipe_diff import (
+    describe_changes,
+    former_setting,
+    how_to_train_longer,
+)
 from tripwright.training.stopping import Stopping
 
 # tables and settings of a recipe that may change when a run is continued
@@ -117,16 +121,21 @@ class RunFolder:
     def _settle_recipe(self) -> None:
         path, record = self.folder / RECIPE, json.loads(json.dumps(self.recipe.record()))
         if path.is_file():
-            found = _read_json(path)
-            if differing := changes(_bound(found), _bound(record)):
+            earlier = _read_json(path)
+            if differing := describe_changes(_bound(earlier), _bound(record)):
                 if self.trained(self.folder):
+                    if former := former_setting(earlier, record):
+                        raise UserError(
+                            f"'{self.folder}' was made by an older version of tripwright, whose"
+                            f" recipes have a setting '{former}': choose another folder."
+                        )
                     raise UserError(
                         f"'{self.folder}' holds a run of another recipe: {differing}."
-                        f" {longer(found, record, self.folder)}"
+                        f" {how_to_train_longer(earlier, record, self.folder)}"
                     )
                 # made for the recipe that was there
                 shutil.rmtree(self.model("start"), ignore_errors=True)
-            if found == record:
+            if earlier == record:
                 return
         write_atomically(path, json.dumps(record, indent=2))
 
@@ -134,7 +143,7 @@ class RunFolder:
         """Before anything is trained: the data is what it was when the run began."""
         path, here = self.folder / "data.json", data_identity(self.recipe)
         if path.is_file() and self.trained(self.folder):
-            if differing := changes(_read_json(path), here):
+            if differing := describe_changes(_read_json(path), here):
                 raise UserError(
                     f"'{self.folder}' was trained on other data: {differing}. Put the data back, or"
                     " choose another folder to start anew."
@@ -194,7 +203,7 @@ class RunFolder:
             written, status = loop.step, Status(stage, loop)
             rows = list[dict[str, Any]]()
             with Journal(self.metrics, rows.append) as journal, closing(self._loggers()) as loggers:
-                watch = Watchman(rows)
+                watch = HealthMonitor(rows)
                 while loop.progress < 1:
                     row = loop.take_step()
                     now = time.monotonic()
@@ -216,7 +225,7 @@ class RunFolder:
     def _loggers(self) -> Loggers:
         return Loggers(self.recipe.loggers, self.folder, self.recipe.record())
 
-    def _warn(self, watch: Watchman, line: dict[str, Any]) -> None:
+    def _warn(self, watch: HealthMonitor, line: dict[str, Any]) -> None:
         """New warnings on stderr; all of them, with the last step of those that are over, in
         warnings.jsonl."""
         before = watch.text()
@@ -243,7 +252,7 @@ class RunFolder:
         return float(found.manifest["seconds"]) if found else seconds
 
     def _refuse_changes(self, then: dict[str, Any], now: dict[str, Any]) -> None:
-        if differing := changes(
+        if differing := describe_changes(
             {key: then.get(key) for key in MUST_AGREE}, {key: now.get(key) for key in MUST_AGREE}
         ):
             raise UserError(
@@ -251,7 +260,7 @@ class RunFolder:
                 f" conditions: {differing}. Restore them, or remove '{self.folder / 'checkpoints'}'"
                 " to start the stage again."
             )
-        if differing := changes(
+        if differing := describe_changes(
             {key: then.get(key) for key in SHOULD_AGREE},
             {key: now.get(key) for key in SHOULD_AGREE},
         ):

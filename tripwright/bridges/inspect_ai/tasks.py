@@ -30,7 +30,7 @@ from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy, policy_names
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.tasks import open_tasks, settled_rules
-from tripwright.policies.settings import Chosen, Settings
+from tripwright.policies.settings import PolicyChoice, PolicySettings
 from tripwright.runs import TRANSCRIPTS, Run, episode_lines
 
 INSPECT = "inspect"  # the policy that is Inspect's own model
@@ -78,7 +78,7 @@ def trips(
     chosen = _chosen(
         policy,
         spoken,
-        Settings(
+        PolicySettings(
             policy_model, base_url, temperature, seed=seed, rows=rows, native_tools=native_tools
         ),
     )
@@ -151,7 +151,7 @@ def played(run: str) -> Task:
     )
 
 
-def _chosen(name: str, dialect: Dialect, settings: Settings) -> Chosen | None:
+def _chosen(name: str, dialect: Dialect, settings: PolicySettings) -> PolicyChoice | None:
     # the terminal is Inspect's
     players = (INSPECT, *(each for each in policy_names() if each != "person"))
     if name not in players:

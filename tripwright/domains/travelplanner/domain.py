@@ -33,19 +33,19 @@ from tripwright.domains.travelplanner.tools.samples import sample_arguments
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.errors import UserError
-from tripwright.policies.settings import Chosen, Settings, plain
+from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 from tripwright.verdict import FORMAT, SCHEMA, Verdict
 from tripwright.world.store import World
 
 
-def _greedy(settings: Settings, dialect: Dialect) -> Chosen:
+def _greedy(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     settings.refuse_expert_options(GreedySearch.name)
-    return Chosen(
+    return PolicyChoice(
         GreedySearch(settings.seed), None, {"kind": GreedySearch.name}, {"seed": settings.seed}
     )
 
 
-def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
+def _styled(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     """An expert that decides from answers, with what was given in place of its style's own
     values."""
     check_tools(dialect.face)
@@ -66,10 +66,10 @@ def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         "extra_searches": style.max_extra_searches,
         "compared_cities": style.compared_cities,
     }
-    return Chosen(ExpertPolicy(style), None, {"kind": name}, decoding)
+    return PolicyChoice(ExpertPolicy(style), None, {"kind": name}, decoding)
 
 
-def _rows(name: str, settings: Settings, dialect: Dialect) -> Chosen:
+def _rows(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     check_tools(dialect.face)
     return plain(name, partial(RowsPolicy, "first" if name == "first-row" else "cheapest"))(
         settings, dialect

@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tripwright.training.recipe import RENAMED
+
 MOST_SHOWN = 3
 # settings that say only how long a stage is
 LENGTHS = ("steps", "max_steps", "max_minutes", "max_epochs", "epochs")
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """ "sft.steps: 6 -> 7; seed: 0 -> 1 and 4 more"; empty if nothing differs."""
-    told = [
+    lines = [
         f"{path}: {_shown(old)} -> {_shown(new)}" for path, old, new in differing(before, after)
     ]
-    more = f" and {len(told) - MOST_SHOWN} more" if len(told) > MOST_SHOWN else ""
-    return "; ".join(told[:MOST_SHOWN]) + more
+    more = f" and {len(lines) - MOST_SHOWN} more" if len(lines) > MOST_SHOWN else ""
+    return "; ".join(lines[:MOST_SHOWN]) + more
 
 
 def differing(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -33,7 +35,14 @@ def differing(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, An
         yield path, before, after
 
 
-def longer(before: Mapping[str, Any], after: Mapping[str, Any], run: Path) -> str:
+def former_setting(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """The first setting of `before` that has another name now: an older version wrote it."""
+    former_names = {name for name, _ in RENAMED}
+    gone = (path for path, _, value in differing(before, after) if value is None)
+    return next((path for path in gone if path.rpartition(".")[2] in former_names), None)
+
+
+def how_to_train_longer(before: Mapping[str, Any], after: Mapping[str, Any], run: Path) -> str:
     """What to do about a changed recipe. A stage's learning rate follows its length, so a schedule
     under way cannot be drawn out."""
     only_lengths = all(
