@@ -240,11 +240,11 @@ def test_token_ids_and_log_probabilities_are_kept(
     folder: Path, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tripwright.bridges.inspect_ai import tasks
-    from tripwright.evals.choose import Chosen
+    from tripwright.policies.settings import PolicyChoice
 
     policy = TokenPolicy(world)
     monkeypatch.setattr(
-        tasks, "choose_policy", lambda *given: Chosen(policy, None, {"kind": "tokens"}, {})
+        tasks, "choose_policy", lambda *given: PolicyChoice(policy, None, {"kind": "tokens"}, {})
     )
     log = evaluated(of_trips(folder, policy="local"), tmp_path, max_samples=8)
     assert accuracy(log) == 1.0 and sum(policy.batches) == 8

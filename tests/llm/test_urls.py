@@ -10,10 +10,11 @@ import pytest
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.errors import UserError
-from tripwright.evals.choose import Settings, choose_policy
+from tripwright.evals.choose import choose_policy
 from tripwright.evals.outside.qa.served import ServedRetriever
 from tripwright.llm.client import ChatEndpoint, Fault
 from tripwright.llm.urls import shown_url
+from tripwright.policies.settings import PolicySettings
 from tripwright.tools.http import HttpCaller
 from tripwright.tools.remote import RemoteToolBox
 
@@ -41,7 +42,7 @@ def test_user_and_password_are_left_out_and_nothing_else(url: str, shown: str) -
 
 def test_a_run_card_does_not_hold_them() -> None:
     chosen = choose_policy(
-        "endpoint", Settings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
+        "endpoint", PolicySettings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
     )
     assert chosen.identity["base_url"] == f"{SHOWN}/v1"
     retriever = ServedRetriever(f"{DEAD}/retrieve")

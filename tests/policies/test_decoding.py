@@ -8,8 +8,9 @@ import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
-from tripwright.evals.choose import Settings, choose_policy
+from tripwright.evals.choose import choose_policy
 from tripwright.policies.decoding import PRESETS, Decoding, decoding_of
+from tripwright.policies.settings import PolicySettings
 
 
 @pytest.mark.parametrize(
@@ -58,10 +59,12 @@ def test_an_unknown_preset_is_named() -> None:
 
 def test_what_was_chosen_is_sent_and_said_on_the_card() -> None:
     how = PRESETS["planner_r1_multi_if"]
-    settings = Settings(
+    settings = PolicySettings(
         "m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
     )
     chosen = choose_policy("endpoint", settings, dialect_named("planner_r1"))
     assert chosen.decoding == {"temperature": 0.7, "top_p": 0.8, "max_tokens": 8192, "top_k": 20}
-    plain = choose_policy("endpoint", Settings("m", "http://x/v1"), dialect_named("planner_r1"))
+    plain = choose_policy(
+        "endpoint", PolicySettings("m", "http://x/v1"), dialect_named("planner_r1")
+    )
     assert "top_k" not in plain.decoding  # a card made before the setting existed still matches

@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch")
 from tripwright.sft.chat_masks import ChatMasks
 from tripwright.sft.data import (
     FileSamples,
-    Row,
+    TokenizedRow,
     expert_samples,
     file_samples,
     read_rows,
@@ -82,7 +82,7 @@ def episode(number: int, transcript: Transcript, **more: Any) -> dict[str, Any]:
     return {"id": f"e{number}", "transcript": transcript.to_json(), **more}
 
 
-def rows_of(path: str, tokenizer: Any, most: int = MOST, **changed: Any) -> list[Row]:
+def rows_of(path: str, tokenizer: Any, most: int = MOST, **changed: Any) -> list[TokenizedRow]:
     return read_rows(replace(SETTINGS, data=path, **changed), tokenizer, None, most)[0]
 
 
@@ -92,7 +92,7 @@ def rows_of(path: str, tokenizer: Any, most: int = MOST, **changed: Any) -> list
 def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
     with_ids: list[Transcript], texts: list[Transcript], nano_tokenizer: Any, written: Any
 ) -> None:
-    expected = [Row(t.token_ids, t.loss_mask) for t in with_ids]
+    expected = [TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids]
     assert (
         rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer)
         == expected
@@ -137,7 +137,7 @@ def test_parquet_is_read_as_it_was_exported(
     ]
     write_rows(iter(rows), tmp_path / "train.parquet", "messages")
     assert rows_of(str(tmp_path / "train.parquet"), nano_tokenizer) == [
-        Row(t.token_ids, t.loss_mask) for t in with_ids
+        TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids
     ]
 
 
