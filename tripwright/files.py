@@ -170,6 +170,17 @@ class Journal:
         return end
 
 
+def check_new(path: Path, restart: bool = False, option: str = "--out") -> None:
+    """Raises UserError where writing `path` would overwrite something, unless that is wanted."""
+    if path.is_dir():
+        raise UserError(f"'{path}' is a folder: {option} names a file.")
+    if path.exists() and not restart:
+        raise UserError(
+            f"'{path}' is there already. Name another file with {option}, or replace it with"
+            " --restart."
+        )
+
+
 def make_parent(path: Path) -> None:
     """The folder that `path` is to lie in. Raises UserError where a file stands in its place."""
     try:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tripwright.cli import recipes as verb
 from tripwright.cli.main import main
 from tripwright.errors import UserError
+from tripwright.training import recipe_list
 
 FOLDER = Path(__file__).parents[2] / "recipes"
 
@@ -75,14 +75,14 @@ def test_a_name_that_is_none_is_told_with_the_names_there_are(
 def test_they_are_found_in_an_installed_package_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = tmp_path / "site" / "tripwright" / "cli" / "recipes.py"
-    monkeypatch.setattr(verb, "__file__", str(module))
+    module = tmp_path / "site" / "tripwright" / "training" / "recipe_list.py"
+    monkeypatch.setattr(recipe_list, "__file__", str(module))
     with pytest.raises(UserError, match="No recipes at"):
-        verb.recipes_folder()
+        recipe_list.recipes_folder()
     for folder in (tmp_path / "site" / "recipes", tmp_path / "site" / "tripwright" / "recipes"):
         (folder / "nano").mkdir(parents=True)
         (folder / "nano" / "a.toml").touch()
-        assert verb.recipes_folder() == folder
+        assert recipe_list.recipes_folder() == folder
 
 
 def test_listing_them_needs_no_torch() -> None:

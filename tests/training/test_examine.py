@@ -25,7 +25,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture
 def recipe(tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     found = dataclasses.replace(tiny_recipe, copy_pretraining=None)
-    monkeypatch.setattr(examine, "load_recipe", lambda path: found)
+    monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path: found)
+    monkeypatch.setattr(examine, "recipe_file", lambda path: path)
     return found
 
 
@@ -81,8 +82,11 @@ def test_runs_are_compared_trip_by_trip(
 
 
 def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no trained model"):
+    with pytest.raises(UserError, match="No run folder at"):
         examine.examine(Path("tiny.toml"), tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no trained model"):
+        examine.examine(Path("tiny.toml"), tmp_path / "empty")
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -124,4 +128,7 @@ def test_requests_without_levels_and_an_evaluation_without_scores(
     run = RunFolder(tmp_path / "run", recipe)
     examination.measure_difficulty(run)
     assert json.loads((run.folder / "difficulty.json").read_text())["levels"]["expert"] == {}
-    assert all(line.endswith("not known (0 scored)") for line in examination.rates(run, [])[1:])
+    assert all(
+        line.endswith("not known (0 scored)")
+        for line in examination.rate_lines("strict", examination.rates(run, []))[1:]
+    )

@@ -31,7 +31,9 @@ def test_the_whole_loop(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(verb, "quickstart_recipe", lambda minutes: tiny_recipe)
+    monkeypatch.setattr(
+        "tripwright.training.quickstart.quickstart_recipe", lambda minutes: tiny_recipe
+    )
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
     assert (
@@ -76,7 +78,8 @@ def test_the_whole_loop(
     # The same command again does nothing over, and another seed is another run.
     told = (tmp_path / "metrics.jsonl").read_text()
     monkeypatch.setattr(
-        verb.RunFolder, "drive", lambda *_, **__: pytest.fail("a finished stage was run again")
+        "tripwright.training.run_folder.RunFolder.drive",
+        lambda *_, **__: pytest.fail("a finished stage was run again"),
     )
     monkeypatch.setattr(
         examination, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again")

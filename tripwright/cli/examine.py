@@ -3,26 +3,26 @@ and controls."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tripwright.training import examination
-from tripwright.training.recipe import load_recipe
+from tripwright.cli.options import Json, RecipeFile, RecipeOut, check_folders
+from tripwright.training.recipe_list import recipe_file
 
 
 def examine(
-    recipe: Annotated[Path, typer.Argument(help="TOML recipe that the run was trained by.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Its run folder; default runs/RECIPE.", show_default=False)
-    ] = None,
+    recipe: RecipeFile,
+    out: RecipeOut = None,
     against: Annotated[
         Path | None,
         typer.Option(
             help="Another examined run, to compare with trip by trip.", show_default=False
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Examine a trained run on trips in worlds that no stage trains in: greedy, 95% intervals.
 
@@ -33,9 +33,15 @@ def examine(
     and OUT/report.html. What was examined is not examined again; a stopped examination goes on.
 
     Examples:
-      tripwright examine recipes/nano/cold_start.toml --out runs/nano/cold_start
-      tripwright examine recipes/nano/evidence.toml --out runs/nano/evidence \\
-        --against runs/nano/cold_start
+      tripwright examine nano/cold_start --out runs/nano/cold_start
+      tripwright examine nano/evidence --out runs/nano/evidence --against runs/nano/cold_start
     """
-    lines = examination.examine(load_recipe(recipe), out or Path("runs") / recipe.stem, against)
-    typer.echo("\n".join(lines))
+    path = recipe_file(recipe)
+    folder = out or Path("runs") / path.stem
+    check_folders([folder, *([against] if against else [])])
+    from tripwright.training.examination import examine as examine_run
+    from tripwright.training.examination import in_words
+    from tripwright.training.recipe import load_recipe
+
+    figures = examine_run(load_recipe(path), folder, against)
+    typer.echo(json.dumps(figures) if as_json else "\n".join(in_words(figures)))

@@ -23,6 +23,7 @@ from typing import Any
 import typer
 
 from tripwright import __version__
+from tripwright.cli.options import command as as_command
 from tripwright.cli.verbs import Verb, all_verbs, groups
 from tripwright.errors import UserError
 
@@ -120,7 +121,7 @@ def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
                 app.add_typer(opened[group_name], name=group_name)
             parent = opened[group_name]
         parent.command(name, help=_help(function) if asked else verb.help, short_help=verb.help)(
-            function
+            as_command(function)
         )
     return app
 

@@ -1,4 +1,4 @@
-"""`tripwright quickstart`: the whole loop on a laptop CPU (row B4)."""
+"""`tripwright quickstart`: the whole loop on a laptop CPU."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from tripwright.evals.run_card import environment
-from tripwright.files import write_atomically
-from tripwright.runs import CARD, SCORE
-from tripwright.training.quickstart import quickstart_recipe, train_and_examine
-from tripwright.training.run_folder import RunFolder
 
 
 def quickstart(
@@ -43,6 +37,12 @@ def quickstart(
       tripwright quickstart
       tripwright quickstart --out runs/short --minutes 5 --seed 1
     """
+    from tripwright.evals.run_card import environment
+    from tripwright.files import write_atomically
+    from tripwright.runs import CARD, SCORE
+    from tripwright.training.quickstart import quickstart_recipe, train_and_examine
+    from tripwright.training.run_folder import RunFolder
+
     began = time.monotonic()
     run = RunFolder(
         out, dataclasses.replace(quickstart_recipe(minutes), seed=seed, threads=threads)

@@ -1,20 +1,22 @@
-"""`tripwright sft` and `tripwright train`: one stage of a recipe in a run folder."""
+"""`tripwright sft` and `tripwright train`: one stage of a recipe in a run folder.
+
+What trains is imported when the recipe is there: torch takes seconds to load.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tripwright.cli.options import RecipeFile, RecipeOut
 from tripwright.errors import UserError
-from tripwright.evals.report import write_report
-from tripwright.rewards.spec import resolve_reward
-from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
-from tripwright.training import stages
-from tripwright.training.recipe import Recipe, load_recipe
-from tripwright.training.recipe_checks import check_needs
-from tripwright.training.run_folder import RunFolder
+from tripwright.training.recipe_list import recipe_file
+
+if TYPE_CHECKING:
+    from tripwright.training.recipe_tables import Recipe
+    from tripwright.training.run_folder import RunFolder
 
 ENGINES, SFT_ENGINES = ("local",), ("local", "trl")
 Resume = Annotated[
@@ -24,10 +26,8 @@ Resume = Annotated[
 
 
 def sft(
-    recipe: Annotated[Path, typer.Argument(help="TOML recipe with an [sft] table.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Run folder; default runs/RECIPE.", show_default=False)
-    ] = None,
+    recipe: RecipeFile,
+    out: RecipeOut = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -36,22 +36,28 @@ def sft(
     ] = "local",
     resume: Resume = False,
 ) -> None:
-    """Fine-tune a model on transcripts (cold start): OUT/model/sft, OUT/metrics.jsonl.
+    """Fine-tune a model on transcripts (cold start): OUT/model/sft, OUT/metrics.jsonl. The recipe
+    has an [sft] table.
 
     Stopped at any moment, the same command goes on from the newest checkpoint, step for step as if
     it had never stopped.
 
     Examples:
-      tripwright sft recipes/nano/cold_start.toml --out runs/nano/cold_start
-      tripwright sft recipes/star/sft.toml --engine trl --out runs/star_sft
+      tripwright sft nano/cold_start --out runs/nano/cold_start
+      tripwright sft star/sft --engine trl --out runs/star_sft
     """
     _one_of(engine, SFT_ENGINES)
-    read = load_recipe(recipe)
+    path = recipe_file(recipe)
+    from tripwright.evals.report import write_report
+    from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
+    from tripwright.training.recipe import load_recipe
+
+    read = load_recipe(path)
     if read.sft is None:  # said before a folder is made
-        raise UserError(f"{recipe}: no [sft] table, so there is nothing to fine-tune.")
+        raise UserError(f"{path}: no [sft] table, so there is nothing to fine-tune.")
     if engine == "trl":
         check_for_trl(read.sft, read.model.pretrained)
-    run = _open(recipe, read, out, resume)
+    run = _open(path, read, out, resume)
     with run.alone():
         if engine == "trl":
             fine_tune_with_trl(
@@ -63,36 +69,38 @@ def sft(
 
 
 def train(
-    recipe: Annotated[
-        Path, typer.Argument(help="TOML recipe with a [grpo], [ppo] or [rft] table.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Run folder; default runs/RECIPE.", show_default=False)
-    ] = None,
+    recipe: RecipeFile,
+    out: RecipeOut = None,
     engine: Annotated[str, typer.Option(help=f"Where it trains: {', '.join(ENGINES)}.")] = "local",
     resume: Resume = False,
 ) -> None:
-    """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. Stages before RL
-    that the recipe has are run first.
+    """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The
+    recipe has a [grpo], [ppo] or [rft] table; its stages before RL are run first.
 
     Stopped at any moment, the same command goes on from the newest checkpoint, step for step as if
     it had never stopped. Ctrl-C and SIGTERM write a checkpoint first. How often else is in the
     recipe: [checkpoint] every_steps, every_minutes.
 
     Examples:
-      tripwright train recipes/nano/quickstart.toml --out runs/nano
-      tripwright train recipes/nano/quickstart.toml --out runs/nano --resume
+      tripwright train nano/quickstart --out runs/nano
+      tripwright train mine.toml --out runs/mine --resume
     """
     _one_of(engine, ENGINES)
-    read = load_recipe(recipe)
+    path = recipe_file(recipe)
+    from tripwright.evals.report import write_report
+    from tripwright.rewards.named import reward_named
+    from tripwright.training import stages
+    from tripwright.training.recipe import load_recipe
+
+    read = load_recipe(path)
     if read.rl is None:
         raise UserError(
-            f"{recipe}: no [grpo], [ppo] or [rft] table, so there is nothing to reinforce."
+            f"{path}: no [grpo], [ppo] or [rft] table, so there is nothing to reinforce."
         )
     # a function that cannot be had is said before a cold start is spent
-    for named in read.rl.settings.curriculum.rewards:
-        resolve_reward(named, read.domain.rewards)
-    run = _open(recipe, read, out, resume)
+    for name in read.rl.settings.curriculum.rewards:
+        reward_named(name, read.domain.rewards)
+    run = _open(path, read, out, resume)
     with run.alone():
         stages.reinforce(run, after=_cold_start(run))
         typer.echo(f"model {run.model('rl')}  report {write_report(run.folder)}")
@@ -104,6 +112,9 @@ def _one_of(engine: str, engines: tuple[str, ...]) -> None:
 
 
 def _open(path: Path, recipe: Recipe, out: Path | None, resume: bool) -> RunFolder:
+    from tripwright.training.recipe_checks import check_needs
+    from tripwright.training.run_folder import RunFolder
+
     check_needs(recipe)
     folder = out or Path("runs") / path.stem
     if resume and not RunFolder.begun(folder):
@@ -116,6 +127,8 @@ def _open(path: Path, recipe: Recipe, out: Path | None, resume: bool) -> RunFold
 
 def _cold_start(run: RunFolder) -> str:
     """Everything before RL; returns the last stage there is."""
+    from tripwright.training import stages
+
     stages.make(run)
     stages.copy_pretraining(run)
     last = "copy_pretraining" if run.recipe.copy_pretraining else "start"

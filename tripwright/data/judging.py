@@ -78,7 +78,7 @@ class Judging:
     def _checked(self, rules: str | None) -> str:
         if rules is not None and rules not in self._domain.rules:
             raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(self._domain.rules)}.")
-        return rules or self._domain.rules[-1]
+        return rules or self._domain.rules[0]
 
     def _check_worlds(self, runs: Sequence[SourceRun]) -> None:
         for content_hash, world in self._worlds.items():

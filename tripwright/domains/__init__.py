@@ -28,6 +28,14 @@ ROWS = {  # name → the module that holds its `DOMAIN`
     "travelplanner": "tripwright.domains.travelplanner.domain",
     "deeptravel": "tripwright.domains.deeptravel.domain",
 }
+# What help texts list of these, which must not load them to be printed. A test holds it to them.
+OWN_DIALECTS = ("planner_r1", "compact", "star", "deeptravel", "deeptravel_compact")
+OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptravel_compact")
+OWN_RULES = ("strict", "star", "official")
+OWN_POLICIES = (
+    *("expert", "expert-careful", "expert-brief", "greedy-search", "first-row", "cheapest-row"),
+    *("errand-expert", "errand-first-row", "errand-cheapest"),
+)
 
 
 @cache

@@ -255,8 +255,8 @@ class Domain:
     # Who judges
     # group of a verdict → those of its facts known beforehand, in order
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # sets of rules to choose from: the default first, the strictest last; () where there is one way
-    # to judge
+    # sets of rules to choose from, the default and strictest first; () where there is one way to
+    # judge
     rules: tuple[str, ...] = ()
     judged_by: str = "rules"  # where there is one way: what a score says of it
     # (record of an episode, world, rules)

@@ -47,6 +47,21 @@ class Prices:
         ) / 1e6
 
 
+def prices_of(
+    price_in: float | None, price_out: float | None, cached: float | None = None
+) -> Prices | None:
+    """From the options of these names; None where none is given."""
+    if price_in is None and price_out is None and cached is None:
+        return None
+    if price_in is None or price_out is None:
+        missing = "--price-in" if price_in is None else "--price-out"
+        raise UserError(
+            f"Prices are --price-in and --price-out, both in USD per million tokens; {missing} is"
+            " missing."
+        )
+    return Prices(price_in, price_out, cached)
+
+
 def read_prices(path: Path, model: str) -> Prices:
     """The prices of `model` in a TOML or JSON file: a table for each model, with input, output and,
     if there is one, cached_input."""

@@ -20,6 +20,7 @@ class PolicySettings:
 
     model: str | None = None
     base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"  # endpoint: the variable that holds its key
     temperature: float = 0.0
     top_p: float | None = None
     top_k: int | None = None  # an endpoint must know it: it is no parameter of OpenAI's

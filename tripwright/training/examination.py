@@ -47,10 +47,10 @@ EXAM_OF = {"sft": BEFORE, "rl": AFTER}  # stage → its evaluation
 CONDITIONS = "conditions.json"
 
 
-def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> list[str]:
+def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> dict[str, Any]:
     """Examines every stage that is finished in the run folder, the last one also with emptied
-    tools, and writes the report. Lines to read: pass rates, RL against the cold start, and the last
-    stage against another run that was examined.
+    tools, and writes the report. The figures: pass rates, RL against the cold start, and the last
+    stage against another run that was examined; `in_words` makes lines of them.
 
     Raises UserError where nothing was trained, and where the other run was examined under other
     conditions.
@@ -75,14 +75,17 @@ def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> list[s
         for stage in stages:
             evaluate(run, exam, stage, EXAM_OF[stage])
         evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
-        lines = rates(run, [*(EXAM_OF[stage] for stage in stages), BLIND])
+        comparisons = {}
         if len(stages) > 1:
-            lines.append(change("RL against the cold start", compare_stages(run)))
+            comparisons["RL against the cold start"] = compare_stages(run)
         if other is not None:
-            lines.append(
-                change(f"against {other}", compare(other, _evaluation(run, EXAM_OF[stages[-1]])))
-            )
-        return [*lines, f"report {write_report(run.folder)}"]
+            comparisons[f"against {other}"] = compare(other, _evaluation(run, EXAM_OF[stages[-1]]))
+        return {
+            "rules": _rules(recipe),
+            "final": rates(run, [*(EXAM_OF[stage] for stage in stages), BLIND]),
+            "comparisons": comparisons,
+            "report": str(write_report(run.folder)),
+        }
 
 
 # ---- the exam
@@ -292,20 +295,27 @@ def _last_evaluation(against: Path, run: RunFolder) -> Path:
 # ---- in words
 
 
-def rates(run: RunFolder, names: list[str]) -> list[str]:
-    """A line for each baseline and for each of the evaluations `names`: passes with their
-    interval."""
+def rates(run: RunFolder, names: list[str]) -> dict[str, Any]:
+    """The pass rate of each baseline and of each of the evaluations `names`, with its interval."""
     difficulty = json_object(run.folder / DIFFICULTY) or {}
-    rows = [(name, rate) for name, rate in difficulty.items() if name != "levels"]
-    rows += [
-        (name, (json_object(_evaluation(run, name) / SCORE) or {})["metrics"]["final"])
+    return {name: rate for name, rate in difficulty.items() if name != "levels"} | {
+        name: (json_object(_evaluation(run, name) / SCORE) or {})["metrics"]["final"]
         for name in names
-    ]
+    }
+
+
+def in_words(figures: Mapping[str, Any]) -> list[str]:
+    """An examination as lines to read."""
+    lines = rate_lines(figures["rules"], figures["final"])
+    lines += [change(title, each) for title, each in figures["comparisons"].items()]
+    return [*lines, f"report {figures['report']}"]
+
+
+def rate_lines(rules: str, final: Mapping[str, Any]) -> list[str]:
     lines = [
-        f"final pass rate in worlds never trained on ({judged_by(_rules(run.recipe))}, greedy, 95%"
-        " intervals)"
+        f"final pass rate in worlds never trained on ({judged_by(rules)}, greedy, 95% intervals)"
     ]
-    for name, rate in rows:
+    for name, rate in final.items():
         shown = "not known (0 scored)"
         if rate["n"]:
             shown = (

@@ -28,6 +28,7 @@ from tripwright.training.examination import (
     compare_stages,
     evaluate,
     measure_difficulty,
+    rate_lines,
     rates,
     settle,
 )
@@ -84,4 +85,8 @@ def train_and_examine(run: RunFolder) -> list[str]:
     )
     write_report(run.folder)
     write_atomically(run.folder / "learning.svg", learning_curve_svg(run.folder))
-    return [*rates(run, [BEFORE, AFTER, BLIND]), change("RL against the cold start", comparison)]
+    figures = rates(run, [BEFORE, AFTER, BLIND])
+    return [
+        *rate_lines(run.recipe.evaluation.rules, figures),
+        change("RL against the cold start", comparison),
+    ]

@@ -96,7 +96,7 @@ def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
     say."""
     if not recipe.domain.rules:
         return recipe
-    strictest = recipe.domain.rules[-1]
+    strictest = recipe.domain.rules[0]
     if "rules" not in data.get("evaluation", {}):
         recipe = dataclasses.replace(
             recipe, evaluation=dataclasses.replace(recipe.evaluation, rules=strictest)

@@ -61,6 +61,7 @@ def trips(
     samples: int = 1,
     policy_model: str | None = None,
     base_url: str | None = None,
+    api_key_env: str = "OPENAI_API_KEY",
     temperature: float = 0.0,
     seed: int = 0,
     rows: int = 16,
@@ -78,8 +79,14 @@ def trips(
     chosen = _chosen(
         policy,
         spoken,
-        PolicySettings(
-            policy_model, base_url, temperature, seed=seed, rows=rows, native_tools=native_tools
+        Settings(
+            policy_model,
+            base_url,
+            api_key_env,
+            temperature,
+            seed=seed,
+            rows=rows,
+            native_tools=native_tools,
         ),
     )
     options = PlaceOptions(

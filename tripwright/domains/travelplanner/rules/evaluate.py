@@ -18,7 +18,7 @@ from tripwright.errors import UserError
 from tripwright.world.store import World
 
 Rules = Literal["official", "star", "strict"]
-RULES: tuple[str, ...] = ("official", "star", "strict")
+RULES: tuple[str, ...] = ("strict", "star", "official")
 
 
 def check_rules(rules: str) -> Rules:

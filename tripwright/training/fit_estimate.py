@@ -1,0 +1,71 @@
+"""What a recipe will take, all of it: memory by stage, the work of a step, what to change."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tripwright.errors import UserError
+from tripwright.training.fit import WEIGHT_BYTES, StageMemory, memory, total_memory_gb
+from tripwright.training.fit_advice import Change, changes, peak
+from tripwright.training.fit_time import Lengths, StepWork, lengths, steps_of
+from tripwright.training.model_shapes import ModelSize, size_of
+from tripwright.training.recipe import load_recipe
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is printed. `available_gb` None: cannot be seen here. `changes_suffice` is True where
+    none are needed."""
+
+    size: ModelSize
+    stages: list[StageMemory]
+    works: list[StepWork]
+    lengths: Lengths
+    available_gb: float | None
+    changes: list[Change]
+    changes_suffice: bool
+
+    @property
+    def fits(self) -> bool:
+        return self.available_gb is None or peak(self.stages) <= self.available_gb
+
+    def record(self) -> dict[str, Any]:
+        """Bytes, FLOPs, seconds, tokens; GB where it says so."""
+        return {
+            "model": {
+                "name": self.size.name,
+                "parameters": self.size.parameters,
+                "weight_bytes": WEIGHT_BYTES,
+                **asdict(self.size.shape),
+            },
+            "memory": [{**asdict(stage), "peak": stage.peak} for stage in self.stages],
+            "peak_gb": peak(self.stages),
+            "available_gb": self.available_gb,
+            "fits": self.fits,
+            "changes": [asdict(change) for change in self.changes],
+            "changes_suffice": self.changes_suffice,
+            "episode": asdict(self.lengths),
+            "steps": [{**asdict(work), "seconds": work.seconds} for work in self.works],
+        }
+
+
+def estimate(
+    path: Path, device: str, available_gb: float | None, model: str | None, tokens: int | None
+) -> Estimate:
+    """`available_gb` None: what this machine has; `model` None: the recipe's; `tokens`: mean length
+    of an episode, where it is known."""
+    recipe = load_recipe(path)
+    size = size_of(recipe, model)
+    stages = memory(recipe, size, device)
+    if not stages:
+        raise UserError(
+            f"{path}: no stage in it ([copy_pretraining], [sft], [grpo], [ppo] or [rft]), so"
+            " there is nothing to estimate."
+        )
+    available = available_gb if available_gb is not None else total_memory_gb(device)
+    episode = lengths(recipe, size, tokens)
+    needed = changes(recipe, size, available, device) if available is not None else ([], True)
+    works = steps_of(recipe, size, episode, device)
+    return Estimate(size, stages, works, episode, available, *needed)
