@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "make",
         "--world",
         str(folder / "world"),
-        "--n",
+        "--count",
         "6",
         "--constraints",
         "mixed",

@@ -122,12 +122,12 @@ def test_routes_that_are_not_shown_are_not_added_up(
     monkeypatch.setattr(
         World, "flights", lambda self, *search: asked.append(search) or look_up(self, *search)
     )
-    command = ["world", "browse", str(tmp_path / "w"), "routes", "--limit", "3"]
+    command = ["world", "browse", str(tmp_path / "w"), "routes", "--count", "3"]
     assert main(command) == 0
-    assert capsys.readouterr().err == "3 of 29 routes; --limit 0 shows all\n"
+    assert capsys.readouterr().err == "3 of 29 routes; --count 0 shows all\n"
     assert len(asked) <= 4
     assert main([*command, "--date", DAY]) == 0
-    assert capsys.readouterr().err == "the first 3 routes; --limit 0 shows all\n"
+    assert capsys.readouterr().err == "the first 3 routes; --count 0 shows all\n"
 
 
 def test_a_long_check_says_that_it_goes_on(

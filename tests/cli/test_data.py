@@ -16,7 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     errand expert on them."""
     folder = tmp_path_factory.mktemp("data")
     world, queries = str(folder / "world"), folder / "queries.jsonl"
-    assert main(["world", "build", world, "--scale", "nano", "--seed", "2"]) == 0
+    assert main(["world", "build", "--out", world, "--scale", "nano", "--seed", "2"]) == 0
     assert (
         main(
             [
@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "make",
                 "--world",
                 world,
-                "--n",
+                "--count",
                 "6",
                 "--constraints",
                 "mixed",
@@ -119,7 +119,7 @@ def test_collect_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
-    asked("collect runs/a --out sft.jsonl", capsys)
+    asked("collect runs/a --out sft.jsonl --restart", capsys)
     assert asked("export sft.jsonl --layout trl --out trl.jsonl", capsys) == "trl.jsonl: 5 rows\n"
     assert (
         asked("export sft.jsonl --layout llama-factory --out lf", capsys)
@@ -189,7 +189,8 @@ def test_split(capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["requests"], found["duplicates"], found["left_out"]) == (10, 5, 1)
     assert [part["n"] for part in found["parts"].values()] == [6, 3]
     told = asked(
-        "split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts", capsys
+        "split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts --restart",
+        capsys,
     )
     assert "dropped 5 duplicates ('a.jsonl:1' has the text of 'queries.jsonl:1')" in told
     assert "left out: 1 of 10 different requests" in told
@@ -209,7 +210,7 @@ def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("collect nowhere --out x.jsonl", "No run at 'nowhere'"),
+        ("collect nowhere --out x.jsonl", "No run folder at 'nowhere'"),
         ("collect runs/a --out x.json", "its name ends in .jsonl"),
         (
             "collect runs/a --out x.jsonl --choose best",
@@ -282,7 +283,7 @@ def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
             "--keep 'budget' is not level or days",
         ),
         ("reliability runs/a runs/a", "given twice"),
-        ("reliability runs/a nowhere", "No run at 'nowhere'"),
+        ("reliability runs/a nowhere", "No run folder at 'nowhere'"),
     ],
 )
 def test_wrong_inputs_are_one_line_and_write_nothing(

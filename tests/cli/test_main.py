@@ -183,7 +183,7 @@ def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> 
 
 
 def info_of_a_world(folder: Path, redirect: str) -> tuple[int, str]:
-    assert main(["world", "build", str(folder)]) == 0
+    assert main(["world", "build", "--out", str(folder)]) == 0
     command = (
         f"{shlex.quote(sys.executable)} -m tripwright world info {shlex.quote(str(folder))}"
         f" {redirect}"

@@ -23,7 +23,7 @@ MAKE = ["--count", "120", "--seed", "2", "--days", "7", "--levels", "0:0:1"]
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a world and a file of 120 requests made by one process without a stop."""
     folder = tmp_path_factory.mktemp("place")
-    assert main(["world", "build", str(folder / "w"), "--seed", "7"]) == 0
+    assert main(["world", "build", "--out", str(folder / "w"), "--seed", "7"]) == 0
     assert (
         main(
             [
@@ -154,6 +154,9 @@ def test_the_plot_counts_every_request_in_each_panel(
         "--keep",
         "infeasible",
     ]
+    assert main([*words, "--plot", str(plot)]) == 2
+    assert f"'{plot}' is there already" in capsys.readouterr().err
+    plot = tmp_path / "i.svg"
     assert main([*words, "--plot", str(plot)]) == 0
     assert len(ElementTree.fromstring(plot.read_text()).findall("svg:svg", names)) == 3
     capsys.readouterr()
@@ -277,7 +280,7 @@ def test_check_sums_up_by_kind(
             "--splits a:1,b:1 --out {place}/q.jsonl",
             "is a file. With --splits, --out names a folder.",
         ),
-        ("--out {place}", "is a folder. Name a JSONL file for --out."),
+        ("--out {place}", "is a folder: --out names a file."),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(

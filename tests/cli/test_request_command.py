@@ -14,7 +14,18 @@ from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
-MAKE = ["request", "make", "--nano-seed", "3", "--n", "12", "--constraints", "mixed", "--seed", "2"]
+MAKE = [
+    "request",
+    "make",
+    "--nano-seed",
+    "3",
+    "--count",
+    "12",
+    "--constraints",
+    "mixed",
+    "--seed",
+    "2",
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +65,7 @@ def test_live_services_and_a_recorded_day_give_the_requests_of_their_world(
     services = tmp_path / "live.toml"
     tools = "".join(f'{tool} = "world"\n' for tool in RECORDS)
     services.write_text(f'[tools]\n{tools}[vendors.world]\nfolder = "{tmp_path / "world"}"\n')
-    few = ["request", "make", "--n", "6", "--constraints", "mixed", "--seed", "2"]
+    few = ["request", "make", "--count", "6", "--constraints", "mixed", "--seed", "2"]
     asked = [
         "--cities",
         ",".join(world.cities),
@@ -145,7 +156,6 @@ def test_difficulty_writes_stages(made: Path, tmp_path: Path, capsys) -> None:
         "request",
         "difficulty",
         str(made),
-        "--transcripts",
         str(tmp_path / "t.jsonl"),
         "--out",
         str(tmp_path / "staged"),
@@ -218,18 +228,17 @@ def test_difficulty_writes_stages(made: Path, tmp_path: Path, capsys) -> None:
             ["make", "--nano-seed", "1", "--levels", "1:2", "--out", "{tmp}/o.jsonl"],
             "--levels '1:2'",
         ),
-        (["make", "--nano-seed", "1", "--out", "{tmp}/none/o.jsonl"], "no folder"),
         (["make", "--nano-seed", "1", "--out", "{made}"], "is there already"),
         (["make", "--nano-seed", "1", "--out", "{tmp}"], "is a folder"),
         (["review", "{tmp}/none.jsonl", "--out", "{tmp}/r.md"], "No request file"),
         (["review", "{made}", "--out", "{tmp}/r.txt"], "neither .md nor .csv"),
         (["accept", "{made}", "{tmp}/none.md", "--out", "{tmp}/a.jsonl"], "No review file"),
         (
-            ["difficulty", "{made}", "--transcripts", "{tmp}/none", "--out", "{tmp}/s"],
+            ["difficulty", "{made}", "{tmp}/none", "--out", "{tmp}/s"],
             "No episodes at",
         ),
         (
-            ["difficulty", "{made}", "--transcripts", "{made}", "--out", "{tmp}/s"],
+            ["difficulty", "{made}", "{made}", "--out", "{tmp}/s"],
             ":1: not an episode",
         ),
     ),

@@ -131,7 +131,7 @@ def test_the_expert_by_name(
     assert main(command(folder, tmp_path / "a", "--policy", "expert")) == 0
     printed = capsys.readouterr()
     assert (
-        "12 episodes, official rules" in printed.out
+        "12 episodes, strict rules" in printed.out
         and "100.0%  [75.8%, 100.0%]  12/12" in printed.out
     )
     assert "12/12 episodes" in printed.err
@@ -144,7 +144,7 @@ def test_the_expert_by_name(
 @pytest.mark.parametrize("policy", ["first-row", "cheapest-row"])
 def test_the_policies_without_a_mind(folder: Path, tmp_path: Path, policy: str) -> None:
     assert (
-        main(command(folder, tmp_path, "--policy", policy, "--limit", "5", "--dialect", "compact"))
+        main(command(folder, tmp_path, "--policy", policy, "--count", "5", "--dialect", "compact"))
         == 0
     )
     assert score_of(tmp_path)["n"] == 5
@@ -291,7 +291,7 @@ def test_a_local_model(folder: Path, tmp_path: Path) -> None:
         str(tmp_path / "m"),
         "--dialect",
         "compact",
-        "--limit",
+        "--count",
         "2",
         "--rows",
         "2",
@@ -445,17 +445,3 @@ def test_a_tight_budget_takes_the_cheapest_and_none_takes_none(
 def _gap(query: Query) -> bool:
     proof = (query.model_extra or {})["oracle"]
     return bool(proof["cheapest_cost_usd"] < proof["plan_cost_usd"])
-
-
-def test_a_world_is_built_by_folder_or_by_option(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (
-        main(["world", "build", "--scale", "nano", "--seed", "2", "--out", str(tmp_path / "a")])
-        == 0
-    )
-    assert main(["world", "build", str(tmp_path / "b"), "--seed", "2"]) == 0
-    assert World.open(tmp_path / "a").content_hash == World.open(tmp_path / "b").content_hash
-    capsys.readouterr()
-    assert main(["world", "build"]) == 2
-    assert "Name the world's new folder once" in capsys.readouterr().err

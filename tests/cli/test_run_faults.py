@@ -87,7 +87,7 @@ def test_without_them_nothing_is_said(
 
 def test_a_run_in_two_parts_meets_the_faults_of_one(folder: Path, tmp_path: Path) -> None:
     assert run(folder, tmp_path / "whole", "--faults", "0.2") == 0
-    assert run(folder, tmp_path / "parts", "--faults", "0.2", "--limit", "5") == 0
+    assert run(folder, tmp_path / "parts", "--faults", "0.2", "--count", "5") == 0
     assert run(folder, tmp_path / "parts", "--faults", "0.2") == 0
     assert calls(tmp_path / "parts") == calls(tmp_path / "whole")
     assert score(tmp_path / "parts")["faults"] == score(tmp_path / "whole")["faults"]
@@ -115,7 +115,7 @@ def test_clean_and_faulty_episodes_are_never_in_one_folder(
     said: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(folder, tmp_path / "a", "--limit", "2", *first) == 0
+    assert run(folder, tmp_path / "a", "--count", "2", *first) == 0
     before = (tmp_path / "a" / "transcripts.jsonl").read_bytes()
     capsys.readouterr()
     assert run(folder, tmp_path / "a", *second) == 2
@@ -143,7 +143,8 @@ def test_a_policy_without_a_mind_reads_rows_whatever_the_face_writes(
     folder: Path, tmp_path: Path
 ) -> None:
     for dialect in ("star", "compact"):
-        assert run(folder, tmp_path / dialect, "--dialect", dialect, "--policy", "first-row") == 0
+        words = ("--dialect", dialect, "--policy", "first-row", "--rules", "official")
+        assert run(folder, tmp_path / dialect, *words) == 0
     assert (
         score(tmp_path / "star")["metrics"]["final"]
         == score(tmp_path / "compact")["metrics"]["final"]

@@ -260,9 +260,7 @@ def test_a_run_folder_is_its_transcripts(
     assert judge.requests == asked, "asked once, whether the folder or the file is named"
     (tmp_path / "none").mkdir()
     assert main(["verify", str(tmp_path / "none")], VERBS) == 2
-    assert (
-        f"No transcripts at '{tmp_path / 'none' / 'transcripts.jsonl'}'" in capsys.readouterr().err
-    )
+    assert f"No transcripts at '{tmp_path / 'none'}'" in capsys.readouterr().err
 
 
 def test_what_passes_is_a_setting(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,7 +272,14 @@ def test_a_judge_with_votes_and_its_cost(
     run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (
-        main(["verify", str(run), *by(judge, "--votes", "2", "--price", "1", "2", "--json")], VERBS)
+        main(
+            [
+                "verify",
+                str(run),
+                *by(judge, "--votes", "2", "--price-in", "1", "--price-out", "2", "--json"),
+            ],
+            VERBS,
+        )
         == 0
     )
     *_, summary = told(capsys)
@@ -431,7 +436,7 @@ def test_unscored_episodes_of_the_run_stop_nothing(
         (["--votes", "3"], "go with --form judge"),
         (["--passing", "fine"], "--passing 'fine' is not one of very_satisfied"),
         (["--labels", "none.jsonl"], "No labels at 'none.jsonl'"),
-        (["--out", "{run}"], "is a folder or the file to read"),
+        (["--out", "{run}"], "is there already"),
         (
             ["--form", "judge", "--model", "m", "--base-url", "http://x", "--rubrics", "none.toml"],
             "No rubrics at 'none.toml'",

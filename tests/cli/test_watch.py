@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.cli.watch import _follow
+from tripwright.cli.watch_follow import follow
 from tripwright.cli.watch_serve import make_server
 from tripwright.cli.watch_state import duration, read, signature
 from tripwright.cli.watch_text import BLOCKS, frame, sparkline
@@ -195,7 +195,7 @@ class Page:
 
 
 def test_watching_follows_growth_and_cuts_and_ends_with_the_training(run, monkeypatch):
-    monkeypatch.setattr("tripwright.cli.watch.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("tripwright.cli.watch_follow.LOOK_SECONDS", 0.0)
     page = Page(
         run,
         [
@@ -205,7 +205,7 @@ def test_watching_follows_growth_and_cuts_and_ends_with_the_training(run, monkey
             lambda: None,
         ],
     )
-    _follow([run], ["a"], page)
+    follow([run], ["a"], page)
     steps = [re.findall(r"step (\d+) of 60", text)[0] for text in page.shown]
     assert steps == ["30", "40", "35", "35"] and "training finished" in page.shown[-1]
 
@@ -288,7 +288,7 @@ def test_bad_arguments_get_one_line(run, tmp_path, capsys):
     for arguments, words in (
         ([str(tmp_path / "nowhere"), "--once"], "No run folder at"),
         ([str(run), str(run), "--once"], "given twice"),
-        ([str(run), "--once", "--serve"], "do not go together"),
+        ([str(run), "--once", "--serve"], "goes with neither"),
         (
             [str(run)] + [str(write(tmp_path / f"r{i}", [])) for i in range(8)],
             "9 runs in one chart",

@@ -15,7 +15,7 @@ def place(tmp_path_factory):
     """A folder with a world, queries for it, and the same queries for a world that does not
     exist."""
     folder = tmp_path_factory.mktemp("place")
-    assert main(["world", "build", str(folder / "w"), "--seed", "7"]) == 0
+    assert main(["world", "build", "--out", str(folder / "w"), "--seed", "7"]) == 0
     assert (
         main(
             [
@@ -55,7 +55,7 @@ def place(tmp_path_factory):
         ("query make --world {place}/w --out {place}", "is a folder"),
         ("query make --world {place}/w --out {place}/empty/x", "cannot use"),
         ("query make --world {place}/w --seed -1 --out {place}/x", "--seed"),
-        ("world build {place}/new --seed -1", "--seed"),
+        ("world build --out {place}/new --seed -1", "--seed"),
         (
             (
                 "run --policy first-row --queries {place}/dateless.jsonl --world {place}/w --out"

@@ -137,7 +137,7 @@ def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package: Path) ->
     domain = package / "dinner" / "domain.py"
     domain.write_text(
         domain.read_text().replace(
-            '    name="dinner",\n', '    name="dinner",\n    rules=("lenient", "harsh"),\n'
+            '    name="dinner",\n', '    name="dinner",\n    rules=("harsh", "lenient"),\n'
         )
     )
     code = (

@@ -334,9 +334,7 @@ def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, capsy
         write_together([two[0], tmp_path / "lost"], tmp_path / "out.html")
     assert not (tmp_path / "out.html").exists()
     assert (
-        main(
-            ["report", str(two[0]), str(two[1]), "--together", str(tmp_path / "out.html"), "--json"]
-        )
+        main(["report", str(two[0]), str(two[1]), "--out", str(tmp_path / "out.html"), "--json"])
         == 0
     )
     told = json.loads(capsys.readouterr().out)

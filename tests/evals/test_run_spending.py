@@ -73,7 +73,7 @@ def test_the_score_says_what_it_cost(
 def test_the_score_counts_what_an_earlier_play_paid_for_steps_that_the_last_one_never_came_to(
     nano_folder: Path, tmp_path: Path, paid_expert: Any
 ) -> None:
-    words = ["--price-in", "1", "--price-out", "2", "--limit", "1"]
+    words = ["--price-in", "1", "--price-out", "2", "--count", "1"]
     assert main(command(nano_folder, tmp_path / "a", paid_expert.url, *words)) == 0
     (line,) = (tmp_path / "a" / "transcripts.jsonl").read_text().splitlines()
     (tmp_path / "b").mkdir()
@@ -227,7 +227,7 @@ def test_the_papers_decoding_is_sent_and_said(
                 paid_expert.url,
                 "--decoding",
                 "planner_r1_tau_bench",
-                "--limit",
+                "--count",
                 "2",
             )
         )
@@ -238,7 +238,7 @@ def test_the_papers_decoding_is_sent_and_said(
     assert card["decoding"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "max_tokens": 8192}
     sent = paid_expert.bodies[0]
     assert (sent["temperature"], sent["top_p"], sent["top_k"]) == (0.6, 0.95, 20)
-    words = ["--temperature", "0.6", "--top-p", "0.95", "--top-k", "20", "--limit", "2"]
+    words = ["--temperature", "0.6", "--top-p", "0.95", "--top-k", "20", "--count", "2"]
     # the same without the name
     assert main(command(nano_folder, tmp_path / "a", paid_expert.url, *words)) == 0
 

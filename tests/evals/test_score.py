@@ -401,7 +401,7 @@ def test_an_empty_file_has_no_rates(world: World, tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_unknown_rules_are_user_errors(world: World, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="No plan file"):
+    with pytest.raises(UserError, match="No plans at"):
         list(score_file(tmp_path / "none.jsonl", world, "official"))
     with pytest.raises(UserError, match="Unknown rules"):
         list(score_file(tmp_path / "none.jsonl", world, "nice"))
@@ -424,7 +424,8 @@ def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(
     world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write_lines(tmp_path, "oops", {"query": QUERY, "plan": P3_PLAN})
-    assert main(["score", str(path), "--world", str(world.folder)]) == 2
+    words = ["--world", str(world.folder), "--rules", "official"]
+    assert main(["score", str(path), *words]) == 2
     printed = capsys.readouterr()
     assert "valid_room_rule: The house rule should be smoking." in printed.out
     assert "final pass rate      0.0%  0/2" in printed.out
@@ -448,5 +449,5 @@ def test_world_info_and_import_verbs(
     assert "every search is known" in capsys.readouterr().out
     assert main(["world", "info", str(world.folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["restaurant"] == 4
-    assert main(["world", "import", str(tmp_path), str(tmp_path / "new")]) == 2
+    assert main(["world", "import", str(tmp_path), "--out", str(tmp_path / "new")]) == 2
     assert "No table of cities" in capsys.readouterr().err

@@ -99,9 +99,7 @@ def test_the_verb_says_it_in_words_and_in_json(capsys: pytest.CaptureFixture[str
         and "1,565 for each run" in text
     )
     assert (
-        power(
-            "--points", "5", "--rate", "0.45", "--discordance", "0.2", "--queries", "300", "--json"
-        )
+        power("--points", "5", "--rate", "0.45", "--discordance", "0.2", "--count", "300", "--json")
         == 0
     )
     found = json.loads(capsys.readouterr().out)
@@ -120,8 +118,8 @@ def test_the_verb_says_it_in_words_and_in_json(capsys: pytest.CaptureFixture[str
     [
         (("--rate", "0.98"), "make a pass rate of 103%"),
         (("--discordance", "0.01"), "accepted from 0.05 to"),
-        (("--queries", "100000"), "too many for an exact power"),
-        (("nowhere",), "two runs, found 1"),
+        (("--count", "100000"), "too many for an exact power"),
+        ((".",), "two runs, found 1"),
         (("nowhere", "neither"), "No run folder at 'nowhere'"),
     ],
 )

@@ -67,7 +67,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., li
     """A folder with the world `nano`, `queries.jsonl` of trips and `requests.jsonl` of errands in
     it."""
     folder = tmp_path_factory.mktemp("asked")
-    tripwright(folder, "world", "build", "nano", "--scale", "nano", "--seed", 11)
+    tripwright(folder, "world", "build", "--out", "nano", "--scale", "nano", "--seed", 11)
     of_queries = (
         f"--count {PLAYED} --days 3,5,7 --levels 1:1:1 --seed 2 --workers 1 --out queries.jsonl"
     )
@@ -78,7 +78,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., li
         "make",
         "--world",
         "nano",
-        *f"--n {PLAYED} --constraints mixed --seed 2 --out requests.jsonl".split(),
+        *f"--count {PLAYED} --constraints mixed --seed 2 --out requests.jsonl".split(),
     )
     return folder
 

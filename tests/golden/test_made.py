@@ -15,7 +15,7 @@ import pytest
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., list[str]]) -> Path:
     folder = tmp_path_factory.mktemp("made")
-    tripwright(folder, "world", "build", "nano", "--scale", "nano", "--seed", 7)
+    tripwright(folder, "world", "build", "--out", "nano", "--scale", "nano", "--seed", 7)
     return folder
 
 
@@ -72,7 +72,7 @@ def test_made_requests(
         "make",
         "--world",
         "nano",
-        "--n",
+        "--count",
         40,
         "--constraints",
         wishes,

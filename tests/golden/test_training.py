@@ -89,7 +89,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., lis
     """runs(recipe, …) → its run folder, trained once. In the folder above are a world, two queries
     and three requests in it."""
     folder = tmp_path_factory.mktemp("training")
-    tripwright(folder, "world", "build", "nano", "--scale", "nano", "--seed", 7)
+    tripwright(folder, "world", "build", "--out", "nano", "--scale", "nano", "--seed", 7)
     of_queries = "--count 2 --levels 1:1:1 --seed 1 --workers 1 --out queries.jsonl"
     tripwright(folder, "query", "make", "--world", "nano", *of_queries.split())
     tripwright(
@@ -98,7 +98,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., lis
         "make",
         "--world",
         "nano",
-        *"--n 3 --constraints with --seed 1 --out requests.jsonl".split(),
+        *"--count 3 --constraints with --seed 1 --out requests.jsonl".split(),
     )
 
     def trained(name: str, verb: str, dtype: str = "auto") -> Path:

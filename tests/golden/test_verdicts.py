@@ -25,7 +25,7 @@ def given(
     """A folder with the imported world `real`, the 2,330 plans whose official verdicts are known,
     and the given queries."""
     folder = tmp_path_factory.mktemp("given")
-    tripwright(folder, "world", "import", travelplanner / "database", "real")
+    tripwright(folder, "world", "import", travelplanner / "database", "--out", "real")
     with gzip.open(travelplanner / "verdicts_dev.jsonl.gz", "rt", encoding="utf-8") as lines:
         cases = [json.loads(line) for line in lines]
     write(

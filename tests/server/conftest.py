@@ -80,7 +80,7 @@ def serving(*options: str) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def world_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served") / "nano"
-    assert main(["world", "build", str(folder), "--scale", "nano", "--seed", "7"]) == 0
+    assert main(["world", "build", "--out", str(folder), "--scale", "nano", "--seed", "7"]) == 0
     return folder
 
 

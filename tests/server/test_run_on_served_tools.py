@@ -1,4 +1,4 @@
-"""`tripwright run --tools URL`: the same episodes, with the tools in other processes."""
+"""`tripwright run --server URL`: the same episodes, with the tools in other processes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_episodes_do_not_notice_where_their_tools_run(
     queries: Path, world_folder: Path, server: Served, tmp_path: Path, faults: tuple[str, ...]
 ) -> None:
     assert run(queries, world_folder, tmp_path / "here", *faults) == 0
-    assert run(queries, world_folder, tmp_path / "there", *faults, "--tools", server.url) == 0
+    assert run(queries, world_folder, tmp_path / "there", *faults, "--server", server.url) == 0
     assert episodes(tmp_path / "there") == episodes(tmp_path / "here")
     assert json.loads((tmp_path / "there" / "run_card.json").read_text())["tools"] == server.url
 
@@ -76,10 +76,10 @@ def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_t
         return judged[-1]
 
     monkeypatch.setattr("tripwright.episode.close_session", close)
-    assert run(queries, world_folder, tmp_path / "out", "--tools", served.url) == 0
+    assert run(queries, world_folder, tmp_path / "out", "--server", served.url) == 0
     first = json.loads((tmp_path / "out" / "score.json").read_text())
     assert first["n"] + first["unscored"] == 8 and first["unscored"] > 0 and first["n"] >= 3
-    assert run(queries, world_folder, tmp_path / "out", "--tools", serve("--port", "0").url) == 0
+    assert run(queries, world_folder, tmp_path / "out", "--server", serve("--port", "0").url) == 0
     assert json.loads((tmp_path / "out" / "score.json").read_text())["n"] == 8
 
 
@@ -91,7 +91,7 @@ def test_mistakes_are_one_line_and_leave_no_folder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     other = tmp_path / "other"
-    assert main(["world", "build", str(other), "--scale", "nano", "--seed", "8"]) == 0
+    assert main(["world", "build", "--out", str(other), "--scale", "nano", "--seed", "8"]) == 0
     made = tmp_path / "other.jsonl"
     assert (
         main(
@@ -112,20 +112,20 @@ def test_mistakes_are_one_line_and_leave_no_folder(
     )
     capsys.readouterr()
     for told, code in {
-        "serves another world": run(made, other, tmp_path / "out", "--tools", server.url),
-        "cannot use --tools": run(
-            queries, world_folder, tmp_path / "out", "--tools", server.url, policy="expert"
+        "serves another world": run(made, other, tmp_path / "out", "--server", server.url),
+        "cannot use --server": run(
+            queries, world_folder, tmp_path / "out", "--server", server.url, policy="expert"
         ),
         "nothing is asked of a server": run(
-            queries, world_folder, tmp_path / "out", "--tools", server.url, "--empty-tools"
+            queries, world_folder, tmp_path / "out", "--server", server.url, "--empty-tools"
         ),
-        "is not a URL": run(queries, world_folder, tmp_path / "out", "--tools", "localhost:80"),
+        "is not a URL": run(queries, world_folder, tmp_path / "out", "--server", "localhost:80"),
     }.items():
         assert code == 2 and told
     said = capsys.readouterr().err
     for told in (
         "serves another world",
-        "cannot use --tools",
+        "cannot use --server",
         "nothing is asked of a server",
         "is not a URL",
     ):

@@ -160,7 +160,7 @@ def test_the_examples_of_the_help_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["world", "build", "worlds/nano", "--scale", "nano", "--seed", "7"]) == 0
+    assert main(["world", "build", "--out", "worlds/nano", "--scale", "nano", "--seed", "7"]) == 0
     # The official tables and live services are not here; recorded answers have tests of their own
     # (test_live_command.py).
     ours = [words for words in examples() if not {"worlds/real", "runs/live.sqlite"} & set(words)]

@@ -101,10 +101,10 @@ def test_what_there_is_not_is_one_line(nano: World, what: str, filters: Filters,
 def test_the_command_says_when_a_list_is_cut(
     nano: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["world", "browse", str(nano.folder), "cities", "--limit", "3"]) == 0
+    assert main(["world", "browse", str(nano.folder), "cities", "--count", "3"]) == 0
     told = capsys.readouterr()
-    assert len(told.out.splitlines()) == 4 and told.err == "3 of 24 cities; --limit 0 shows all\n"
-    assert main(["world", "browse", str(nano.folder), "cities", "--limit", "0", "--json"]) == 0
+    assert len(told.out.splitlines()) == 4 and told.err == "3 of 24 cities; --count 0 shows all\n"
+    assert main(["world", "browse", str(nano.folder), "cities", "--count", "0", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["city"] for row in rows] == list(nano.cities)
     assert main(["world", "browse", str(nano.folder), "restaurants", "--word", "no such dish"]) == 0

@@ -110,7 +110,7 @@ def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(
     source: Path, tmp_path: Path, moment: str
 ) -> None:
     folder = tmp_path / "world"
-    command = ["world", "import", str(source), str(folder)]
+    command = ["world", "import", str(source), "--out", str(folder)]
     kill_when(command, [tmp_path / "world.partial" / moment])
     assert not folder.exists()
     assert run(["world", "info", str(folder)]).returncode == 2
@@ -123,7 +123,7 @@ def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(
 
 def test_a_killed_build_leaves_no_world_and_the_next_one_succeeds(tmp_path: Path) -> None:
     folder = tmp_path / "nano"
-    command = ["world", "build", str(folder), "--seed", "3"]
+    command = ["world", "build", "--out", str(folder), "--seed", "3"]
     kill_when(command, [tmp_path / "nano.partial" / STORE_FILE])
     assert not folder.exists()
     done = run(command)
@@ -193,7 +193,7 @@ def test_the_current_folder_becomes_a_world_where_it_stands(tmp_path: Path) -> N
     here = tmp_path / "here"
     here.mkdir()
     before = here.stat().st_ino
-    command = [*CLI, "world", "build", "."]
+    command = [*CLI, "world", "build", "--out", "."]
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "content hash" in done.stdout, done.stderr
     assert World.open(here).name and here.stat().st_ino == before  # whoever stands there sees it
@@ -225,7 +225,7 @@ def test_a_changed_row_is_found_by_the_hash(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for target in ("file", "file/world"):
-        told = run(["world", "build", str(tmp_path / target)])
+        told = run(["world", "build", "--out", str(tmp_path / target)])
         assert (
             told.returncode == 2 and told.stderr.count("\n") == 1 and "Traceback" not in told.stderr
         )

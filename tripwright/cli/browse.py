@@ -8,11 +8,13 @@ import itertools
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tripwright.cli.options import Json
 from tripwright.errors import UserError
 from tripwright.world.browse import LISTINGS, Filters, Row
 from tripwright.world.browse import browse as rows_of
@@ -21,39 +23,43 @@ from tripwright.world.store import World
 SHORTEST_COLUMN = 8  # characters
 
 
-def browse(
-    world: Annotated[Path, typer.Argument(help="World folder.")],
-    what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(LISTINGS)}.")] = "cities",
-    state: Annotated[str | None, typer.Option(help="Of this state.", show_default=False)] = None,
-    city: Annotated[str | None, typer.Option(help="Of this city.", show_default=False)] = None,
+@dataclass(frozen=True, kw_only=True)
+class BrowseFlags:
+    """What is listed, and which rows of it."""
+
+    world: Annotated[Path, typer.Argument(help="World folder.")]
+    what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(LISTINGS)}.")] = "cities"
+    state: Annotated[str | None, typer.Option(help="Of this state.", show_default=False)] = None
+    city: Annotated[str | None, typer.Option(help="Of this city.", show_default=False)] = None
     origin: Annotated[
         str | None, typer.Option("--origin", "--from", help="Starting here.", show_default=False)
-    ] = None,
+    ] = None
     destination: Annotated[
         str | None, typer.Option("--destination", "--to", help="Going there.", show_default=False)
-    ] = None,
+    ] = None
     date: Annotated[
         str | None, typer.Option(help="On this day, YYYY-MM-DD.", show_default=False)
-    ] = None,
+    ] = None
     word: Annotated[
         str | None, typer.Option(help="Only rows with this text in any value.", show_default=False)
-    ] = None,
+    ] = None
     max_usd: Annotated[
         float | None, typer.Option(help="At most this price.", show_default=False)
-    ] = None,
+    ] = None
     room: Annotated[
         str | None, typer.Option(help="Hotels: part of the room type.", show_default=False)
-    ] = None,
+    ] = None
     party_size: Annotated[
         int | None, typer.Option(help="Hotels: room for so many people.", show_default=False)
-    ] = None,
+    ] = None
     nights: Annotated[
         int | None,
         typer.Option(help="Hotels: may be left after so many nights.", show_default=False),
-    ] = None,
-    limit: Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)] = 40,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per row.")] = False,
-) -> None:
+    ] = None
+    count: Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)] = 40
+
+
+def browse(settings: BrowseFlags, as_json: Json = False) -> None:
     """List cities, states, routes, flights, roads, hotels, restaurants or attractions of a world,
     with filters.
 
@@ -66,32 +72,43 @@ def browse(
       tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
     """
     filters = Filters(
-        state, city, origin, destination, date, word, max_usd, room, party_size, nights
+        settings.state,
+        settings.city,
+        settings.origin,
+        settings.destination,
+        settings.date,
+        settings.word,
+        settings.max_usd,
+        settings.room,
+        settings.party_size,
+        settings.nights,
     )
-    opened = World.open(world)
-    columns, rows = rows_of(opened, what, filters)
-    _check_date(date)
-    unknown, searches = _unknown_searches(opened, what, filters)
+    opened = World.open(settings.world)
+    columns, rows = rows_of(opened, settings.what, filters)
+    _check_date(settings.date)
+    unknown, searches = _unknown_searches(opened, settings.what, filters)
     if unknown and unknown == searches:
-        where = f"from {origin}" + (f" to {destination}" if destination else "")
+        where = f"from {settings.origin}" + (
+            f" to {settings.destination}" if settings.destination else ""
+        )
         raise UserError(
-            f"Flights {where} on {date} are outside this world's records. 'world info' says what is"
-            " known."
+            f"Flights {where} on {settings.date} are outside this world's records. 'world info'"
+            " says what is known."
         )
     if as_json:
-        for row in itertools.islice(rows, limit or None):
+        for row in itertools.islice(rows, settings.count or None):
             typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
     else:
-        shown = list(itertools.islice(rows, limit or None))
+        shown = list(itertools.islice(rows, settings.count or None))
         _print_table(columns, shown)
-        typer.echo(_count(opened, what, filters, len(shown), rows), err=True)
+        typer.echo(_count(opened, settings.what, filters, len(shown), rows), err=True)
     if unknown:
         typer.echo(
-            f"{unknown:,} of the {searches:,} searches from {origin} on {date} are outside this"
-            " world's records",
+            f"{unknown:,} of the {searches:,} searches from {settings.origin} on {settings.date}"
+            " are outside this world's records",
             err=True,
         )
-    elif what == "routes" and not opened.flights_complete:
+    elif settings.what == "routes" and not opened.flights_complete:
         typer.echo(
             "only flights in this world's records are counted; a route or day that is not listed"
             " may be unknown",
@@ -135,14 +152,14 @@ def _count(world: World, what: str, filters: Filters, shown: int, rest: Iterator
         noun = what if shown != 1 else what[:-1] if what != "cities" else "city"
         return f"{shown:,} {noun}" if shown else f"no {what} match"
     if what != "routes":
-        return f"{shown:,} of {shown + 1 + sum(1 for _ in rest):,} {what}; --limit 0 shows all"
+        return f"{shown:,} of {shown + 1 + sum(1 for _ in rest):,} {what}; --count 0 shows all"
     if filters.date is not None or filters.word is not None or filters.most_usd is not None:
-        return f"the first {shown:,} {what}; --limit 0 shows all"
+        return f"the first {shown:,} {what}; --count 0 shows all"
     total = sum(
         filters.destination in (None, destination)
         for _, destination in world.routes(filters.origin)
     )
-    return f"{shown:,} of {total:,} {what}; --limit 0 shows all"
+    return f"{shown:,} of {total:,} {what}; --count 0 shows all"
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:

@@ -184,7 +184,7 @@ def _changed(
             about = ", ".join(changed_marks(query)) or "-"
             lines.append(f"  {kind:<6} {query['id']}  {before} to {after}  {about}  {text}")
         if (more := len(changed[kind]) - listed) > 0 and listed:
-            lines.append(f"  and {more} more {kind} (--list {len(changed[kind])}, or --json)")
+            lines.append(f"  and {more} more {kind} (--count {len(changed[kind])}, or --json)")
     return "\n".join(lines)
 
 

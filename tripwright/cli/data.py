@@ -5,62 +5,60 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tripwright.data import split as splitting
-from tripwright.data.collect import ORDERS, CollectionCounts, EpisodeSelection, Order
-from tripwright.data.collect import collect as collect_runs
-from tripwright.data.export import LAYOUTS, check_layout, check_split, place_of
-from tripwright.data.export import export as export_trajectories
-from tripwright.data.files import open_runs, read_trajectories
-from tripwright.data.reliability import reliability as compare
-from tripwright.data.reliability import reliability_table
-from tripwright.data.statistics import statistics, statistics_table
-from tripwright.data.tables import write_rows
-from tripwright.data.tokens import ruler
-from tripwright.data.verl import AGENT, verl_rows
-from tripwright.domains import dialect_named, dialects, domain_of_file, domains, own_domains
+from tripwright.cli.options import Json, Restart, check_folders
+from tripwright.domains import OWN_DIALECTS, OWN_RULES
 from tripwright.errors import UserError
-from tripwright.world.store import World
+from tripwright.files import check_new
 
-RULES = tuple(dict.fromkeys(rules for domain in own_domains().values() for rules in domain.rules))
+if TYPE_CHECKING:
+    from tripwright.data.collect import CollectionCounts
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
+LAYOUTS = ("messages", "trl", "llama-factory", "verl")
+ORDERS = ("first", "shortest")
+AGENT = "tripwright"
 
 
-def collect(
+@dataclass(frozen=True, kw_only=True)
+class CollectFlags:
+    """Which episodes are kept, and where they go."""
+
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run folders, of any policy.")
-    ],
-    out: Annotated[Path, typer.Option(help="JSONL file of trajectories to write.")],
+    ]
+    out: Annotated[Path, typer.Option(help="JSONL file of trajectories to write.")]
     rules: Annotated[
         str | None,
         typer.Option(
-            help=f"Rule set that answers must pass: {', '.join(RULES)}.", show_default="strict"
+            help=f"Rule set that answers must pass: {', '.join(OWN_RULES)}.", show_default="strict"
         ),
-    ] = None,
+    ] = None
     world: Annotated[
         list[Path] | None,
         typer.Option(
             help="World folder (again for each): judge answers here, instead of believing the run.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     most_per_query: Annotated[
         int | None, typer.Option(help="At most N of one request.", min=1, show_default=False)
-    ] = None,
-    choose: Annotated[str, typer.Option(help=f"Which of them: {', '.join(ORDERS)}.")] = "first",
+    ] = None
+    choose: Annotated[str, typer.Option(help=f"Which of them: {', '.join(ORDERS)}.")] = "first"
     dedup: Annotated[
         bool, typer.Option("--dedup", help="Of a request's episodes with the same turns, only one.")
-    ] = False,
+    ] = False
     unfinished: Annotated[
         bool, typer.Option("--unfinished", help="Take what a run holds that has not ended.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
+    ] = False
+    restart: Restart = False
+
+
+def collect(settings: CollectFlags, as_json: Json = False) -> None:
     """Keep the episodes that pass the rules in a clean format; say how many were left out, and why.
 
     Where there is one way to judge, such as a verifier, what it passed is kept: leave --rules and
@@ -72,19 +70,30 @@ def collect(
         --dedup --most-per-query 2 --choose shortest
       tripwright data collect runs/errands --out cold_start.jsonl --most-per-query 1
     """
-    if choose not in ORDERS:
-        raise UserError(f"Unknown choice '{choose}'. Available: {', '.join(ORDERS)}.")
-    if out.suffix != ".jsonl":
-        raise UserError(f"--out '{out}' is no JSONL file: its name ends in .jsonl.")
-    opened = open_runs(runs, unfinished)
-    places = [World.open(folder) for folder in world or ()]
-    kept = collect_runs(
-        opened, out, places, rules, EpisodeSelection(dedup, most_per_query, cast(Order, choose))
-    )
+    if settings.choose not in ORDERS:
+        raise UserError(f"Unknown choice '{settings.choose}'. Available: {', '.join(ORDERS)}.")
+    if settings.out.suffix != ".jsonl":
+        raise UserError(f"--out '{settings.out}' is no JSONL file: its name ends in .jsonl.")
+    check_new(settings.out, settings.restart)
+    check_folders(settings.runs)
+    from tripwright.data.collect import EpisodeSelection
+    from tripwright.data.collect import collect as collect_runs
+    from tripwright.data.files import open_runs
+    from tripwright.domains.folders import open_worlds
+
+    choice = EpisodeSelection(settings.dedup, settings.most_per_query, settings.choose)
+    with open_worlds(settings.world or ()) as worlds:
+        kept = collect_runs(
+            open_runs(settings.runs, settings.unfinished),
+            settings.out,
+            worlds,
+            settings.rules,
+            choice,
+        )
     typer.echo(
-        json.dumps({"out": str(out), "rules": kept.rules, **kept.record()})
+        json.dumps({"out": str(settings.out), "rules": kept.rules, **kept.record()})
         if as_json
-        else _collected_table(kept, out)
+        else _collected_table(kept, settings.out)
     )
 
 
@@ -112,7 +121,7 @@ def stats(
         Path | None,
         typer.Option(help="Folder of a tokenizer, to count its tokens.", show_default=False),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Entries, calls, turns and lengths by difficulty, as in STAR's Table 8. Lengths are
     characters, or tokens of the tokenizer named. What else marks the requests (days; with and
@@ -122,37 +131,45 @@ def stats(
       tripwright data stats sft.jsonl
       tripwright data stats sft.jsonl --tokenizer models/Qwen3-8B --json
     """
-    found = statistics(read_trajectories(files), ruler(tokenizer))
-    typer.echo(json.dumps(found) if as_json else statistics_table(found))
+    from tripwright.data.files import read_trajectories
+    from tripwright.data.statistics import statistics, statistics_table
+    from tripwright.data.tokens import ruler
+
+    figures = statistics(read_trajectories(files), ruler(tokenizer))
+    typer.echo(json.dumps(figures) if as_json else statistics_table(figures))
 
 
-def export(
+@dataclass(frozen=True, kw_only=True)
+class ExportFlags:
+    """What is exported, and for whom."""
+
     file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE", help="Trajectories; for verl, a JSONL file of trip requests."
         ),
-    ],
-    layout: Annotated[str, typer.Option(help=f"Whose: {', '.join(LAYOUTS)}.")],
-    out: Annotated[Path, typer.Option(help="A folder, or a file that ends in .parquet or .jsonl.")],
-    split: Annotated[str, typer.Option(help="Name of the file in the folder.")] = "train",
+    ]
+    layout: Annotated[str, typer.Option(help=f"Whose: {', '.join(LAYOUTS)}.")]
+    out: Annotated[Path, typer.Option(help="A folder, or a file that ends in .parquet or .jsonl.")]
+    restart: Restart = False
+    split: Annotated[str, typer.Option(help="Name of the file in the folder.")] = "train"
     dialect: Annotated[
         str | None,
-        typer.Option(
-            help=f"verl: {', '.join(dialects(own_domains()))}.", show_default="of the requests"
-        ),
-    ] = None,
+        typer.Option(help=f"verl: {', '.join(OWN_DIALECTS)}.", show_default="of the requests"),
+    ] = None
     world: Annotated[
         Path | None,
         typer.Option(
             help="verl: the world, to be checked and named in the rows.", show_default=False
         ),
-    ] = None,
+    ] = None
     agent: Annotated[
         str | None,
         typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False),
-    ] = None,
-) -> None:
+    ] = None
+
+
+def export(settings: ExportFlags) -> None:
     """Write trajectories (or, for verl, trip requests) as another trainer reads them. Message texts
     stay as they are, to the letter.
 
@@ -164,27 +181,45 @@ def export(
       tripwright data export requests.jsonl --layout verl --dialect deeptravel_compact \\
         --world worlds/nano --out export/verl_errands
     """
-    check_layout(layout)
-    check_split(split)
-    if layout == "verl":
-        domain = domain_of_file(file) or next(iter(domains().values()))
-        spoken, place = (
-            dialect_named(dialect) if dialect else domain.dialects[0],
-            World.open(world) if world else None,
-        )
-        path = place_of(out, split)
-        rows = write_rows(verl_rows(file, spoken, place, split, agent or AGENT), path, layout)
+    from tripwright.data.export import check_layout, check_split, place_of
+    from tripwright.data.export import export as export_trajectories
+    from tripwright.data.files import read_trajectories
+    from tripwright.data.tables import write_rows
+    from tripwright.data.verl import verl_rows
+    from tripwright.domains import dialect_named, domain_of_file, domains
+    from tripwright.domains.folders import open_worlds
+
+    check_layout(settings.layout)
+    check_split(settings.split)
+    path = place_of(settings.out, settings.split, settings.layout)
+    check_new(path, settings.restart)
+    if settings.layout == "verl":
+        domain = domain_of_file(settings.file) or next(iter(domains().values()))
+        spoken = dialect_named(settings.dialect) if settings.dialect else domain.dialects[0]
+        with open_worlds([settings.world] if settings.world else []) as worlds:
+            place = worlds[0] if worlds else None
+            rows = write_rows(
+                verl_rows(settings.file, spoken, place, settings.split, settings.agent or AGENT),
+                path,
+                settings.layout,
+            )
     else:
         if given := [
             name
-            for name, value in (("--dialect", dialect), ("--world", world), ("--agent", agent))
+            for name, value in (
+                ("--dialect", settings.dialect),
+                ("--world", settings.world),
+                ("--agent", settings.agent),
+            )
             if value is not None
         ]:
             raise UserError(
                 f"{given[0]} is for --layout verl: trajectories hold what they were made with."
                 " Leave it out."
             )
-        path, rows = export_trajectories(read_trajectories([file]), layout, out, split)
+        path, rows = export_trajectories(
+            read_trajectories([settings.file]), settings.layout, settings.out, settings.split
+        )
     typer.echo(f"{path}: {rows:,} rows")
 
 
@@ -205,7 +240,8 @@ def split(
             show_default="all",
         ),
     ] = None,
-    as_json: JsonOption = False,
+    restart: Restart = False,
+    as_json: Json = False,
 ) -> None:
     """Merge files of trip requests and divide them anew: no request twice, and the mix of levels
     and days kept in every part.
@@ -217,7 +253,11 @@ def split(
         --out parts
       tripwright data split requests.jsonl --parts train:450,validation:50 --seed 1 --out parts
     """
+    from tripwright.data import split as splitting
+
     sizes = read_parts(parts)
+    for name in sizes:
+        check_new(out / f"{name}.jsonl", restart)
     merged = splitting.merge(files)
     kept = read_keep(keep, merged.marks)
     divided = splitting.divide(merged.requests, sizes, seed, kept)
@@ -304,7 +344,7 @@ def reliability(
             show_default=False,
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Compare the pass rate of one policy on synthetic and on given queries (STAR's check of its
     data), with intervals of 95%.
@@ -313,12 +353,16 @@ def reliability(
       tripwright data reliability runs/teacher_synthetic runs/teacher_given
       tripwright data reliability runs/teacher_synthetic runs/teacher_given --within 10 --json
     """
-    one, other = open_runs([synthetic, given])
-    found = compare(one, other)
-    difference = found["difference"]
+    check_folders([synthetic, given])
+    from tripwright.data.files import open_runs
+    from tripwright.data.reliability import reliability as compare
+    from tripwright.data.reliability import reliability_table
+
+    figures = compare(*open_runs([synthetic, given]))
+    difference = figures["difference"]
     inside = within is None or max(-difference["low"], difference["high"]) * 100 <= within
-    told = {} if within is None else {"within_points": within, "inside": inside}
-    typer.echo(json.dumps({**found, **told}) if as_json else reliability_table(found))
+    limits = {} if within is None else {"within_points": within, "inside": inside}
+    typer.echo(json.dumps({**figures, **limits}) if as_json else reliability_table(figures))
     if not inside:
         if not as_json:
             typer.echo(f"the interval is not within {within:g} points")

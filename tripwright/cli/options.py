@@ -118,9 +118,10 @@ class ModelFlags:
 class SamplingFlags:
     """How tokens are chosen: a paper's way, or one by one."""
 
-    decoding: Annotated[
+    preset: Annotated[
         str | None,
         typer.Option(
+            "--decoding",
             help="endpoint, local: a paper's way to sample, such as star or planner_r1.",
             show_default=False,
         ),

@@ -9,27 +9,14 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from tripwright.cli.options import FirstOf, Json, ModelFlags, RunOut, SamplingFlags
 from tripwright.cli.outside import (
-    ConcurrencyOption,
-    DecodingOption,
-    JsonOption,
-    LimitOption,
-    ModelOption,
-    OutOption,
     PolicyOption,
-    RetriesOption,
-    RowsOption,
     SamplesOption,
-    SeedOption,
-    TemperatureOption,
-    TimeoutOption,
-    TopKOption,
-    TopPOption,
-    UrlOption,
-    Who,
     check_one_of,
     number_row,
     play,
+    player,
     row,
     tell,
 )
@@ -41,10 +28,10 @@ from tripwright.evals.outside.multi_if.tasks import RULES, IfRules, dialect, tas
 
 def multi_if(  # long: each option is a parameter with its help
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Multi-IF's CSV.")],
-    out: OutOption,
+    out: RunOut,
+    model: ModelFlags,
+    sampling: SamplingFlags,
     policy: PolicyOption = "endpoint",
-    model: ModelOption = None,
-    base_url: UrlOption = None,
     language: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,7 +45,7 @@ def multi_if(  # long: each option is a parameter with its help
             show_default="that of the installed evalscope",
         ),
     ] = None,
-    rules: Annotated[
+    grading: Annotated[
         str,
         typer.Option(
             help=f"{' or '.join(RULES)}: check an answer as it is, or without its reasoning."
@@ -68,11 +55,7 @@ def multi_if(  # long: each option is a parameter with its help
         int, typer.Option(help="Turns of a conversation, at most.", min=1, max=MOST_TURNS)
     ] = MOST_TURNS,
     samples: SamplesOption = 1,
-    limit: LimitOption = None,
-    decoding: DecodingOption = None,
-    temperature: TemperatureOption = None,
-    top_p: TopPOption = None,
-    top_k: TopKOption = None,
+    count: FirstOf = None,
     max_tokens: Annotated[
         int,
         typer.Option(help="Tokens of an answer, at most; a longer one is cut and counts.", min=1),
@@ -80,12 +63,7 @@ def multi_if(  # long: each option is a parameter with its help
     context_tokens: Annotated[
         int, typer.Option(help="local: tokens of a conversation, at most.", min=1)
     ] = 32768,
-    seed: SeedOption = 0,
-    concurrency: ConcurrencyOption = 8,
-    rows: RowsOption = 16,
-    timeout: TimeoutOption = 120.0,
-    retries: RetriesOption = 4,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Multi-IF: does a model still do as told in the third turn? Four rates a turn and their mean,
     in all and by language.
@@ -93,8 +71,7 @@ def multi_if(  # long: each option is a parameter with its help
     The CSV is at huggingface.co/datasets/facebook/Multi-IF (CC BY-NC 2.0). The checkers come from
     evalscope (pip install 'tripwright[multi-if]', then pip install --no-deps evalscope) or from
     Meta's repository (--checkers ifeval.py). An instruction without a checker counts as not
-    followed, and the score says how often. Interrupted, the same command continues. The key of an
-    endpoint is read from OPENAI_API_KEY.
+    followed, and the score says how often. Interrupted, the same command continues.
 
     Examples:
       tripwright outside multi-if multiIF_20241018.csv --language English --model Qwen/Qwen3-8B \\
@@ -103,40 +80,28 @@ def multi_if(  # long: each option is a parameter with its help
       tripwright outside multi-if multiIF_20241018.csv --policy local --model runs/a/model \\
         --temperature 0.6 --top-p 0.9 --out runs/mif_a
       tripwright outside multi-if multiIF_20241018.csv --checkers Multi-IF/ifeval.py \\
-        --rules robust --limit 100 \\
+        --grading robust --count 100 \\
         --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 --out runs/mif_100
     """
-    check_one_of("--rules", rules, RULES)
+    check_one_of("--grading", grading, RULES)
     spoken = dialect(max_tokens, context_tokens)
-    dialogues = read_dialogues(file, language or [], turns, limit)
+    dialogues = read_dialogues(file, language or [], turns, count)
     judges = load_checkers(checkers)
     if unknown := judges.check_fit(dialogues):
         print(
             f"warning: no checker for {', '.join(unknown)}: these count as not followed",
             file=sys.stderr,
         )
-    who = Who(
-        policy,
-        model,
-        base_url,
-        decoding,
-        temperature,
-        top_p,
-        top_k,
-        seed,
-        concurrency,
-        rows,
-        timeout,
-        retries,
-    )
-    tasks = tasks_of(dialogues, judges, cast(IfRules, rules), samples)
+    tasks = tasks_of(dialogues, judges, cast(IfRules, grading), samples)
     place = {
         "name": "multi_if",
         "turns": turns,
         "languages": sorted(language or []),
         "checkers": judges.identity,
     }
-    found = play(who.chosen(spoken), tasks, out, spoken, file, place, samples, score)
+    found = play(
+        player(policy, model, sampling, spoken), tasks, out, spoken, file, place, samples, score
+    )
     tell(found, out, table(found), as_json)
 
 

@@ -8,27 +8,14 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from tripwright.cli.options import FirstOf, Json, ModelFlags, RunOut, SamplingFlags
 from tripwright.cli.outside import (
-    ConcurrencyOption,
-    DecodingOption,
-    JsonOption,
-    LimitOption,
-    ModelOption,
-    OutOption,
     PolicyOption,
-    RetriesOption,
-    RowsOption,
     SamplesOption,
-    SeedOption,
-    TemperatureOption,
-    TimeoutOption,
-    TopKOption,
-    TopPOption,
-    UrlOption,
-    Who,
     check_one_of,
     number_row,
     play,
+    player,
     row,
     tell,
 )
@@ -58,10 +45,10 @@ def natural_plan(  # long: each option is a parameter with its help
             ),
         ),
     ],
-    out: OutOption,
+    out: RunOut,
+    model: ModelFlags,
+    sampling: SamplingFlags,
     policy: PolicyOption = "endpoint",
-    model: ModelOption = None,
-    base_url: UrlOption = None,
     answers: Annotated[
         str | None,
         typer.Option(
@@ -72,49 +59,40 @@ def natural_plan(  # long: each option is a parameter with its help
             show_default=False,
         ),
     ] = None,
-    rules: Annotated[
+    grading: Annotated[
         str, typer.Option(help=f"What decides: {' or '.join(RULES)}. Both are counted.")
     ] = "official",
     prompt: Annotated[
         str, typer.Option(help=f"Examples in the prompt: {' or '.join(PROMPTS)}.")
     ] = "5shot",
     samples: SamplesOption = 1,
-    limit: LimitOption = None,
-    decoding: DecodingOption = None,
-    temperature: TemperatureOption = None,
-    top_p: TopPOption = None,
-    top_k: TopKOption = None,
+    count: FirstOf = None,
     max_tokens: Annotated[int, typer.Option(help="Tokens of an answer, at most.", min=1)] = 4096,
     context_tokens: Annotated[
         int, typer.Option(help="local: tokens of prompt and answer together, at most.", min=1)
     ] = 32768,
-    seed: SeedOption = 0,
-    concurrency: ConcurrencyOption = 8,
-    rows: RowsOption = 16,
-    timeout: TimeoutOption = 120.0,
-    retries: RetriesOption = 4,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Natural Plan: trips, meetings and calendars planned in one answer, from five examples.
 
     The files are at github.com/google-deepmind/natural-plan under data/ (CC BY 4.0). Official rules
     are the published scorers', mistakes included; an answer that they end with an exception at is
     failed. Robust rules leave the reasoning out, read the last answer, and know every minute.
-    Interrupted, the same command continues. The key of an endpoint is read from OPENAI_API_KEY.
+    Interrupted, the same command continues.
 
     Examples:
       tripwright outside natural-plan data/trip_planning.json --model Qwen/Qwen3-8B \\
         --base-url http://localhost:8000/v1 --out runs/np_trip
       tripwright outside natural-plan data/meeting_planning.json --policy local \\
-        --model runs/a/model --rules robust --samples 4 \\
+        --model runs/a/model --grading robust --samples 4 \\
         --decoding planner_r1_natural_plan --out runs/np_meeting
       tripwright outside natural-plan data/calendar_scheduling.json --answers pred_5shot_pro \\
         --out runs/np_gemini
     """
-    check_one_of("--rules", rules, RULES)
+    check_one_of("--grading", grading, RULES)
     check_one_of("--prompt", prompt, PROMPTS)
     spoken = dialect(max_tokens, context_tokens)
-    if answers is not None and (model is not None or base_url is not None or samples > 1):
+    if answers is not None and (model.model or model.base_url or samples > 1):
         raise UserError(
             "With --answers the file's own answers are scored: leave --model, --base-url and"
             " --samples out."
@@ -125,22 +103,8 @@ def natural_plan(  # long: each option is a parameter with its help
             PublishedAnswers(examples, answers), None, {"kind": "published", "field": answers}, {}
         )
     else:
-        who = Who(
-            policy,
-            model,
-            base_url,
-            decoding,
-            temperature,
-            top_p,
-            top_k,
-            seed,
-            concurrency,
-            rows,
-            timeout,
-            retries,
-        )
-        chosen = who.chosen(spoken)
-    tasks = tasks_of(examples, cast(PlanRules, rules), cast(Prompt, prompt), samples, limit)
+        chosen = player(policy, model, sampling, spoken)
+    tasks = tasks_of(examples, cast(PlanRules, grading), cast(Prompt, prompt), samples, count)
     place = {"name": tasks[0].where, "prompt": prompt}
     found = play(chosen, tasks, out, spoken, file, place, samples, score)
     tell(found, out, table(found), as_json)

@@ -12,26 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.outside import (
-    MODELS,
-    ConcurrencyOption,
-    DecodingOption,
-    JsonOption,
-    ModelOption,
-    OutOption,
-    RetriesOption,
-    RowsOption,
-    SamplesOption,
-    SeedOption,
-    TemperatureOption,
-    TimeoutOption,
-    TopKOption,
-    TopPOption,
-    UrlOption,
-    Who,
-    check_one_of,
-    tell,
-)
+from tripwright.cli.options import Json, ModelFlags, RunOut, SamplingFlags
+from tripwright.cli.outside import MODELS, SamplesOption, check_one_of, player, tell
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.bm25 import Bm25Retriever
 from tripwright.evals.outside.qa.continued import ContinuingEndpoint
@@ -120,10 +102,10 @@ def qa(  # long: each option is a parameter with its help
         Path,
         typer.Argument(metavar="FOLDER", help="FlashRAG's files: FOLDER/nq/test.jsonl and so on."),
     ],
-    out: OutOption,
+    out: RunOut,
+    model: ModelFlags,
+    sampling: SamplingFlags,
     policy: Annotated[str, typer.Option(help=f"Who answers: {', '.join(POLICIES)}.")] = "endpoint",
-    model: ModelOption = None,
-    base_url: UrlOption = None,
     index: Annotated[
         Path | None,
         typer.Option(help="Folder made by 'tripwright outside index'.", show_default=False),
@@ -153,20 +135,11 @@ def qa(  # long: each option is a parameter with its help
         typer.Option("--empty-tools", help="Every search finds nothing: what does the model know?"),
     ] = False,
     samples: SamplesOption = 1,
-    limit: Annotated[
+    count: Annotated[
         int | None,
         typer.Option(help="Only the first N questions of each set.", min=1, show_default=False),
     ] = None,
-    decoding: DecodingOption = None,
-    temperature: TemperatureOption = None,
-    top_p: TopPOption = None,
-    top_k: TopKOption = None,
-    seed: SeedOption = 0,
-    concurrency: ConcurrencyOption = 8,
-    rows: RowsOption = 16,
-    timeout: TimeoutOption = 120.0,
-    retries: RetriesOption = 4,
-    as_json: JsonOption = False,
+    as_json: Json = False,
 ) -> None:
     """Answer the questions of the seven sets with a Search tool, and score them by exact match as
     Search-R1 does.
@@ -194,28 +167,14 @@ def qa(  # long: each option is a parameter with its help
         top_k=passages or spoken.top_k,
         context_tokens=context_tokens or spoken.context_tokens,
     )
-    who = Who(
-        policy,
-        model,
-        base_url,
-        decoding,
-        temperature,
-        top_p,
-        top_k,
-        seed,
-        concurrency,
-        rows,
-        timeout,
-        retries,
-    )
     files = set_files(
         questions,
         [name.strip() for name in sets.split(",") if name.strip()] if sets is not None else None,
     )
     asked = [
-        question for name, path in files.items() for question in read_questions(path, name, limit)
+        question for name, path in files.items() for question in read_questions(path, name, count)
     ]
-    chosen = choose(who, spoken)
+    chosen = choose(policy, model, sampling, spoken)
     found = open_retriever(retriever, index)
     tasks = question_tasks(asked, found, spoken, samples)
     card = card_of(chosen, spoken, questions, files, found, samples, empty_tools)
@@ -233,30 +192,33 @@ def qa(  # long: each option is a parameter with its help
     tell(score, out, table(score), as_json)
 
 
-def choose(who: Who, dialect: SearchDialect) -> PolicyChoice:
+def choose(
+    policy: str, model: ModelFlags, sampling: SamplingFlags, dialect: SearchDialect
+) -> Chosen:
     """A Search-R1 model at an endpoint writes on one message; all others are the policies of
     `tripwright run`."""
-    check_one_of("--policy", who.policy, POLICIES)
-    if who.policy == GoldReader.name:
-        if who.model or who.base_url:
-            raise UserError(
-                f"Policy '{who.policy}' uses no model: leave --model and --base-url out."
-            )
-        return PolicyChoice(GoldReader(), None, {"kind": who.policy}, {})
-    chosen = who.chosen(dialect)
-    if who.policy == "endpoint" and dialect.turns.notation == "search":
-        sampling = decoding_of(who.decoding, who.temperature, who.top_p, who.top_k)
+    check_one_of("--policy", policy, POLICIES)
+    if policy == GoldReader.name:
+        if model.model or model.base_url:
+            raise UserError(f"Policy '{policy}' uses no model: leave --model and --base-url out.")
+        return Chosen(GoldReader(), None, {"kind": policy}, {})
+    chosen = player(policy, model, sampling, dialect)
+    if policy == "endpoint" and dialect.turns.notation == "search":
+        how = decoding_of(**vars(sampling))
         endpoint = ContinuingEndpoint(
-            str(who.base_url),
-            str(who.model),
-            timeout_s=who.timeout_s,
-            max_retries=who.retries,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
+            str(model.base_url),
+            str(model.model),
+            model.api_key_env,
+            model.timeout_s,
+            model.max_retries,
+            temperature=how.temperature,
+            top_p=how.top_p,
             max_tokens=dialect.max_turn_tokens,
-            extra_body={} if sampling.top_k is None else {"top_k": sampling.top_k},
+            extra_body={} if how.top_k is None else {"top_k": how.top_k},
         )
-        return replace(chosen, policy=EndpointPolicy(endpoint, who.concurrency, native_tools=False))
+        return replace(
+            chosen, policy=EndpointPolicy(endpoint, model.concurrency, native_tools=False)
+        )
     return chosen
 
 

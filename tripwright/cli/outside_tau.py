@@ -9,28 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.outside import (
-    ConcurrencyOption,
-    DecodingOption,
-    JsonOption,
-    LimitOption,
-    ModelOption,
-    OutOption,
-    PolicyOption,
-    RetriesOption,
-    RowsOption,
-    SamplesOption,
-    SeedOption,
-    TemperatureOption,
-    TimeoutOption,
-    TopKOption,
-    TopPOption,
-    UrlOption,
-    Who,
-    number_row,
-    row,
-    tell,
-)
+from tripwright.cli.options import FirstOf, Json, ModelFlags, RunOut, SamplingFlags
+from tripwright.cli.outside import PolicyOption, SamplesOption, number_row, player, row, tell
 from tripwright.evals.outside.tau.package import Package
 from tripwright.evals.outside.tau.retail import GRADER, dialect_of, retail_tasks, score_retail
 from tripwright.evals.run import run as run_episodes
@@ -50,25 +30,16 @@ def tau_retail(  # long: each option is a parameter with its help
     user_url: Annotated[
         str, typer.Option(help="The simulated customer: its URL, up to and including /v1.")
     ],
-    out: OutOption,
+    out: RunOut,
+    model: ModelFlags,
+    sampling: SamplingFlags,
     policy: PolicyOption = "endpoint",
-    model: ModelOption = None,
-    base_url: UrlOption = None,
-    user_key_env: Annotated[
+    user_api_key_env: Annotated[
         str, typer.Option(help="Environment variable with the key of the customer's endpoint.")
     ] = "OPENAI_API_KEY",
     samples: SamplesOption = 1,
-    limit: LimitOption = None,
-    decoding: DecodingOption = None,
-    temperature: TemperatureOption = None,
-    top_p: TopPOption = None,
-    top_k: TopKOption = None,
-    seed: SeedOption = 0,
-    concurrency: ConcurrencyOption = 8,
-    rows: RowsOption = 16,
-    timeout: TimeoutOption = 120.0,
-    retries: RetriesOption = 4,
-    as_json: JsonOption = False,
+    count: FirstOf = None,
+    as_json: Json = False,
 ) -> None:
     """Play the retail tasks of tau2-bench: help a simulated customer, by the shop's policy, with
     the shop's tools.
@@ -85,34 +56,20 @@ def tau_retail(  # long: each option is a parameter with its help
           --out runs/qwen3_retail
       tripwright outside tau-retail --python tau/bin/python --user-model Qwen/Qwen3-32B \\
         --user-url http://localhost:8001/v1 \\
-        --policy local --model runs/a/model --limit 10 --out runs/a/retail
+        --policy local --model runs/a/model --count 10 --out runs/a/retail
     """
-    who = Who(
-        policy,
-        model,
-        base_url,
-        decoding,
-        temperature,
-        top_p,
-        top_k,
-        seed,
-        concurrency,
-        rows,
-        timeout,
-        retries,
-    )
     customer = ChatEndpoint(
         user_url,
         user_model,
-        api_key_env=user_key_env,
-        timeout_s=timeout,
-        max_retries=retries,
+        api_key_env=user_api_key_env,
+        timeout_s=model.timeout_s,
+        max_retries=model.max_retries,
         temperature=0.0,
         max_tokens=CUSTOMER_TOKENS,
     )
     with Package.start(python) as package:
         spoken = dialect_of(package)
-        chosen = who.chosen(spoken)
+        chosen = player(policy, model, sampling, spoken)
         shown = [[task.id, task.simulator_prompt, task.opening] for task in package.tasks]
         rules = verified_by(GRADER)
         card = {
@@ -136,7 +93,7 @@ def tau_retail(  # long: each option is a parameter with its help
             "emptied_tools": False,
             **environment(),
         }
-        tasks = retail_tasks(package, customer, samples, limit)
+        tasks = retail_tasks(package, customer, samples, count)
         score = run_episodes(
             chosen.policy, tasks, out, spoken, chosen.chat, rules, card=card, scorer=score_retail
         )

@@ -5,110 +5,107 @@ from __future__ import annotations
 import json
 import sys
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tripwright.cli.options import Json, Restart, check_folders
 from tripwright.errors import UserError
-from tripwright.evals.compared_runs import run_names
-from tripwright.evals.report import write_report, write_together
-from tripwright.evals.report.drawing import png_files
-from tripwright.evals.report.export import check_export_folder, export_page
+from tripwright.files import check_new, make_parent
 
 
-def report(
+@dataclass(frozen=True, kw_only=True)
+class ReportFlags:
+    """Which runs the page is about, and what it holds."""
+
     runs: Annotated[
         list[Path],
         typer.Argument(metavar="RUN...", help="Run folders, as made by quickstart, train or run."),
-    ],
-    together: Annotated[
+    ]
+    out: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.html", help="Write one page over all of them instead."),
-    ] = None,
+        typer.Option(
+            metavar="FILE",
+            help="The page to write; of several runs one page compares them.",
+            show_default="RUN/report.html of one run",
+        ),
+    ] = None
     transcripts: Annotated[
         str | None,
         typer.Option(
             metavar="N|all",
             help="Episodes whose text the page holds. Default: as many as fit in 25 MB.",
         ),
-    ] = None,
+    ] = None
     unlike: Annotated[
         bool,
         typer.Option(
             "--unlike",
-            help="With --together: also runs whose evaluations are not alike; the page says so.",
+            help="Of several runs: also those whose evaluations are not alike; the page says so.",
         ),
-    ] = False,
+    ] = False
     export: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Also write every figure (SVG, PNG, CSV) and table (CSV) of each page into DIR.",
+            help="Also write every figure (SVG, PNG, CSV) and table (CSV) of the page into DIR.",
         ),
-    ] = None,
-    open_page: Annotated[
-        bool, typer.Option("--open", help="Open each page in the web browser.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per page instead of its path.")
-    ] = False,
-) -> None:
+    ] = None
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the web browser.")] = (
+        False
+    )
+    restart: Restart = False
+
+
+def report(settings: ReportFlags, as_json: Json = False) -> None:
     """Write RUN/report.html: results with intervals, learning curves, constraints and every episode
     to read, in one offline file.
 
     Every figure is read from the run folder; what is not there is named. Unfinished runs may be
-    reported at any time. With --together, one page compares two to eight runs: final figures with
-    intervals, settings that differ, FLOPs to a level, every curve in one chart.
+    reported at any time. One page compares two to eight runs: final figures with intervals,
+    settings that differ, FLOPs to a level, every curve in one chart.
 
     Examples:
       tripwright report runs/quickstart
-      tripwright report runs/a runs/b --open
+      tripwright report runs/quickstart --out page.html --open
       tripwright report runs/quickstart --transcripts all
       tripwright report runs/quickstart --export figures
-      tripwright report runs/grpo runs/dapo runs/arpo --together compared.html
+      tripwright report runs/grpo runs/dapo runs/arpo --out compared.html
     """
-    # all or nothing: a typo in the last name should not cost the work on the first
-    for folder in runs:
-        if not folder.is_dir():
-            raise UserError(
-                f"No run folder at '{folder}'. Expected a folder made by 'tripwright quickstart',"
-                " 'train' or 'run'."
+    check_folders(settings.runs)
+    if settings.out is not None:
+        check_new(settings.out, settings.restart)
+        make_parent(settings.out)
+    elif len(settings.runs) > 1:
+        raise UserError("Several runs make one page: name it with --out FILE.html.")
+    from tripwright.evals.report import write_report, write_together
+    from tripwright.evals.report.drawing import png_files
+    from tripwright.evals.report.export import check_export_folder
+
+    if settings.export is not None:
+        check_export_folder(settings.export)
+    with png_files(settings.export is not None) as pngs:
+        if len(settings.runs) > 1 and settings.out is not None:
+            page = write_together(
+                settings.runs, settings.out, settings.unlike, settings.transcripts
             )
-    exports = _export_folders(runs, export, together is not None)
-    if together is not None:
-        with png_files(export is not None) as pngs:
-            target = write_together(runs, together, unlike, transcripts)
-        record: dict[str, object] = {
-            "runs": [str(folder) for folder in runs],
-            "report": str(target),
-            "bytes": target.stat().st_size,
-        }
-        _tell(target, record | _exported(target, pngs, exports[0]), as_json, open_page)
-        return
-    for folder, place in zip(runs, exports, strict=True):
-        with png_files(export is not None) as pngs:
-            target = write_report(folder, transcripts)
-        record = {"run": str(folder), "report": str(target), "bytes": target.stat().st_size}
-        _tell(target, record | _exported(target, pngs, place), as_json, open_page)
+        else:
+            page = write_report(settings.runs[0], settings.transcripts, settings.out)
+    record = {"runs": [str(folder) for folder in settings.runs], "report": str(page)}
+    record |= {"bytes": page.stat().st_size} | _exported(page, pngs, settings.export)
+    print(json.dumps(record) if as_json else page)
+    if settings.open_page and not webbrowser.open(page.resolve().as_uri()):
+        print(f"no web browser found; open {page} yourself", file=sys.stderr)
 
 
-def _export_folders(runs: list[Path], export: Path | None, together: bool) -> list[Path | None]:
-    """Where the figures of each page go: of several runs each has a folder of its own. Raises
-    UserError before any work is done."""
-    if export is None:
-        return [None] * len(runs)
-    one = together or len(runs) == 1
-    folders = [export] if one else [export / name.replace("/", "-") for name in run_names(runs)]
-    for folder in folders:
-        check_export_folder(folder)
-    return list(folders)
-
-
-def _exported(page: Path, pngs: dict[str, bytes], folder: Path | None) -> dict[str, object]:
+def _exported(page: Path, pngs: dict[str, bytes], folder: Path | None) -> dict[str, Any]:
     """Writes the files of --export and says what for the record."""
     if folder is None:
         return {}
+    from tripwright.evals.report.export import export_page
+
     done = export_page(page.read_text(encoding="utf-8"), pngs, folder)
     print(f"{done.figures} figures and {done.tables} tables in {folder}", file=sys.stderr)
     return {
@@ -118,9 +115,3 @@ def _exported(page: Path, pngs: dict[str, bytes], folder: Path | None) -> dict[s
             "tables": done.tables,
         }
     }
-
-
-def _tell(target: Path, record: dict[str, object], as_json: bool, open_page: bool) -> None:
-    print(json.dumps(record) if as_json else target)
-    if open_page and not webbrowser.open(target.resolve().as_uri()):
-        print(f"no web browser found; open {target} yourself", file=sys.stderr)

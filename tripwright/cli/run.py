@@ -206,7 +206,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _played(
+def _played(  # long: what a run is made of, each on a line of its own
     settings: RunFlags,
     place_flags: PlaceFlags,
     policy: PolicyFlags,
@@ -226,7 +226,7 @@ def _played(
     from tripwright.tools.faults import Faults
 
     name = settings.policy
-    if sampling.decoding is not None and name in policy_names() and name not in SAMPLING:
+    if sampling.preset is not None and name in policy_names() and name not in SAMPLING:
         raise UserError(f"Policy '{name}' samples no tokens: leave --decoding out.")
     how = decoding_of(**vars(sampling))
     dialect = dialect_named(settings.dialect)
@@ -257,7 +257,7 @@ def _played(
             settings.empty_tools,
         )
         card |= {"tools": shown_url(settings.server)} if settings.server else {}
-        card |= {"decoding_preset": sampling.decoding} if sampling.decoding else {}
+        card |= {"decoding_preset": sampling.preset} if sampling.preset else {}
         return run_episodes(
             player.policy,
             requests.tasks,

@@ -1,4 +1,4 @@
-"""`tripwright study`: people label transcripts, blind, on the seven dimensions of row D10."""
+"""`tripwright study`: people label transcripts, blind, on the dimensions of DeepTravel's study."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tripwright.cli.study_tables import summary_text
-from tripwright.evals.study.dimensions import paper_dimensions
-from tripwright.evals.study.exchange import exported, import_labels, merged, write_export
-from tripwright.evals.study.folder import Study
-from tripwright.evals.study.labels import read
-from tripwright.evals.study.sample import PER_RUN, make_study, sources
-from tripwright.evals.study.summary import summary
-from tripwright.evals.study.verdicts import written_verdicts
+from tripwright.cli.options import Json, Restart
+from tripwright.files import check_new
 
 StudyFolder = Annotated[
     Path, typer.Argument(metavar="STUDY", help="The folder that 'study make' wrote.")
@@ -30,8 +24,8 @@ def make(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the new study.")],
     per_run: Annotated[
-        int, typer.Option(help="At most so many items of each run; the paper takes 50.", min=1)
-    ] = PER_RUN,
+        int, typer.Option(help="At most so many items of each run; 50 as in the paper.", min=1)
+    ] = 50,
     seed: Annotated[
         int, typer.Option(help="Equal runs and seeds give equal studies and orders.")
     ] = 0,
@@ -46,6 +40,9 @@ def make(
       tripwright study make runs/sft runs/rl --out studies/first --per-run 25
       tripwright study make runs/a/transcripts.jsonl others.jsonl --out studies/second --seed 7
     """
+    from tripwright.evals.study.dimensions import paper_dimensions
+    from tripwright.evals.study.sample import make_study, sources
+
     made = make_study(sources(transcripts), out, paper_dimensions(), per_run, seed)
     unscored = f"; {made.unscored} unscored left out" if made.unscored else ""
     runs = (
@@ -70,9 +67,7 @@ def agreement(
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The figures as one JSON object.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """How far raters agree, and what they say: for each dimension the share that most raters call
     TRUE, percent agreement, kappa, alpha.
@@ -87,9 +82,15 @@ def agreement(
         --verdicts rl=runs/rl/judge.jsonl
       tripwright study agreement studies/first --unblind --json > figures.json
     """
-    found = Study.open(study)
-    figures = summary(found, read(found), unblind, written_verdicts(found, verdicts or ()))
-    typer.echo(json.dumps(figures, ensure_ascii=False) if as_json else summary_text(found, figures))
+    from tripwright.cli.study_tables import summary_text
+    from tripwright.evals.study.folder import Study
+    from tripwright.evals.study.labels import read
+    from tripwright.evals.study.summary import summary
+    from tripwright.evals.study.verdicts import written_verdicts
+
+    items = Study.open(study)
+    figures = summary(items, read(items), unblind, written_verdicts(items, verdicts or ()))
+    typer.echo(json.dumps(figures, ensure_ascii=False) if as_json else summary_text(items, figures))
 
 
 def export(
@@ -102,6 +103,7 @@ def export(
     run: Annotated[
         str | None, typer.Option(help="Only items of this run.", show_default=False)
     ] = None,
+    restart: Restart = False,
 ) -> None:
     """Write the labels to a file, with the runs and ids they belong to: whoever reads it is no
     longer blind.
@@ -113,9 +115,14 @@ def export(
       tripwright study export studies/first --out labels.csv
       tripwright study export studies/first --out people.jsonl --merge --run rl
     """
-    found = Study.open(study)
-    lines = (merged if merge else exported)(found, read(found), run)
-    write_export(found, lines, out)
+    check_new(out, restart)
+    from tripwright.evals.study.exchange import exported, merged, write_export
+    from tripwright.evals.study.folder import Study
+    from tripwright.evals.study.labels import read
+
+    items = Study.open(study)
+    lines = (merged if merge else exported)(items, read(items), run)
+    write_export(items, lines, out)
     print(f"{len(lines)} lines in {out}", file=sys.stderr)
 
 
@@ -138,9 +145,12 @@ def import_(
     Examples:
       tripwright study import studies/first from_anna.csv
     """
-    taken = import_labels(Study.open(study), labels)
-    raters = len({label.rater for label in taken})
+    from tripwright.evals.study.exchange import import_labels
+    from tripwright.evals.study.folder import Study
+
+    rows = import_labels(Study.open(study), labels)
+    raters = len({label.rater for label in rows})
     print(
-        f"imported {len(taken)} labels of {raters} {'rater' if raters == 1 else 'raters'}",
+        f"imported {len(rows)} labels of {raters} {'rater' if raters == 1 else 'raters'}",
         file=sys.stderr,
     )

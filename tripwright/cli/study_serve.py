@@ -8,13 +8,6 @@ from typing import Annotated
 
 import typer
 
-from tripwright.evals.study.folder import Study
-from tripwright.server import study as study_pages
-from tripwright.server.log import say
-from tripwright.server.supervisor import Supervisor, open_port, url_of
-
-APP = f"{study_pages.__name__}:{study_pages.make_app.__name__}"
-
 
 def serve(
     study: Annotated[
@@ -37,6 +30,11 @@ def serve(
       tripwright study serve studies/first
       tripwright study serve studies/first --port 9000
     """
+    from tripwright.evals.study.folder import Study
+    from tripwright.server import study as study_pages
+    from tripwright.server.log import say
+    from tripwright.server.supervisor import Supervisor, open_port, url_of
+
     items = len(Study.open(study).items)
     with open_port(host, port) as listener:
         url = url_of(listener)
@@ -44,7 +42,8 @@ def serve(
             "study": os.fspath(study.absolute()),
             "local_only": host in study_pages.LOOPBACK,
         }
-        supervisor = Supervisor(APP, settings, listener, 1)
+        app = f"{study_pages.__name__}:{study_pages.make_app.__name__}"
+        supervisor = Supervisor(app, settings, listener, 1)
         code = supervisor.run(
             lambda: say(
                 f"serving the study '{study}' at {url} ({items} items); Ctrl-C stops, nothing is"

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains import domain_of_face, face_named, faces, own_domains
-from tripwright.domains.domain import PlaceOptions
+from tripwright.cli.options import PlaceFlags
+from tripwright.domains import OWN_FACES
 from tripwright.errors import UserError
-from tripwright.tools.errors import ToolError, quoted
-from tripwright.tools.remote import RemoteToolBox
-from tripwright.tools.signatures import PAGE
-from tripwright.tools.toolbox import ToolHostDown, Tools, read_arguments
 
 PAGE_ROWS = 20
 
 
-def tool(  # long: each option is a parameter with its help
+def tool(  # long: mostly examples, a line for each kind of face
+    place: PlaceFlags,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -28,36 +24,15 @@ def tool(  # long: each option is a parameter with its help
         ),
     ] = None,
     arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
-    world: Annotated[
-        Path | None, typer.Option(help="The folder of the world.", show_default=False)
-    ] = None,
     server: Annotated[
         str | None,
         typer.Option(
             help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False
         ),
     ] = None,
-    services: Annotated[
-        Path | None,
-        typer.Option(
-            help="A live face: instead of --world, a TOML file of live services.",
-            show_default=False,
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="A live face: ask through this store of answers, and keep what is new.",
-            show_default=False,
-        ),
-    ] = None,
-    snapshot: Annotated[
-        str | None, typer.Option(help="With --store: the day.", show_default="today")
-    ] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="With --store: ask nobody.")] = False,
     face: Annotated[
         str,
-        typer.Option(help=f"How tools are called and answer: {', '.join(faces(own_domains()))}."),
+        typer.Option(help=f"How tools are called and answer: {', '.join(OWN_FACES)}."),
     ] = "planner_r1",
     page: Annotated[
         int | None,
@@ -80,7 +55,7 @@ def tool(  # long: each option is a parameter with its help
       tripwright tool --list --face star
       tripwright tool calculator '{"expression": "2 * (89 + 120)"}' --world worlds/nano
 
-    In a generated world the names are made up; these are those of 'tripwright world build worlds/nano --seed 7':
+    In a generated world the names are made up; these are those of 'tripwright world build --seed 7 --out worlds/nano':
       tripwright tool get_cities '{"state": "Thoreria"}' --world worlds/nano
       tripwright tool search_flights '{"origin": "Ashelmont", "destination": "Orford", "date": "2022-03-01"}' --world worlds/nano
       tripwright tool RestaurantSearch '{"city": "Duneworth"}' --face official --page 2 --page-rows 5 --world worlds/nano
@@ -101,6 +76,11 @@ def tool(  # long: each option is a parameter with its help
     In the official tables, as 'tripwright world import' reads them:
       tripwright tool SearchFlight '{"departure": "Houston", "destination": "Dallas", "date": "2022-03-07"}' --face star --world worlds/real
     """  # noqa: E501
+    from tripwright.domains import domain_of_face, face_named
+    from tripwright.domains.domain import PlaceOptions
+    from tripwright.tools.remote import RemoteToolBox
+    from tripwright.tools.toolbox import ToolHostDown, Tools
+
     rows = page_rows or (PAGE_ROWS if page is not None else None)
     schemas = face_named(face).schemas(
         paged=rows is not None
@@ -113,10 +93,10 @@ def tool(  # long: each option is a parameter with its help
         raise UserError(
             f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments."
         )
-    if world is not None and server is not None:
+    if place.world is not None and server is not None:
         raise UserError("Give --world DIR or --server URL, not both.")
     with ExitStack() as opened:
-        options = PlaceOptions(world, services, store, snapshot, replay)
+        options = PlaceOptions(**vars(place))
         box: Tools
         if server is not None:
             if options.live:
@@ -140,6 +120,10 @@ def tool(  # long: each option is a parameter with its help
 
 def _with_page(arguments: str, page: int | None) -> dict[str, Any] | str:
     """Text that is no JSON object stays as it is, for the tool to refuse."""
+    from tripwright.tools.errors import ToolError, quoted
+    from tripwright.tools.signatures import PAGE
+    from tripwright.tools.toolbox import read_arguments
+
     if page is None:
         return arguments
     try:

@@ -36,6 +36,18 @@ class Watched:
     def stage_rows(self) -> list[Json]:
         return [row for row in self.rows if row.get("stage") == self.stage]
 
+    def record(self) -> Json:
+        return {
+            "run": self.name,
+            "stage": self.stage,
+            "steps": self.steps,
+            "share_done": self.share_done,
+            "seconds_left": self.seconds_left,
+            "finished": self.finished,
+            "warnings": [warning.record() for warning in self.warnings],
+            "last": self.last,
+        }
+
     @property
     def last(self) -> Json:
         return self.rows[-1] if self.rows else {}

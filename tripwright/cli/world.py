@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.errors import UserError
+from tripwright.cli.options import Json
 from tripwright.progress import StatusLine
 from tripwright.world.folder import verify
 from tripwright.world.generator.build import build_world as generate_world
@@ -17,19 +17,14 @@ from tripwright.world.generator.scales import SCALES
 from tripwright.world.importer import import_world as import_tables
 from tripwright.world.store import STORE_FILE, World
 
+NewWorld = Annotated[Path, typer.Option(help="New folder for the world.")]
+
 
 def build_world(
-    folder: Annotated[
-        Path | None, typer.Argument(help="New folder for the world.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The same, as an option.", show_default=False)
-    ] = None,
+    out: NewWorld,
     scale: Annotated[str, typer.Option(help=f"Size: {', '.join(SCALES)}.")] = "nano",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal worlds.", min=0)] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The manifest as one JSON object.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Generate a world: the same scale and seed give the same world everywhere.
 
@@ -38,17 +33,11 @@ def build_world(
     flights among them (about a minute, a file of 230 MB).
 
     Examples:
-      tripwright world build worlds/nano --scale nano --seed 7
-      tripwright world build worlds/official --scale official --seed 7
       tripwright world build --scale nano --seed 7 --out worlds/nano
+      tripwright world build --scale official --seed 7 --out worlds/official
     """
-    target = folder or out
-    if target is None or (folder and out):
-        raise UserError(
-            "Name the world's new folder once: 'tripwright world build DIR' or '--out DIR'."
-        )
     with Progress() as progress:
-        world = generate_world(target, scale, seed, progress.report)
+        world = generate_world(out, scale, seed, progress.report)
     _describe(world, as_json)
 
 
@@ -59,7 +48,7 @@ def import_world(
             help="Folder with the official tables (CSV), flat or in the official subfolders."
         ),
     ],
-    folder: Annotated[Path, typer.Argument(help="New folder for the world.")],
+    out: NewWorld,
     fill_flights: Annotated[
         int | None,
         typer.Option(
@@ -69,9 +58,7 @@ def import_world(
             help="Generate flights for the searches that are not covered.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The manifest as one JSON object.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Import the official TravelPlanner tables as a world.
 
@@ -83,11 +70,11 @@ def import_world(
     which.
 
     Examples:
-      tripwright world import TravelPlanner/database worlds/real
-      tripwright world import TravelPlanner/database worlds/filled --fill-flights 0
+      tripwright world import TravelPlanner/database --out worlds/real
+      tripwright world import TravelPlanner/database --out worlds/filled --fill-flights 0
     """
     with Progress() as progress:
-        world = import_tables(source, folder, fill_flights, progress.report)
+        world = import_tables(source, out, fill_flights, progress.report)
     _describe(world, as_json)
 
 
@@ -99,9 +86,7 @@ def info(
             "--verify", help="Read every row and check the content hash; exit code 1 if it differs."
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The manifest as one JSON object.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Say what is in a world: rows per table, size, dates, how complete its flights are, its
     content hash.
@@ -112,18 +97,18 @@ def info(
       tripwright world info worlds/real --json
     """
     opened = World.open(world)
-    said, found = _verified(opened) if check else ("", "")
-    _describe(opened, as_json, {"verified": said == found} if check else {})
+    stated, counted = _verified(opened) if check else ("", "")
+    _describe(opened, as_json, {"verified": stated == counted} if check else {})
     if check and not as_json:
         typer.echo(
             (
                 "the rows match the hash"
-                if said == found
-                else f"the rows do not match the hash: found {found}"
+                if stated == counted
+                else f"the rows do not match the hash: found {counted}"
             ),
-            err=said != found,
+            err=stated != counted,
         )
-    if said != found:
+    if stated != counted:
         raise typer.Exit(1)
 
 

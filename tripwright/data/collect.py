@@ -14,15 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tripwright.data.files import SourceRun, StoredEpisode, replacing
 from tripwright.data.judging import Judging
+from tripwright.domains.domain import ClosedWorld
 from tripwright.transcript import Transcript
-from tripwright.world.store import World
-
-Order = Literal["first", "shortest"]
-ORDERS: tuple[str, ...] = ("first", "shortest")
 
 DUPLICATE = "the same turns as another"
 ONE_OF_MANY = "more than asked for of one request"
@@ -34,7 +31,7 @@ class EpisodeSelection:
 
     dedup: bool = False
     most_per_query: int | None = None
-    order: Order = "first"
+    order: str = "first"  # or "shortest"
 
 
 @dataclass
@@ -73,7 +70,7 @@ class _Good:
 def collect(
     runs: Sequence[SourceRun],
     out: Path,
-    worlds: Iterable[World] = (),
+    worlds: Iterable[ClosedWorld] = (),
     rules: str | None = None,
     choice: EpisodeSelection | None = None,
 ) -> CollectionCounts:

@@ -32,8 +32,15 @@ def check_split(split: str) -> None:
         )
 
 
-def place_of(out: Path, split: str) -> Path:
+def place_of(out: Path, split: str, layout: str) -> Path:
     """The file to write for `--out`."""
+    if layout == "llama-factory":
+        if out.is_file() or out.suffix in ENDINGS:
+            raise UserError(
+                f"--layout llama-factory writes a data file and {DATASETS}: name a folder for"
+                f" --out, not '{out}'."
+            )
+        return out / f"tripwright_{split}.jsonl"
     if out.suffix in ENDINGS and not out.is_dir():
         return out
     if out.is_file() or (out.suffix and not out.is_dir()):
@@ -48,32 +55,22 @@ def export(
 ) -> tuple[Path, int]:
     """(the file written, its rows) for one of TRAJECTORY_LAYOUTS. Raises UserError before anything
     is half written."""
+    path = place_of(out, split, layout)
     if layout == "llama-factory":
-        return _export_llama_factory(trajectories, out, split)
+        return path, _export_llama_factory(trajectories, path)
     rows = message_rows(trajectories) if layout == "messages" else trl_rows(trajectories)
-    path = place_of(out, split)
     return path, write_rows(rows, path, layout)
 
 
-def _export_llama_factory(
-    trajectories: Iterable[StoredEpisode], out: Path, split: str
-) -> tuple[Path, int]:
+def _export_llama_factory(trajectories: Iterable[StoredEpisode], path: Path) -> int:
     """The list may be LLaMA-Factory's own: other data sets stay in it, and the file goes there
     under the name of ours."""
-    if out.is_file() or out.suffix in ENDINGS:
-        raise UserError(
-            f"--layout llama-factory writes a data file and {DATASETS}: name a folder for --out,"
-            f" not '{out}'."
-        )
-    name = f"tripwright_{split}"
-    path, datasets = out / f"{name}.jsonl", _datasets(out / DATASETS)
+    listing = path.with_name(DATASETS)
+    datasets = _datasets(listing)
     rows = write_json_lines(llama_factory_rows(trajectories), path)
-    write_atomically(
-        out / DATASETS,
-        json.dumps({**datasets, name: dataset_info(path.name)}, indent=2, ensure_ascii=False)
-        + "\n",
-    )
-    return path, rows
+    datasets[path.stem] = dataset_info(path.name)
+    write_atomically(listing, json.dumps(datasets, indent=2, ensure_ascii=False) + "\n")
+    return rows
 
 
 def _datasets(path: Path) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from tripwright.data.clean import NO_PLAN, ending_problem, format_problem
 from tripwright.data.files import SourceRun, StoredEpisode, one_domain
+from tripwright.domains.domain import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.verdict import Verdict
-from tripwright.world.store import World
 
 NOT_PASSED = "not passed by its verdict"
 
@@ -21,7 +21,10 @@ class Judging:
     the runs."""
 
     def __init__(
-        self, runs: Sequence[SourceRun], worlds: Iterable[World] = (), rules: str | None = None
+        self,
+        runs: Sequence[SourceRun],
+        worlds: Iterable[ClosedWorld] = (),
+        rules: str | None = None,
     ):
         self._domain = one_domain((run.folder, run.domain) for run in runs)
         self._worlds = {world.content_hash: world for world in worlds}

@@ -14,15 +14,16 @@ from tripwright.agent.dialect import Dialect
 from tripwright.data.files import marks_of
 from tripwright.domains import domain_of, domain_of_file
 from tripwright.errors import UserError
-from tripwright.world.store import World
 
 AGENT = "tripwright"  # the name under which an agent loop is registered
 
 
 def verl_rows(
-    queries: Path, dialect: Dialect, world: World | None, split: str = "train", agent: str = AGENT
+    queries: Path, dialect: Dialect, world: Any, split: str = "train", agent: str = AGENT
 ) -> Iterator[dict[str, Any]]:
-    """`extra_info.index` is the line of the query file, counted from 0. Texts of JSON, because
+    """`world` is the source of a place, or None (`domains/folders.py`).
+
+    `extra_info.index` is the line of the query file, counted from 0. Texts of JSON, because
     Arrow fills missing keys with nulls."""
     domain = domain_of(dialect)
     holds = domain_of_file(queries) or domain

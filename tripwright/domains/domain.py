@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -37,6 +37,15 @@ from tripwright.world.store import World
 
 Draw = Callable[[Any, int, int], Iterator[Any]]  # (world, how many, seed) → requests
 Json = Mapping[str, Any]
+
+
+class ClosedWorld(Protocol):
+    """What a domain's world says of itself: two of one content hash answer alike."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def content_hash(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@ another kind keeps there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from tripwright.domains import domains
 from tripwright.domains.domain import Domain, Place, PlaceOptions
@@ -15,6 +16,13 @@ from tripwright.errors import UserError
 def alike(domain: Domain) -> list[Domain]:
     """The domains that live in the same kind of world, itself among them."""
     return [each for each in domains().values() if each.world is domain.world]
+
+
+@contextmanager
+def open_worlds(folders: Iterable[Path]) -> Iterator[list[Any]]:
+    """The source of each folder: whatever its domain judges in."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_folder(folder))[1].source for folder in folders]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.domains import domains
+from tripwright.domains.domain import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.evals.comparison_cards import Card, but_for_seeds, seed_of
 from tripwright.evals.figures import by_query
@@ -26,7 +27,6 @@ from tripwright.evals.version_1 import older_records
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines
-from tripwright.world.store import World
 
 EVALUATIONS = ("after_rl", "after_sft")  # of a training's folder, the one it is about first
 Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -131,7 +131,7 @@ def read_compared(
     )
 
 
-def judged_by_rules(world: World, rules: str) -> Judge:
+def judged_by_rules(world: ClosedWorld, rules: str) -> Judge:
     """Judges the answer of a line again. A line without one stays undelivered, an unscored one
     unscored."""
 
@@ -157,7 +157,7 @@ def judged_by_rules(world: World, rules: str) -> Judge:
     return again
 
 
-def check_world(runs: Sequence[ComparedRun], world: World) -> None:
+def check_world(runs: Sequence[ComparedRun], world: ClosedWorld) -> None:
     """Raises UserError where a card says that the episodes were played in another version of this
     world."""
     for run in runs:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tripwright.domains.domain import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.evals.compared_runs import (
     ComparedRun,
@@ -26,7 +27,6 @@ from tripwright.evals.comparison_cards import notes, unlike
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.power import Scatter
 from tripwright.evals.scoreboard import MOST_UNSCORED
-from tripwright.world.store import World
 
 POINTS = 0.05  # the difference that "how many queries would it take" is said for
 MOST_PHRASES = 4
@@ -37,7 +37,7 @@ def compare_folders(
     folders: Sequence[Sequence[Path]],
     allow_unlike: bool = False,
     rules: str | None = None,
-    world: World | None = None,
+    world: ClosedWorld | None = None,
     apart: bool = False,
     names: Sequence[str] | None = None,
 ) -> dict[str, Any]:

@@ -71,15 +71,14 @@ def served_tools(
     if content_hash is None:
         raise UserError(
             f"Dialect '{dialect.name}' has tools of its own: give --world or --services, and leave"
-            " --tools out."
+            " --server out."
         )
     if policy in domain.needs_world:
         raise UserError(
-            f"Policy '{policy}' plans from the world at hand and cannot use --tools. Leave --tools"
-            " out."
+            f"Policy '{policy}' plans from the world at hand and cannot use --server. Leave it out."
         )
     if emptied:
-        raise UserError("With --empty-tools nothing is asked of a server. Leave --tools out.")
+        raise UserError("With --empty-tools nothing is asked of a server. Leave --server out.")
     return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=content_hash)
 
 

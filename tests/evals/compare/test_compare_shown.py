@@ -33,7 +33,7 @@ AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 los
 
 def test_the_table_is_metric_by_run_with_marks(made: Maker, told: Told) -> None:
     a, b = made("a", BEFORE), made("b", [True] * 34 + [False] * 6)
-    text = told(a, b, "--list", "2")
+    text = told(a, b, "--count", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
     assert "50.0% [35.2, 64.8]" in row and "85.0%* [" in row and "+35.0 [" in row
     assert (
@@ -109,9 +109,7 @@ def test_the_page_refuses_unlike_runs_too(made: Maker, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="rules is"):
         write_together([a, b], tmp_path / "out.html")
     assert not (tmp_path / "out.html").exists()
-    assert (
-        main(["report", str(a), str(b), "--together", str(tmp_path / "out.html"), "--unlike"]) == 0
-    )
+    assert main(["report", str(a), str(b), "--out", str(tmp_path / "out.html"), "--unlike"]) == 0
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "Not alike" in page and page.count("(not alike)") >= 4
 

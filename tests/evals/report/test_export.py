@@ -125,19 +125,11 @@ def test_png_files_are_drawn_twice_as_large(run_folder, tmp_path):
     )
 
 
-def test_the_verb_exports_each_run_into_a_folder_of_its_own(run_folder, tmp_path, capsys):
+def test_the_verb_exports_the_figures_of_its_page(run_folder, tmp_path, capsys):
     folder = run_folder()
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "metrics.jsonl").write_text((folder / "metrics.jsonl").read_text())
-    assert (
-        main(["report", str(folder), str(other), "--export", str(tmp_path / "out"), "--json"]) == 0
-    )
-    said = capsys.readouterr()
-    exported = [json.loads(line)["export"] for line in said.out.splitlines()]
-    assert [each["folder"] for each in exported] == [
-        str(tmp_path / "out" / "run"),
-        str(tmp_path / "out" / "other"),
-    ]
-    assert (tmp_path / "out" / "other" / INDEX).is_file()
+    assert main(["report", str(folder), "--export", str(tmp_path / "out"), "--json"]) == 0
+    printed = capsys.readouterr()
+    export = json.loads(printed.out)["export"]
+    assert export["folder"] == str(tmp_path / "out")
+    assert (tmp_path / "out" / INDEX).is_file()
     assert main(["report", str(folder), "--export", str(tmp_path)]) == 2

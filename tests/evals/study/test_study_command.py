@@ -62,7 +62,7 @@ def test_from_runs_to_figures(
                 "export",
                 out,
                 "--out",
-                str(tmp_path / "judge.jsonl"),
+                str(tmp_path / "people.jsonl"),
                 "--merge",
                 "--run",
                 "beta",
@@ -70,7 +70,7 @@ def test_from_runs_to_figures(
         )
         == 0
     )
-    labelled = [json.loads(line) for line in (tmp_path / "judge.jsonl").read_text().splitlines()]
+    labelled = [json.loads(line) for line in (tmp_path / "people.jsonl").read_text().splitlines()]
     assert len(labelled) == 3 and all(
         line["passes"] is True and line["run"] == "beta" for line in labelled
     )

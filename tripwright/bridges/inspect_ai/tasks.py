@@ -52,7 +52,7 @@ def _in_one_line(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
 
 @task
 @_in_one_line
-def trips(
+def trips(  # long: each option of the task is a parameter
     queries: str,
     world: str | None = None,
     policy: str = INSPECT,

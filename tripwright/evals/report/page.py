@@ -43,16 +43,18 @@ _SECTIONS = (
 )
 
 
-def write_report(run_folder: Path, transcripts: str | None = None) -> Path:
-    """Writes RUN/report.html and returns its path. An older report stays whole until the new one
-    is.
+def write_report(
+    run_folder: Path, transcripts: str | None = None, target: Path | None = None
+) -> Path:
+    """Writes RUN/report.html, or `target`, and returns its path. An older report stays whole until
+    the new one is.
 
     `transcripts` is how many episodes the page holds the text of: a number, "all", or None for as
     many as fit in 25 MB. Raises UserError.
     """
     budget = Budget.of(transcripts)
     run = read_run(Path(run_folder))
-    target = run.path / REPORT_FILE
+    target = target or run.path / REPORT_FILE
     write_page(target, page(run, budget))
     return target
 

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.verifiers.findings import NoVerdict
-from tripwright.domains.deeptravel.verifiers.judge import JudgePrices, LlmJudge
+from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
 from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
 from tripwright.errors import UserError
+from tripwright.llm.prices import Prices
 from tripwright.llm.threads import map_unordered
 
 
@@ -36,9 +37,7 @@ def test_a_judge_that_disagrees_with_itself(
 ) -> None:
     judge.replies = [getattr(said, vote) for vote in votes]
     with JudgementLog(tmp_path / "judgements.jsonl") as log:
-        verifier = LlmJudge(
-            judge.endpoint(), votes=len(votes), log=log, prices=JudgePrices(2.0, 8.0)
-        )
+        verifier = LlmJudge(judge.endpoint(), votes=len(votes), log=log, prices=Prices(2.0, 8.0))
         found = verifier.trajectory(said.REQUEST, said.episode())
     assert found.conclusion == conclusion
     item = said.lines(tmp_path)[-1]

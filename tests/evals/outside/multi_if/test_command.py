@@ -59,7 +59,7 @@ def test_metas_figures_by_hand(
 ) -> None:
     asked = model(lambda messages: ANSWERS[messages[-1]["content"]])
     words = [file, "--checkers", checkers_file, *asked.words]
-    assert go(*words, "--rules", "robust", "--out", tmp_path / "run") == 0
+    assert go(*words, "--grading", "robust", "--out", tmp_path / "run") == 0
     score = score_of(tmp_path / "run")
     counts = {
         name: (found["k"], found["n"])
@@ -256,7 +256,7 @@ def test_unscored_conversations_come_back_in_the_worst_case(
         "--checkers",
         checkers_file,
         *asked.words,
-        "--rules",
+        "--grading",
         "robust",
         "--out",
         tmp_path / "run",
@@ -286,7 +286,7 @@ def test_samples_of_a_conversation_count_as_one(
     file: Path, checkers_file: Path, model: Callable[..., Any], tmp_path: Path
 ) -> None:
     asked = model(lambda messages: ANSWERS[messages[-1]["content"]])
-    words = [file, "--checkers", checkers_file, *asked.words, "--rules", "robust"]
+    words = [file, "--checkers", checkers_file, *asked.words, "--grading", "robust"]
     assert go(*words, "--out", tmp_path / "one") == 0
     assert go(*words, "--samples", "3", "--out", tmp_path / "three") == 0
     one, three = score_of(tmp_path / "one")["metrics"], score_of(tmp_path / "three")["metrics"]
@@ -388,7 +388,7 @@ def test_a_killed_run_ends_with_the_score_of_an_uninterrupted_one(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--rules", "strict"], "--rules is one of official, robust, found 'strict'."),
+        (["--grading", "strict"], "--grading is one of official, robust, found 'strict'."),
         (["--language", "Dutch"], "No conversation in language 'Dutch'"),
         (["--checkers", "nothing.py"], "No file of checkers at 'nothing.py'"),
         (["--decoding", "planner_r1_multi_if", "--top-p", "0.5"], "leave --top-p out"),

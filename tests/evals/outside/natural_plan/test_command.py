@@ -95,7 +95,7 @@ def test_what_ends_the_official_script_is_a_failed_example(
     ]
     assert [line["verdict"]["error"] for line in lines] == [None, "KeyError", "IndexError"]
     assert (
-        go(file, "--answers", "pred_5shot_pro", "--rules", "robust", "--out", tmp_path / "robust")
+        go(file, "--answers", "pred_5shot_pro", "--grading", "robust", "--out", tmp_path / "robust")
         == 0
     )
     score = score_of(tmp_path / "robust")
@@ -242,7 +242,7 @@ def test_a_wrong_file_is_one_line(
             "Unknown policy 'expert'. For tasks that are not trips there are endpoint and local.",
         ),
         ([], "needs --base-url URL"),
-        (["--rules", "strict"], "--rules is one of official, robust, found 'strict'."),
+        (["--grading", "strict"], "--grading is one of official, robust, found 'strict'."),
         (["--prompt", "1shot"], "--prompt is one of 5shot, 0shot, found '1shot'."),
     ],
 )

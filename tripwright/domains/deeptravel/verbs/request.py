@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
 import typer
 
+from tripwright.cli.options import Json, PlaceFlags, Restart
 from tripwright.cli.shares import read_levels
 from tripwright.domains.deeptravel.requests import difficulty as request_difficulty
 from tripwright.domains.deeptravel.requests import review as request_review
@@ -30,7 +32,7 @@ from tripwright.domains.deeptravel.requests.intents_make import (
 from tripwright.domains.deeptravel.verbs.request_source import field_of
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.progress import StatusLine
 
 REVIEW_FORMS = (".md", ".csv")
@@ -40,14 +42,14 @@ Requests = Annotated[
 ]
 
 
-def make(  # long: each option is a parameter with its help
+@dataclass(frozen=True, kw_only=True)
+class RequestFlags:
+    """What requests are made, how many, and where they go."""
+
     out: Annotated[
         Path,
         typer.Option(help="JSONL file to write. The proofs go beside it: requests.proofs.jsonl."),
-    ],
-    world: Annotated[
-        Path | None, typer.Option(help="World folder the requests are for.", show_default=False)
-    ] = None,
+    ]
     nano_seed: Annotated[
         int | None,
         typer.Option(
@@ -55,42 +57,21 @@ def make(  # long: each option is a parameter with its help
             min=0,
             show_default=False,
         ),
-    ] = None,
-    services: Annotated[
-        Path | None,
-        typer.Option(
-            help="Instead of a world: a TOML file of live services, with --cities and --days.",
-            show_default=False,
-        ),
-    ] = None,
+    ] = None
     cities: Annotated[
         str | None,
         typer.Option(help="Live: the cities, as 'London,Paris,Berlin'.", show_default=False),
-    ] = None,
+    ] = None
     days: Annotated[
         str | None,
         typer.Option(
             help="Live: days and ranges, as 2026-06-26..2026-07-05,2026-07-11.", show_default=False
         ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="Live: keep the services' answers in this SQLite file or database.",
-            show_default=False,
-        ),
-    ] = None,
-    snapshot: Annotated[
-        str | None,
-        typer.Option(help="Live, with --store: the day they are kept under.", show_default="today"),
-    ] = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Live, with --store and --snapshot: ask nobody.")
-    ] = False,
-    n: Annotated[int, typer.Option("--n", help="How many.", min=1)] = 100,
-    constraints: Annotated[
-        str, typer.Option(help="Personal wishes: with, without or mixed.")
-    ] = "with",
+    ] = None
+    count: Annotated[int, typer.Option(help="How many.", min=1)] = 100
+    constraints: Annotated[str, typer.Option(help="Personal wishes: with, without or mixed.")] = (
+        "with"
+    )
     levels: Annotated[
         str | None,
         typer.Option(
@@ -99,18 +80,17 @@ def make(  # long: each option is a parameter with its help
                 " mixed their sum]"
             )
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal files.", min=0)] = 0,
+    ] = None
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal files.", min=0)] = 0
     not_in: Annotated[
         list[Path] | None,
         typer.Option(help="Request file whose trips are not repeated. May be given again."),
-    ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Replace the file that is there.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="What was made as one JSON object.")
-    ] = False,
+    ] = None
+    restart: Restart = False
+
+
+def make(  # long: most of it is help
+    settings: RequestFlags, place: PlaceFlags, as_json: Json = False
 ) -> None:
     """Make different requests of travellers: atomic intents combined, each request proved to be
     possible, then worded.
@@ -124,65 +104,73 @@ def make(  # long: each option is a parameter with its help
     answers that prove them.
 
     Examples:
-      tripwright request make --world worlds/nano --n 500 --constraints with --seed 1 \\
+      tripwright request make --world worlds/nano --count 500 --constraints with --seed 1 \\
         --out with.jsonl
-      tripwright request make --world worlds/nano --n 500 --constraints without \\
+      tripwright request make --world worlds/nano --count 500 --constraints without \\
         --not-in with.jsonl --out without.jsonl
-      tripwright request make --nano-seed 7 --n 60 --constraints mixed --levels 4:3:3 \\
+      tripwright request make --nano-seed 7 --count 60 --constraints mixed --levels 4:3:3 \\
         --out few.jsonl
       tripwright request make --services live.toml --cities 'London,Paris,Ghent' \\
         --days 2026-06-26..2026-07-05 \
-        --store runs/live.sqlite --snapshot 2026-06-20 --n 40 --out live.jsonl
+        --store runs/live.sqlite --snapshot 2026-06-20 --count 40 --out live.jsonl
     """
-    if constraints not in get_args(Constraints):
+    if settings.constraints not in get_args(Constraints):
         raise UserError(
-            f"--constraints '{constraints}' is none of {', '.join(get_args(Constraints))}."
+            f"--constraints '{settings.constraints}' is none of {', '.join(get_args(Constraints))}."
         )
-    weights = read_levels(levels) if levels is not None else None
-    _check_new(out, restart)
+    weights = read_levels(settings.levels) if settings.levels is not None else None
+    check_new(settings.out, settings.restart)
     excluded = frozenset(
-        request_key(request) for path in not_in or () for request in read_requests(path)
+        request_key(request) for path in settings.not_in or () for request in read_requests(path)
     )
-    options, line = PlaceOptions(None, services, store, snapshot, replay), StatusLine(log_seconds=5)
-    with field_of(world, nano_seed, options, cities, days) as found:
+    line, live = StatusLine(log_seconds=5), PlaceOptions(**vars(replace(place, world=None)))
+    with field_of(place.world, settings.nano_seed, live, settings.cities, settings.days) as found:
 
         def report(tally: RequestTally) -> None:
-            line.show(_progress(tally, n, line.seconds, found.survey.asked))
+            line.show(_progress(tally, settings.count, line.seconds, found.survey.asked))
 
         made, tally = make_requests(
             found.survey,
             found.places,
-            n,
-            constraints=cast(Constraints, constraints),
+            settings.count,
+            constraints=cast(Constraints, settings.constraints),
             weights=weights,
-            seed=seed,
+            seed=settings.seed,
             excluded=excluded,
             possible=found.possible,
             report=report,
         )
     line.end()
-    _write(out, made)
-    summary = {"out": str(out), "proofs": str(proofs_beside(out)), **_summary(made, tally)}
+    _write(settings.out, made)
+    summary = {
+        "out": str(settings.out),
+        "proofs": str(proofs_beside(settings.out)),
+        **_summary(made, tally),
+    }
     summary |= {
         "seconds": round(line.seconds, 2),
         **found.identity,
-        "seed": seed,
+        "seed": settings.seed,
         "asked": found.survey.asked,
     }
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
 
-def difficulty(
-    requests: Requests,
-    transcripts: Annotated[
-        list[Path], typer.Option(help="Run folder, or its transcripts.jsonl. May be given again.")
-    ],
+@dataclass(frozen=True, kw_only=True)
+class DifficultyFlags:
+    """Which requests are measured, by which runs."""
+
+    requests: Requests
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run folders, or files of transcripts."),
+    ]
     out: Annotated[
         Path, typer.Option(help="Folder to write: difficulty.jsonl, sft.jsonl and rl.jsonl.")
-    ],
+    ]
     least: Annotated[
         int, typer.Option(help="Scored attempts that a request must have to be measured.", min=1)
-    ] = 2,
+    ] = 2
     share: Annotated[
         float,
         typer.Option(
@@ -190,13 +178,12 @@ def difficulty(
             min=0,
             max=0.5,
         ),
-    ] = 0.1,
-    seed: Annotated[int, typer.Option(help="Of the dice that choose this share.", min=0)] = 0,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Replace the files that are there.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The counts as one JSON object.")] = False,
-) -> None:
+    ] = 0.1
+    seed: Annotated[int, typer.Option(help="Of the dice that choose this share.", min=0)] = 0
+    restart: Restart = False
+
+
+def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     """Measure how hard requests are: 1 minus the share of attempts that passed. Easy ones go to
     SFT, hard ones to RL, some the other way.
 
@@ -204,21 +191,21 @@ def difficulty(
     without a verdict are not counted.
 
     Examples:
-      tripwright request difficulty requests.jsonl --transcripts runs/k1 --transcripts runs/k2 \\
-        --transcripts runs/k3 --out staged
-      tripwright request difficulty requests.jsonl --transcripts runs/pool --least 8 --share 0.05 \\
-        --out staged
+      tripwright request difficulty requests.jsonl runs/k1 runs/k2 runs/k3 --out staged
+      tripwright request difficulty requests.jsonl runs/pool --least 8 --share 0.05 --out staged
     """
-    asked = read_requests(requests)
-    if out.exists() and not out.is_dir():
-        raise UserError(f"'{out}' is a file. Name a folder for --out.")
-    files = {name: out / f"{name}.jsonl" for name in ("difficulty", "sft", "rl")}
-    if out.is_dir():
+    asked = read_requests(settings.requests)
+    if settings.out.exists() and not settings.out.is_dir():
+        raise UserError(f"'{settings.out}' is a file. Name a folder for --out.")
+    files = {name: settings.out / f"{name}.jsonl" for name in ("difficulty", "sft", "rl")}
+    if settings.out.is_dir():
         for path in files.values():
-            _check_new(path, restart)
-    tried = request_difficulty.measured(asked, request_difficulty.read_attempts(transcripts), least)
-    stages = request_difficulty.staged(asked, tried, share, seed)
-    out.mkdir(parents=True, exist_ok=True)
+            check_new(path, settings.restart)
+    tried = request_difficulty.measured(
+        asked, request_difficulty.read_attempts(settings.runs), settings.least
+    )
+    stages = request_difficulty.staged(asked, tried, settings.share, settings.seed)
+    settings.out.mkdir(parents=True, exist_ok=True)
     measured = (
         {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}
         for name, one in tried.items()
@@ -234,13 +221,13 @@ def difficulty(
     }
     counts |= {"sft": len(stages.sft), "rl": len(stages.rl), "not_measured": len(stages.left)}
     if as_json:
-        typer.echo(json.dumps({**counts, "out": str(out)}))
+        typer.echo(json.dumps({**counts, "out": str(settings.out)}))
         return
     told = ", ".join(f"{levels[level]} {level}" for level in LEVELS)
-    typer.echo(f"{out}: {len(tried)} of {len(asked)} requests measured ({told})")
+    typer.echo(f"{settings.out}: {len(tried)} of {len(asked)} requests measured ({told})")
     typer.echo(
         f"  {len(stages.sft)} for SFT, {len(stages.rl)} for RL, {len(stages.left)} tried fewer than"
-        f" {least} times"
+        f" {settings.least} times"
     )
 
 
@@ -250,9 +237,7 @@ def review(
         Path,
         typer.Option(help="File to write: .md to read and edit as text, .csv for a spreadsheet."),
     ],
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Replace the file that is there.")
-    ] = False,
+    restart: Restart = False,
 ) -> None:
     """Write a file in which people tick the requests that are sensible, and may better their words.
 
@@ -262,8 +247,9 @@ def review(
     """
     if out.suffix.lower() not in REVIEW_FORMS:
         raise UserError(f"--out '{out}' ends in neither {' nor '.join(REVIEW_FORMS)}.")
-    _check_new(out, restart, "ticks")
+    check_new(out, restart)
     asked = read_requests(requests)
+    make_parent(out)
     write_atomically(out, request_review.write_review(asked, out.suffix.lower().removeprefix(".")))
     typer.echo(
         f"{out}: {len(asked)} requests to look at; then: tripwright request accept {requests} {out}"
@@ -275,12 +261,8 @@ def accept(
     requests: Requests,
     reviewed: Annotated[Path, typer.Argument(metavar="REVIEW", help="The review file, ticked.")],
     out: Annotated[Path, typer.Option(help="JSONL file for the requests that were accepted.")],
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Replace the file that is there.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The counts and refusals as one JSON object.")
-    ] = False,
+    restart: Restart = False,
+    as_json: Json = False,
 ) -> None:
     """Take over the requests that were ticked, with the words as edited. Edits that ask for another
     trip are named, and the exit code is then 1. With --json, those not ticked are named too.
@@ -288,13 +270,14 @@ def accept(
     Examples:
       tripwright request accept requests.jsonl review.md --out accepted.jsonl
     """
-    _check_new(out, restart)
+    check_new(out, restart)
     asked = read_requests(requests)
     found = request_review.accept(asked, request_review.read_review(reviewed), reviewed)
     if not found.accepted:
         raise UserError(
             f"No request in '{reviewed}' is ticked and can be accepted; '{out}' is not written."
         )
+    make_parent(out)
     write_requests(out, found.accepted)
     unread = [entry for entry in found.refused if entry[2] != "not ticked"]
     if as_json:
@@ -334,20 +317,9 @@ def _progress(tally: RequestTally, wanted: int, seconds: float, asked: int) -> s
     return f"{done}, {asked} calls of tools, {tally.rejected.total()} rejected ({often})"
 
 
-def _check_new(path: Path, restart: bool, what: str = "requests") -> None:
-    if path.is_dir():
-        raise UserError(f"'{path}' is a folder. Name a file.")
-    if path.exists() and not restart:
-        raise UserError(
-            f"'{path}' is there already, perhaps with {what}. Name another file, or replace it with"
-            " --restart."
-        )
-    if not path.parent.is_dir():
-        raise UserError(f"There is no folder '{path.parent}'. Name a file in a folder that exists.")
-
-
 def _write(out: Path, made: list[ProvenRequest]) -> None:
     """The proofs first: where there are requests, there are proofs of them."""
+    make_parent(out)
     write_atomically(
         proofs_beside(out),
         lines_of({"id": request.id, **proof.record()} for request, proof in made),

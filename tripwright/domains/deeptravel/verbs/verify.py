@@ -7,18 +7,20 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
+from tripwright.cli.options import Json, Restart
 from tripwright.domains.deeptravel.verbs.verify_tables import summary_lines, verdict_line
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     Conclusion,
     Verifier,
 )
-from tripwright.domains.deeptravel.verifiers.judge import JudgePrices, LlmJudge
+from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
 from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
@@ -36,15 +38,115 @@ from tripwright.domains.deeptravel.verifying.verified import (
     verify_all,
 )
 from tripwright.errors import UserError
-from tripwright.files import make_parent, write_atomically
+from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.llm.client import ChatEndpoint
+from tripwright.llm.prices import prices_of
 from tripwright.progress import StatusLine
-from tripwright.runs import TRANSCRIPTS
+from tripwright.runs import transcripts_at
 
 FORMS = ("rules", "judge")
 
 
-def verify(  # long: each option is a parameter with its help
+@dataclass(frozen=True)
+class JudgeFlags:
+    """The LLM judge, and how its endpoint is asked."""
+
+    model: Annotated[
+        str | None, typer.Option(help="Judge: the model's name.", show_default=False)
+    ] = None
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Judge: its endpoint, up to and including /v1.", show_default=False),
+    ] = None
+    api_key_env: Annotated[str, typer.Option(help="Judge: environment variable with the key.")] = (
+        "OPENAI_API_KEY"
+    )
+    votes: Annotated[
+        int,
+        typer.Option(
+            help="Judge: votes on each item; more than half decide, a tie falls to the worse.",
+            min=1,
+        ),
+    ] = 1
+    rubrics: Annotated[
+        Path | None,
+        typer.Option(help="Judge: a TOML file of rubrics.", show_default="DeepTravel's"),
+    ] = None
+    temperature: Annotated[
+        float | None, typer.Option(help="Judge.", min=0, max=5, show_default="the server's")
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Judge: of a reply.", min=1, show_default="the server's")
+    ] = None
+    price_in: Annotated[
+        float | None,
+        typer.Option(help="Judge: USD per million prompt tokens.", min=0, show_default=False),
+    ] = None
+    price_out: Annotated[
+        float | None,
+        typer.Option(help="Judge: USD per million completion tokens.", min=0, show_default=False),
+    ] = None
+    judgements: Annotated[
+        Path | None,
+        typer.Option(
+            help="Judge: file that keeps every vote.",
+            show_default="judgements.jsonl beside --out or TRANSCRIPTS",
+        ),
+    ] = None
+    concurrency: Annotated[int, typer.Option(help="Judge: requests in flight.", min=1)] = 8
+    timeout: Annotated[
+        float,
+        typer.Option(
+            help="Judge: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
+        ),
+    ] = 300.0
+    retries: Annotated[int, typer.Option(help="Judge: further attempts after a fault.", min=0)] = 4
+
+
+@dataclass(frozen=True)
+class VerifyFlags:
+    """By whom answers are verified, and what the verdicts are held against."""
+
+    form: Annotated[
+        str, typer.Option(help="rules (deterministic) or judge (an LLM behind an endpoint).")
+    ] = "rules"
+    passing: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Conclusion that passes; repeat it.",
+            show_default="very_satisfied, with or without backup",
+        ),
+    ] = None
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help='Hold the verdicts against a file: {"id": …, "trajectory": true} per line.',
+            show_default=False,
+        ),
+    ] = None
+    against_rules: Annotated[
+        bool,
+        typer.Option(
+            "--against-rules", help="Judge: hold its verdicts against those of the rules."
+        ),
+    ] = False
+    every_turn: Annotated[
+        bool,
+        typer.Option(
+            "--every-turn",
+            help="Judge every turn, also where the verdict is clear before (for calibration).",
+        ),
+    ] = False
+    out: Annotated[
+        Path | None, typer.Option(help="JSONL file of verdicts to write.", show_default=False)
+    ] = None
+    restart: Restart = False
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also a line for each transcript.")] = (
+        False
+    )
+
+
+def verify(  # long: half of it is help
     transcripts: Annotated[
         Path,
         typer.Argument(
@@ -52,96 +154,9 @@ def verify(  # long: each option is a parameter with its help
             help='A run folder, or a file of {"request": …, "transcript": …} per line.',
         ),
     ],
-    form: Annotated[
-        str, typer.Option(help="rules (deterministic) or judge (an LLM behind an endpoint).")
-    ] = "rules",
-    model: Annotated[
-        str | None, typer.Option(help="Judge: the model's name.", show_default=False)
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(help="Judge: its endpoint, up to and including /v1.", show_default=False),
-    ] = None,
-    api_key_env: Annotated[
-        str, typer.Option(help="Judge: environment variable with the key.")
-    ] = "OPENAI_API_KEY",
-    votes: Annotated[
-        int,
-        typer.Option(
-            help="Judge: votes on each item; more than half decide, a tie falls to the worse.",
-            min=1,
-        ),
-    ] = 1,
-    rubrics: Annotated[
-        Path | None,
-        typer.Option(help="Judge: a TOML file of rubrics.", show_default="DeepTravel's"),
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="Judge.", min=0, max=5, show_default="the server's")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Judge: of a reply.", min=1, show_default="the server's")
-    ] = None,
-    price: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="IN OUT",
-            help="Judge: USD per million tokens, to tell the cost.",
-            show_default=False,
-        ),
-    ] = None,
-    judgements: Annotated[
-        Path | None,
-        typer.Option(
-            help="Judge: file that keeps every vote.",
-            show_default="judgements.jsonl beside --out or TRANSCRIPTS",
-        ),
-    ] = None,
-    concurrency: Annotated[int, typer.Option(help="Judge: requests in flight.", min=1)] = 8,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            help="Judge: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
-        ),
-    ] = 300.0,
-    retries: Annotated[int, typer.Option(help="Judge: further attempts after a fault.", min=0)] = 4,
-    passing: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Conclusion that passes; repeat it.",
-            show_default="very_satisfied, with or without backup",
-        ),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help='Hold the verdicts against a file: {"id": …, "trajectory": true} per line.',
-            show_default=False,
-        ),
-    ] = None,
-    against_rules: Annotated[
-        bool,
-        typer.Option(
-            "--against-rules", help="Judge: hold its verdicts against those of the rules."
-        ),
-    ] = False,
-    every_turn: Annotated[
-        bool,
-        typer.Option(
-            "--every-turn",
-            help="Judge every turn, also where the verdict is clear before (for calibration).",
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="JSONL file of verdicts to write.", show_default=False)
-    ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also a line for each transcript.")
-    ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="One JSON object per line and a summary, instead of a table."),
-    ] = False,
+    settings: VerifyFlags,
+    judge: JudgeFlags,
+    as_json: Json = False,
 ) -> None:
     """Verify the answers of a run: first the whole trajectory, then, where it passes, every turn
     against what its tool answered.
@@ -166,56 +181,82 @@ def verify(  # long: each option is a parameter with its help
         --base-url http://localhost:8000/v1 \\
         --against-rules --every-turn --labels labels.jsonl
     """
-    judging = form == "judge"
-    if form not in FORMS:
-        raise UserError(f"--form '{form}' is not one of {', '.join(FORMS)}.")
-    if judging != (model is not None) or judging != (base_url is not None):
+    judging = settings.form == "judge"
+    _check_flags(settings, judge)
+    path = transcripts_at(transcripts)
+    votes_file = judge.judgements or (settings.out or path).with_name("judgements.jsonl")
+    if settings.out is not None:
+        check_new(settings.out, settings.restart)
+    _check_files(path, settings.out, votes_file if judging else None)
+    passes = _conclusions(settings.passing) if settings.passing else PASSING_CONCLUSIONS
+    answers = read_episodes(path)
+    if (not judging or settings.against_rules) and not all(
+        each.transcript.has_rows for each in answers
+    ):
+        raise UserError(
+            f"'{path}' has no typed rows (an older version made it): run it again, or verify"
+            " it with --form judge alone."
+        )
+    references = {"labels": read_labels(settings.labels)} if settings.labels else {}
+    if settings.labels or settings.against_rules:
+        check_labels(answers, references.get("labels"))
+    with ExitStack() as stack:
+        verifier: Verifier = RuleVerifier()
+        if judging:
+            log = stack.enter_context(JudgementLog(votes_file))
+            verifier = _llm_judge(judge, log)
+        at_once = max(1, judge.concurrency // judge.votes) if judging else 1
+        verdicts = _verified(verifier, answers, at_once, settings.every_turn, passes)
+    figures = {
+        **summary(verdicts),
+        "form": settings.form,
+        "verifier": verifier.name,
+        "passing": list(passes),
+    }
+    if isinstance(verifier, LlmJudge):
+        figures["judge"] = verifier.account.record(verifier.prices)
+    if settings.against_rules:
+        references["rules"] = labelled_by(RuleVerifier(), answers, passes)
+    figures["calibration"] = {
+        name: calibrate(verdicts, reference) for name, reference in references.items()
+    }
+    _tell(verdicts, figures, settings.out, settings.verbose, as_json)
+
+
+def _check_flags(settings: VerifyFlags, judge: JudgeFlags) -> None:
+    if settings.form not in FORMS:
+        raise UserError(f"--form '{settings.form}' is not one of {', '.join(FORMS)}.")
+    judging = settings.form == "judge"
+    if judging != (judge.model is not None) or judging != (judge.base_url is not None):
         raise UserError(
             "--form judge needs --model and --base-url, and --form rules takes neither."
         )
-    if not judging and (against_rules or rubrics or judgements or price or votes != 1):
+    if not judging and (
+        settings.against_rules
+        or judge.rubrics
+        or judge.judgements
+        or judge.price_in is not None
+        or judge.price_out is not None
+        or judge.votes != 1
+    ):
         raise UserError(
-            "--against-rules, --rubrics, --judgements, --price and --votes go with --form judge."
+            "--against-rules, --rubrics, --judgements, --price-in, --price-out and --votes go with"
+            " --form judge."
         )
-    transcripts = transcripts / TRANSCRIPTS if transcripts.is_dir() else transcripts
-    kept = judgements or (out or transcripts).with_name("judgements.jsonl")
-    _check_files(transcripts, out, kept if judging else None)
-    passes = _conclusions(passing) if passing else PASSING_CONCLUSIONS
-    asked = read_episodes(transcripts)
-    if (not judging or against_rules) and not all(each.transcript.has_rows for each in asked):
-        raise UserError(
-            f"'{transcripts}' has no typed rows (an older version made it): run it again, or verify"
-            " it with --form judge alone."
-        )
-    references = {"labels": read_labels(labels)} if labels else {}
-    if labels or against_rules:
-        check_labels(asked, references.get("labels"))
-    with ExitStack() as stack:
-        verifier: Verifier = RuleVerifier()
-        if model and base_url:
-            endpoint = ChatEndpoint(
-                base_url, model, api_key_env, timeout, retries, temperature, max_tokens=max_tokens
-            )
-            texts = load_rubrics(rubrics)
-            verifier = LlmJudge(
-                endpoint,
-                texts,
-                votes,
-                stack.enter_context(JudgementLog(kept)),
-                JudgePrices(*price) if price else None,
-            )
-        verdicts = _verified(
-            verifier, asked, max(1, concurrency // votes) if judging else 1, every_turn, passes
-        )
-    told = {**summary(verdicts), "form": form, "verifier": verifier.name, "passing": list(passes)}
-    if isinstance(verifier, LlmJudge):
-        told["judge"] = verifier.account.record(verifier.prices)
-    if against_rules:
-        references["rules"] = labelled_by(RuleVerifier(), asked, passes)
-    told["calibration"] = {
-        name: calibrate(verdicts, reference) for name, reference in references.items()
-    }
-    _tell(verdicts, told, out, verbose, as_json)
+
+
+def _llm_judge(judge: JudgeFlags, log: JudgementLog) -> LlmJudge:
+    endpoint = ChatEndpoint(
+        str(judge.base_url),
+        str(judge.model),
+        judge.api_key_env,
+        judge.timeout,
+        judge.retries,
+        judge.temperature,
+        max_tokens=judge.max_tokens,
+    )
+    prices = prices_of(judge.price_in, judge.price_out)
+    return LlmJudge(endpoint, load_rubrics(judge.rubrics), judge.votes, log, prices)
 
 
 def _check_files(transcripts: Path, *written: Path | None) -> None:

@@ -51,20 +51,6 @@ READ_ATTEMPTS = 2  # replies in one form, the second after being told what could
 SHOWN_BACK = 2_000  # characters of an unreadable reply that are sent back with it
 
 
-@dataclass(frozen=True)
-class JudgePrices:
-    """What the endpoint charges, in USD per million tokens."""
-
-    prompt: float
-    completion: float
-
-    def usd(self, usage: Mapping[str, float]) -> float:
-        return (
-            usage.get("prompt_tokens", 0) * self.prompt
-            + usage.get("completion_tokens", 0) * self.completion
-        ) / 1e6
-
-
 @dataclass
 class Account:
     """What was judged and what it cost, in this process. Tokens are those that the server counted;
@@ -85,7 +71,7 @@ class Account:
     usage: Counter[str] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)  # how the votes were asked for
 
-    def record(self, prices: JudgePrices | None) -> dict[str, Any]:
+    def record(self, prices: Prices | None) -> dict[str, Any]:
         counts = {
             name: value
             for name, value in asdict(self).items()
@@ -115,7 +101,7 @@ class LlmJudge:
         rubrics: Rubrics | None = None,
         votes: int = 1,
         log: JudgementLog | None = None,
-        prices: JudgePrices | None = None,
+        prices: Prices | None = None,
     ):
         if votes < 1:
             raise ValueError(f"a judge needs one vote or more, found {votes}")

@@ -26,7 +26,8 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, check_split, split_size
-from tripwright.errors import NotJson, UserError, described, first_problem, read_json
+from tripwright.errors import NotJson, described, first_problem, read_json
+from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.world.store import World
 
 BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks Planner-R1's schema
@@ -58,13 +59,14 @@ class LineReader:
         self._answered: dict[str, int] = {}  # where a split is named: text of the request → line
 
     def read(self, path: str | Path) -> Iterator[PlanLine]:
-        """Every non-empty line, in order, one at a time."""
-        path = Path(path)
-        if not path.is_file():
-            raise UserError(
-                f'No plan file at \'{path}\'. Expected a JSONL file with {{"query": …, "plan": …}}'
-                " per line."
-            )
+        """Every non-empty line, in order, one at a time; of a run, the latest of each episode that
+        was scored."""
+        path = transcripts_at(Path(path), "plans")
+        if path.name == TRANSCRIPTS:
+            for episode in episode_lines(path):
+                if not _unscored(episode.text):
+                    yield self._line(episode.place.number, episode.text)
+            return
         with path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
@@ -124,6 +126,23 @@ class LineReader:
             raise BadLine(
                 f"a second plan for the request of line {first}; a split has one plan per request"
             )
+
+
+def _unscored(line: bytes) -> bool:
+    """Not the policy's fault, so neither passed nor failed."""
+    try:
+        record = read_json(line)
+    except NotJson:
+        return False
+    return isinstance(record, dict) and record.get("verdict", "") is None
+
+
+def count_unscored(source: Path) -> int:
+    """How many episodes of a run are left out for that."""
+    path = transcripts_at(source, "plans")
+    if path.name != TRANSCRIPTS:
+        return 0
+    return sum(_unscored(episode.text) for episode in episode_lines(path))
 
 
 class BadLine(ValueError):

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tripwright.cli.options import KEY_VARIABLE, Json
 from tripwright.domains.travelplanner.plan.formatter import format_all
 from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse_itinerary
 from tripwright.domains.travelplanner.query import Query
@@ -26,7 +27,7 @@ PARSER = "parser"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ItineraryLine:
     """One line of the input. `made_from` is its fingerprint: a plan is kept only while its
     itinerary stays the same."""
 
@@ -37,10 +38,13 @@ class Asked:
     made_from: str
 
 
-def format_itineraries(
+@dataclass(frozen=True, kw_only=True)
+class FormatFlags:
+    """Which itineraries are read, and by whom."""
+
     itineraries: Annotated[
         Path, typer.Argument(help='JSONL, {"query": …, "itinerary": "…" or null} per line.')
-    ],
+    ]
     out: Annotated[
         Path,
         typer.Option(
@@ -49,76 +53,87 @@ def format_itineraries(
                 " them."
             )
         ),
-    ],
+    ]
     world: Annotated[
         Path | None,
         typer.Option(
             help="World folder: tells which city a place without one lies in.", show_default=False
         ),
-    ] = None,
+    ] = None
     model: Annotated[
         str | None,
         typer.Option(
             help="Let this model read them, instead of the built-in parser.", show_default=False
         ),
-    ] = None,
+    ] = None
     base_url: Annotated[
         str | None,
         typer.Option(help="The model's endpoint, up to and including /v1.", show_default=False),
-    ] = None,
-    concurrency: Annotated[int, typer.Option(help="With a model: requests in flight.", min=1)] = 8,
+    ] = None
+    api_key_env: Annotated[
+        str, typer.Option(help="With a model: environment variable with the key.")
+    ] = KEY_VARIABLE
+    concurrency: Annotated[int, typer.Option(help="With a model: requests in flight.", min=1)] = 8
     timeout: Annotated[
         float,
         typer.Option(
             help="With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
         ),
-    ] = 120.0,
+    ] = 120.0
     retries: Annotated[
         int, typer.Option(help="With a model: further attempts after a fault.", min=0)
-    ] = 4,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
-) -> None:
+    ] = 4
+
+
+def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     """Turn itineraries in words into plans in the official format.
 
     The built-in parser reads its own rendering and common layouts of agents; it never guesses. What
     cannot be read has a plan of null and a "problem" in the output: it counts as not delivered.
     With --model an endpoint reads them. An itinerary that it could not be asked about is unscored:
-    it is left out, and the same command tries it again. The key is read from OPENAI_API_KEY.
+    it is left out, and the same command tries it again.
 
     Examples:
       tripwright format itineraries.jsonl --out plans.jsonl --world worlds/real
       tripwright format itineraries.jsonl --out plans.jsonl --model Qwen/Qwen3-8B \\
         --base-url http://localhost:8000/v1
     """
-    if (model is None) != (base_url is None):
+    if (settings.model is None) != (settings.base_url is None):
         raise UserError(
             "--model and --base-url go together: an endpoint needs both, the built-in parser"
             " neither."
         )
-    if out.is_dir():
-        raise UserError(f"'{out}' is a folder: --out names the file of plans to write.")
+    if settings.out.is_dir():
+        raise UserError(f"'{settings.out}' is a folder: --out names the file of plans to write.")
     endpoint = (
-        ChatEndpoint(base_url, model, timeout_s=timeout, max_retries=retries, temperature=0.0)
-        if model and base_url
+        ChatEndpoint(
+            settings.base_url,
+            settings.model,
+            settings.api_key_env,
+            settings.timeout,
+            settings.retries,
+            temperature=0.0,
+        )
+        if settings.model and settings.base_url
         else None
     )
-    place = World.open(world) if world else None
-    asked = list(_read(itineraries))
+    place = World.open(settings.world) if settings.world else None
+    asked = list(_read(settings.itineraries))
     if not asked:
         raise UserError(
-            f"No itineraries in '{itineraries}'. Expected a JSONL file with {{\"query\": …,"
-            ' "itinerary": …} per line.'
+            f"No itineraries in '{settings.itineraries}'. Expected a JSONL file with"
+            ' {"query": …, "itinerary": …} per line.'
         )
-    out.parent.mkdir(parents=True, exist_ok=True)
+    settings.out.parent.mkdir(parents=True, exist_ok=True)
     if endpoint:
-        counts = _by_model(endpoint, asked, out, concurrency, place)
+        counts = _by_model(endpoint, asked, settings.out, settings.concurrency, place)
     else:
-        counts = _by_parser(asked, out, place)
-    typer.echo(json.dumps(counts) if as_json else _told(counts, out))
+        counts = _by_parser(asked, settings.out, place)
+    typer.echo(json.dumps(counts) if as_json else _told(counts, settings.out))
     if counts["unscored"]:
         print(
-            f"warning: {counts['unscored']} unscored, not in {out}. The same command tries them"
-            " again.",
+            f"warning: {counts['unscored']} unscored, not in {settings.out}. The same command tries"
+            " them again.",
             file=sys.stderr,
         )
 
@@ -131,7 +146,7 @@ def _told(counts: dict[str, int], out: Path) -> str:
     )
 
 
-def _read(path: Path) -> Iterator[Asked]:
+def _read(path: Path) -> Iterator[ItineraryLine]:
     if not path.is_file():
         raise UserError(
             f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per'
@@ -143,7 +158,7 @@ def _read(path: Path) -> Iterator[Asked]:
                 yield _asked(line, number, f"{path}:{number}")
 
 
-def _asked(line: bytes, number: int, where: str) -> Asked:
+def _asked(line: bytes, number: int, where: str) -> ItineraryLine:
     try:
         record = read_json(line)
     except NotJson as problem:
@@ -161,7 +176,7 @@ def _asked(line: bytes, number: int, where: str) -> Asked:
         query = read_query(record["query"])
     except BadLine as problem:
         raise UserError(f"{where}: {problem}.") from None
-    return Asked(
+    return ItineraryLine(
         number,
         record["query"],
         query,
@@ -173,7 +188,7 @@ def _asked(line: bytes, number: int, where: str) -> Asked:
 # ---- the two ways
 
 
-def _by_parser(asked: list[Asked], out: Path, world: World | None) -> dict[str, int]:
+def _by_parser(asked: list[ItineraryLine], out: Path, world: World | None) -> dict[str, int]:
     """Whole or not at all: it takes seconds."""
     city_of = city_lookup(world) if world else None
     progress = _Progress(len(asked), 0)
@@ -187,7 +202,11 @@ def _by_parser(asked: list[Asked], out: Path, world: World | None) -> dict[str, 
 
 
 def _by_model(
-    endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency: int, world: World | None
+    endpoint: ChatEndpoint,
+    asked: list[ItineraryLine],
+    out: Path,
+    concurrency: int,
+    world: World | None,
 ) -> dict[str, int]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
     of_line, kept, unscored = (
@@ -230,7 +249,7 @@ def _by_model(
     )
 
 
-def _record(asked: Asked, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
+def _record(asked: ItineraryLine, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
     record = {"line": asked.line, "query": asked.record, "plan": formatted.plan}
     problem = {"problem": formatted.problem} if formatted.problem else {}
     return {**record, **problem, "formatter": formatter, "made_from": asked.made_from}

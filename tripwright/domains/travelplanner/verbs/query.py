@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tripwright.cli.options import Json
 from tripwright.cli.shares import read_levels
 from tripwright.data.split import refuse_other_parts
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
@@ -19,41 +21,43 @@ from tripwright.domains.travelplanner.queries.make_item import LEVELS, QuerySett
 from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED, Mix
 from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits
 from tripwright.domains.travelplanner.query import iter_queries
-from tripwright.domains.travelplanner.verbs.query_plot import requests_svg
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import check_new, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
 TIGHT = (0.6, 0.95)  # the budget over the cheapest cost, where it is to be too little
 
 
-def make(
-    world: Annotated[Path, typer.Option(help="World folder the requests are for.")],
+@dataclass(frozen=True, kw_only=True)
+class QueryFlags:
+    """What requests are made, how many, and where they go."""
+
+    world: Annotated[Path, typer.Option(help="World folder the requests are for.")]
     out: Annotated[
         Path,
         typer.Option(help="JSONL file to write; with --splits a folder, one file for each split."),
-    ],
-    count: Annotated[int, typer.Option(help="How many, all splits together.", min=1)] = 100,
+    ]
+    count: Annotated[int, typer.Option(help="How many, all splits together.", min=1)] = 100
     seed: Annotated[
         int, typer.Option(help="Equal seeds give equal files, with any number of workers.", min=0)
-    ] = 0,
+    ] = 0
     elements: Annotated[
         str,
         typer.Option(
             help="How cities, days, party and wishes are drawn: default, official or uniform."
         ),
-    ] = "default",
+    ] = "default"
     days: Annotated[
         str | None,
         typer.Option(
             help="Lengths of trip to draw from, of 3, 5, 7.  [default: 3; official: 3,5,7]"
         ),
-    ] = None,
+    ] = None
     levels: Annotated[
         str | None,
         typer.Option(help="Weights of easy, medium, hard.  [default: 4:3:3; official: 1:1:1]"),
-    ] = None,
+    ] = None
     slack: Annotated[
         str | None,
         typer.Option(
@@ -61,10 +65,10 @@ def make(
                 "Range of the budget over a proved cost.  [default: 1.05:1.3; infeasible: 0.6:0.95]"
             )
         ),
-    ] = None,
+    ] = None
     over: Annotated[
         str, typer.Option(help="Which cost: of the cheapest comfortable plan, or the cheapest.")
-    ] = "comfortable",
+    ] = "comfortable"
     budget: Annotated[
         str,
         typer.Option(
@@ -72,10 +76,10 @@ def make(
                 "'slack', or 'official': price statistics, kept where a plan is proved within them."
             )
         ),
-    ] = "slack",
+    ] = "slack"
     keep: Annotated[
         str, typer.Option(help="'feasible', or 'infeasible': proved impossible, and labelled so.")
-    ] = "feasible",
+    ] = "feasible"
     style: Annotated[
         str | None,
         typer.Option(
@@ -84,26 +88,28 @@ def make(
                 " official: rich]"
             )
         ),
-    ] = None,
+    ] = None
     not_in: Annotated[
         list[Path] | None,
         typer.Option(help="JSONL file whose trips are not to be repeated. May be given again."),
-    ] = None,
+    ] = None
     splits: Annotated[
         str | None, typer.Option(help="Names and shares, as train:0.8,validation:0.1,test:0.1.")
-    ] = None,
+    ] = None
     workers: Annotated[
         int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)
-    ] = None,
+    ] = None
     restart: Annotated[
         bool, typer.Option("--restart", help="Replace what is there, finished or interrupted.")
-    ] = False,
+    ] = False
     plot: Annotated[
         Path | None, typer.Option(help="SVG file to draw levels, budgets and slack in.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="What was made as one JSON object.")
-    ] = False,
+    ] = None
+
+
+def make(
+    settings: QueryFlags,
+    as_json: Json = False,
 ) -> None:
     """Make different trip requests, each proved to be possible within its budget; the proof's plan
     is in the record.
@@ -122,40 +128,42 @@ def make(
         --plot made.svg --out queries
       tripwright query make --world worlds/nano --keep infeasible --out impossible.jsonl
     """
-    settings = _settings(seed, elements, days, levels, slack, over, budget, keep, style)
-    shares = read_splits(splits) if splits is not None else None
-    _check_places(out, shares, plot, restart)
-    place = World.open(world)
-    excluded = excluded_keys(not_in or ())
+    drawing = _drawing(settings)
+    shares = read_splits(settings.splits) if settings.splits is not None else None
+    _check_places(settings.out, shares, settings.plot, settings.restart)
+    place = World.open(settings.world)
+    excluded = excluded_keys(settings.not_in or ())
     line = StatusLine(log_seconds=5)
 
     def report(made: QueryBatch) -> None:
         rate = (len(made.records) - made.resumed) / max(line.seconds, 1e-9)
         often = ", ".join(f"{reason} {number}" for reason, number in made.rejected.most_common(2))
         line.show(
-            f"{len(made.records)}/{count} requests, {rate:.1f} a second, {made.rejected.total()}"
-            f" rejected ({often or 'none'})"
+            f"{len(made.records)}/{settings.count} requests, {rate:.1f} a second,"
+            f" {made.rejected.total()} rejected ({often or 'none'})"
         )
 
     made = make_files(
         place,
-        out,
-        count,
-        settings,
+        settings.out,
+        settings.count,
+        drawing,
         splits=shares,
         excluded=excluded,
-        workers=workers,
-        restart=restart,
+        workers=settings.workers,
+        restart=settings.restart,
         report=report,
     )
     line.end()
-    if plot is not None:
-        write_atomically(plot, requests_svg(made.records))
+    if settings.plot is not None:
+        from tripwright.domains.travelplanner.verbs.query_plot import requests_svg
+
+        write_atomically(settings.plot, requests_svg(made.records))
     summary = {
-        "out": str(out),
+        "out": str(settings.out),
         **_summary(made, line.seconds),
         "world": place.content_hash,
-        "seed": seed,
+        "seed": settings.seed,
     }
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
@@ -163,35 +171,25 @@ def make(
 def _check_places(
     out: Path, shares: dict[str, float] | None, plot: Path | None, restart: bool
 ) -> None:
-    if shares is None and out.is_dir():
-        raise UserError(f"'{out}' is a folder. Name a JSONL file for --out.")
     if shares is not None and out.exists() and not out.is_dir():
         raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
     places = [out] if shares is None else [out / f"{name}.jsonl" for name in shares]
-    if (finished := next((path for path in places if path.exists()), None)) and not restart:
-        raise UserError(
-            f"'{finished}' is there already. Name another --out, or replace it with --restart."
-        )
+    for path in places:
+        check_new(path, restart)
     if shares is not None:
         refuse_other_parts(out, places)
-    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
+    if plot is not None:
+        check_new(plot, restart, "--plot")
+    if plot is not None and not plot.parent.is_dir():
         raise UserError(
             f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists."
         )
 
 
-def _settings(
-    seed: int,
-    elements: str,
-    days: str | None,
-    levels: str | None,
-    slack: str | None,
-    over: str,
-    budget: str,
-    keep: str,
-    style: str | None,
-) -> QuerySettings:
-    style = style or ("rich" if elements == "official" else "plain")
+def _drawing(flags: QueryFlags) -> QuerySettings:
+    seed, elements, days, levels = flags.seed, flags.elements, flags.days, flags.levels
+    slack, over, budget, keep = flags.slack, flags.over, flags.budget, flags.keep
+    style = flags.style or ("rich" if elements == "official" else "plain")
     for option, value, accepted in (
         ("--elements", elements, ELEMENT_KINDS),
         ("--over", over, ("comfortable", "cheapest")),
@@ -284,7 +282,7 @@ def _told(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def check(
+def check(  # long: half of it is help and options
     queries: Annotated[
         Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")
     ],
@@ -292,9 +290,7 @@ def check(
     workers: Annotated[
         int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per request and a summary.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Check every request: solved again, its stored proof and plan compared and judged, its text
     read back, repeats found.
@@ -310,9 +306,7 @@ def check(
     place = World.open(world)
     given = list(iter_queries(queries))
     if not given:
-        raise UserError(
-            f"No queries in '{queries}'. Expected a JSONL file, one query record per line."
-        )
+        raise UserError(f"No queries in '{queries}'. Expected one query record per line.")
     kinds: Counter[str] = Counter()
     status, failed, impossible = StatusLine(log_seconds=5), 0, 0
     labelled = {line for line, query in given if (query.model_extra or {}).get("feasible") is False}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tripwright.cli.options import Json
 from tripwright.domains.travelplanner.rules.evaluate import RULES
 from tripwright.domains.travelplanner.scoring.compare import HackingMeter, compared_lines
-from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED
+from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED, count_unscored
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import scored_lines
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, SPLITS, Tally, split_size
@@ -28,46 +30,47 @@ from tripwright.world.store import World
 MOST_ROWS = 20  # of a comparison, printed for people
 
 
-def score(
+@dataclass(frozen=True, kw_only=True)
+class ScoreFlags:
+    """Which plans are judged, and by which rules."""
+
     plans: Annotated[
         Path,
         typer.Argument(
             help=(
-                'JSONL, {"query": …, "plan": …} per line; official plan format or Planner-R1\'s'
-                " schema."
+                'A run folder, or JSONL with {"query": …, "plan": …} per line; official plan format'
+                " or Planner-R1's schema."
             )
         ),
-    ],
-    world: Annotated[Path, typer.Option(help="World folder the plans are judged in.")],
+    ]
+    world: Annotated[Path, typer.Option(help="World folder the plans are judged in.")]
     rules: Annotated[
         str | None,
-        typer.Option(help=f"Rule set: {', '.join(RULES)}. [default: official]", show_default=False),
-    ] = None,
+        typer.Option(help=f"Rule set: {', '.join(RULES)}.", show_default=RULES[0]),
+    ] = None
     queries: Annotated[
         Path | None,
         typer.Option(
             help="Requests that the lines name by text or idx, as a submission does.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     split: Annotated[
         str | None,
         typer.Option(
             help=f"Count against the official numbers of a split: {', '.join(SPLITS)}.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
             metavar="RULES RULES", help="Judge under both; show what differs.", show_default=False
         ),
-    ] = None,
-    json_lines: Annotated[
-        bool,
-        typer.Option("--json", help="One JSON object per line and a summary, instead of a table."),
-    ] = False,
-) -> None:
+    ] = None
+
+
+def score(settings: ScoreFlags, as_json: Json = False) -> None:
     """Judge plans: each constraint's verdict, the cost, and TravelPlanner's six metrics.
 
     Official rates divide by the fixed numbers of the split (without --split: by those of the plans
@@ -80,30 +83,35 @@ def score(
 
     Examples:
       tripwright score plans.jsonl --world worlds/nano
+      tripwright score runs/qwen3 --world worlds/real
       tripwright score plans.jsonl --world worlds/real --rules official --json > verdicts.jsonl
       tripwright score submission.jsonl --world worlds/real --queries validation.jsonl \\
         --split validation
       tripwright score plans.jsonl --world worlds/real --compare official strict
     """
-    place = World.open(world)
-    asked = QueryFile(queries) if queries else None
-    if compare:
-        if rules is not None:
+    place = World.open(settings.world)
+    requests = QueryFile(settings.queries) if settings.queries else None
+    if left_out := count_unscored(settings.plans):
+        typer.echo(f"{settings.plans}: {left_out} unscored episodes are left out", err=True)
+    if settings.compare:
+        if settings.rules is not None:
             raise UserError("--compare names its two rule sets itself: leave --rules out.")
-        _compare(plans, place, compare, asked, split, json_lines)
+        _compare(settings.plans, place, settings.compare, requests, settings.split, as_json)
         return
-    tally, noted = Tally(split), Notes(plans)
-    for scored in scored_lines(plans, place, rules or "official", asked, split):
-        if not (tally.n or json_lines):
+    tally, noted = Tally(settings.split), Notes(settings.plans)
+    for scored in scored_lines(
+        settings.plans, place, settings.rules or RULES[0], requests, settings.split
+    ):
+        if not (tally.n or as_json):
             typer.echo(HEADER)
         tally.add(scored.query, scored.verdict, bool(scored.inferred))
         noted.add(scored.problem, scored.verdict.error)
-        typer.echo(json.dumps(scored.to_contract()) if json_lines else row(scored))
-    summary = tally.summary(rules or "official")
-    typer.echo(json.dumps(summary) if json_lines else summary_table(summary))
-    if (said := partial(summary)) and tally.n:
-        typer.echo(said, err=True)
-    noted.end(tally.n, split)
+        typer.echo(json.dumps(scored.to_contract()) if as_json else row(scored))
+    summary = tally.summary(settings.rules or RULES[0])
+    typer.echo(json.dumps(summary) if as_json else summary_table(summary))
+    if (missing := partial(summary)) and tally.n:
+        typer.echo(missing, err=True)
+    noted.end(tally.n, settings.split)
 
 
 def _compare(

@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
+from tripwright.cli.options import Restart
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN
 from tripwright.domains.travelplanner.scoring.plan_file import PlanEntry, read_plan
-from tripwright.domains.travelplanner.verbs.plan_page import plan_page
 from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.domains.travelplanner.verbs.plan_view import plan_view
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.world.store import World
 
 
-def show(
+@dataclass(frozen=True, kw_only=True)
+class ShowFlags:
+    """Which plan is shown, and how."""
+
     plan: Annotated[
         Path,
         typer.Argument(
@@ -31,20 +35,25 @@ def show(
                 " transcripts."
             )
         ),
-    ],
+    ]
     world: Annotated[
         Path | None, typer.Option(help="World folder to judge the plan in.", show_default=False)
-    ] = None,
-    rules: Annotated[str, typer.Option(help=f"Rule set: {', '.join(RULES)}.")] = "strict",
+    ] = None
+    rules: Annotated[str, typer.Option(help=f"Rule set: {', '.join(RULES)}.")] = RULES[0]
     line: Annotated[
         str | None,
         typer.Option(
             help=".jsonl: a line number or a transcript's id; the first line if left out."
         ),
-    ] = None,
+    ] = None
     html: Annotated[
         Path | None, typer.Option(help="Also write one self-contained page.", show_default=False)
-    ] = None,
+    ] = None
+    restart: Restart = False
+
+
+def show(
+    settings: ShowFlags,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdict as JSON, as 'score --json' does.")
     ] = False,
@@ -57,12 +66,12 @@ def show(
       tripwright show runs/a/transcripts.jsonl --line q000007 --world worlds/nano --rules official
       tripwright show plan.json --world worlds/real --html plan.html
     """
-    check_rules(rules)
-    if html and html.is_dir():
-        raise UserError(f"'{html}' is a folder: --html names the page to write.")
-    place = World.open(world) if world else None
-    found = read_plan(plan, line, place)
-    verdict = _verdict(found, place, cast(Rules, rules))
+    check_rules(settings.rules)
+    if settings.html:
+        check_new(settings.html, settings.restart, "--html")
+    place = World.open(settings.world) if settings.world else None
+    found = read_plan(settings.plan, settings.line, place)
+    verdict = _verdict(found, place, cast(Rules, settings.rules))
     if as_json:
         if verdict is None:
             raise UserError(
@@ -76,13 +85,15 @@ def show(
             )
         )
     view = plan_view(found.query, found.plan, verdict, _notes(found, place))
-    if html:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(html, plan_page(view, found.where, place.name if place else None))
-        print(f"page: {html}", file=sys.stderr)
+    if settings.html:
+        from tripwright.domains.travelplanner.verbs.plan_page import plan_page
+
+        make_parent(settings.html)
+        write_atomically(settings.html, plan_page(view, found.where, place.name if place else None))
+        print(f"page: {settings.html}", file=sys.stderr)
     if not as_json:
         typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
-        if plan.suffix == ".jsonl" and line is None:
+        if settings.plan.suffix == ".jsonl" and settings.line is None:
             print(f"this is {found.where}; --line N shows another", file=sys.stderr)
 
 

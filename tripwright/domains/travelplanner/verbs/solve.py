@@ -6,11 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tripwright.cli.options import Json
 from tripwright.domains.travelplanner.expert import expert_solution
 from tripwright.domains.travelplanner.oracle.explanation import explain
 from tripwright.domains.travelplanner.oracle.phrases import usd
@@ -27,14 +29,17 @@ from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
 
-def solve(
+@dataclass(frozen=True, kw_only=True)
+class SolveFlags:
+    """Which requests are planned, and what is told of them."""
+
     queries: Annotated[
         Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")
-    ],
-    world: Annotated[Path, typer.Option(help="World folder to plan in.")],
+    ]
+    world: Annotated[Path, typer.Option(help="World folder to plan in.")]
     cheapest: Annotated[
         bool, typer.Option("--cheapest", help="The proved cheapest plan, however uncomfortable.")
-    ] = False,
+    ] = False
     why: Annotated[
         bool,
         typer.Option(
@@ -43,16 +48,18 @@ def solve(
                 "Where there is no plan: which requirements conflict, and single changes that help."
             ),
         ),
-    ] = False,
+    ] = False
     k: Annotated[
         int | None,
         typer.Option(
             "--k", metavar="K", min=1, help="The K cheapest different plans within the budget."
         ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per request instead of pages.")
-    ] = False,
+    ] = None
+
+
+def solve(
+    settings: SolveFlags,
+    as_json: Json = False,
 ) -> None:
     """Plan trips exactly: within every stated wish and the budget, or with the reason why no plan
     exists.
@@ -72,13 +79,13 @@ def solve(
       tripwright solve queries.jsonl --world worlds/nano --k 3
       tripwright solve queries.jsonl --world worlds/real --cheapest --json > plans.jsonl
     """
-    place = World.open(world)
+    place = World.open(settings.world)
     status = StatusLine()
     number, at_home, unmet = 0, 0, 0
-    for number, (_, query) in enumerate(iter_queries(queries), start=1):
-        solved = solve_query(query, place, cheapest, k)
+    for number, (_, query) in enumerate(iter_queries(settings.queries), start=1):
+        solved = solve_query(query, place, settings.cheapest, settings.k)
         unmet += solved["plan"] is None
-        if why:
+        if settings.why:
             solved.update(reasons(query, place, solved["plan"] is not None))
         typer.echo(
             json.dumps({"line": number, **solved})
@@ -91,12 +98,12 @@ def solve(
     status.end()
     if not number:
         raise UserError(
-            f"No queries in '{queries}'. Expected a JSONL file, one query record per line."
+            f"No queries in '{settings.queries}'. Expected a JSONL file, one query record per line."
         )
     if not at_home:
         print(
-            f"warning: no query of '{queries}' starts in a city of world '{place.name}': is it the"
-            " right world?",
+            f"warning: no query of '{settings.queries}' starts in a city of world '{place.name}':"
+            " is it the right world?",
             file=sys.stderr,
         )
 

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from tripwright.cli.options import Json, Restart
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.submission import Submission, check_submission
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.world.store import World
 
 
@@ -28,7 +29,8 @@ def write(
         Path | None,
         typer.Option(help="To convert plans in Planner-R1's schema.", show_default=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    restart: Restart = False,
+    as_json: Json = False,
 ) -> None:
     """Write a submission for the TravelPlanner leaderboard: official format, order of the split,
     null for a missing plan.
@@ -41,19 +43,18 @@ def write(
       tripwright submission write plans.jsonl --queries test.jsonl --world worlds/real \\
         --out submission.jsonl
     """
-    if out.is_dir():
-        raise UserError(f"'{out}' is a folder. Give the name of the file to write.")
-    asked = QueryFile(queries)
-    submission = Submission(asked, World.open(world) if world else None)
+    check_new(out, restart)
+    requests = QueryFile(queries)
+    submission = Submission(requests, World.open(world) if world else None)
     submission.read(source)
     if not (submission.delivered or submission.notes):
         raise UserError(
             f'No plan in \'{source}\'. Expected {{"query": …, "plan": …}} per line, or the'
             " transcripts of a run."
         )
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_parent(out)
     write_atomically(out, "".join(submission.lines()))
-    count, delivered = len(asked.records), submission.delivered
+    count, delivered = len(requests.records), submission.delivered
     if as_json:
         typer.echo(
             json.dumps(
@@ -84,9 +85,7 @@ def check(
             help="Requests of the split, to check texts, order and number.", show_default=False
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per problem and a summary.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Check a submission's format: one line per problem, and exit code 1 if there is any.
 

@@ -157,8 +157,7 @@ def _lede(index: Index, packed: Packed, command: str) -> str:
 def _command(runs: dict[str, RunFolder]) -> str:
     folders = " ".join(str(run.path) for run in runs.values())
     return (
-        f"tripwright report {folders}{' --together OUT.html' if len(runs) > 1 else ''}"
-        " --transcripts all"
+        f"tripwright report {folders}{' --out OUT.html' if len(runs) > 1 else ''} --transcripts all"
     )
 
 
