@@ -103,7 +103,7 @@ def test_other_conditions_are_refused(
     official = dataclasses.replace(
         recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official")
     )
-    monkeypatch.setattr(examine, "load_recipe", lambda path: official)
+    monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path: official)
     with pytest.raises(
         UserError,
         match="under other conditions: rules: strict -> official. Put .evaluation. back, or remove",
