@@ -21,7 +21,7 @@ from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import verified_by
 from tripwright.policies.decoding import decoding_of
-from tripwright.policies.settings import Chosen, Settings
+from tripwright.policies.settings import PolicyChoice, PolicySettings
 
 MODELS = ("endpoint", "local")
 
@@ -29,7 +29,9 @@ SamplesOption = Annotated[int, typer.Option(help="Answers per task.", min=1)]
 PolicyOption = Annotated[str, typer.Option(help=f"Who answers: {' or '.join(MODELS)}.")]
 
 
-def player(policy: str, model: ModelFlags, sampling: SamplingFlags, dialect: Dialect) -> Chosen:
+def player(
+    policy: str, model: ModelFlags, sampling: SamplingFlags, dialect: Dialect
+) -> PolicyChoice:
     """With the fingerprint of a local checkpoint in its identity. Raises UserError."""
     if policy not in MODELS:
         raise UserError(
@@ -37,7 +39,7 @@ def player(policy: str, model: ModelFlags, sampling: SamplingFlags, dialect: Dia
             f" {' and '.join(MODELS)}."
         )
     how = decoding_of(**vars(sampling))
-    choice = choose_policy(policy, Settings(**vars(model), **vars(how)), dialect)
+    choice = choose_policy(policy, PolicySettings(**vars(model), **vars(how)), dialect)
     if policy == "local" and model.model:
         choice.identity["fingerprint"] = model_fingerprint(model.model)
     return choice

@@ -194,14 +194,14 @@ def qa(  # long: each option is a parameter with its help
 
 def choose(
     policy: str, model: ModelFlags, sampling: SamplingFlags, dialect: SearchDialect
-) -> Chosen:
+) -> PolicyChoice:
     """A Search-R1 model at an endpoint writes on one message; all others are the policies of
     `tripwright run`."""
     check_one_of("--policy", policy, POLICIES)
     if policy == GoldReader.name:
         if model.model or model.base_url:
             raise UserError(f"Policy '{policy}' uses no model: leave --model and --base-url out.")
-        return Chosen(GoldReader(), None, {"kind": policy}, {})
+        return PolicyChoice(GoldReader(), None, {"kind": policy}, {})
     chosen = player(policy, model, sampling, dialect)
     if policy == "endpoint" and dialect.turns.notation == "search":
         how = decoding_of(**vars(sampling))

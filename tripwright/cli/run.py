@@ -222,7 +222,7 @@ def _played(  # long: what a run is made of, each on a line of its own
     from tripwright.evals.tasks import open_tasks, served_tools, settled_rules
     from tripwright.llm.urls import shown_url
     from tripwright.policies.decoding import decoding_of
-    from tripwright.policies.settings import Settings
+    from tripwright.policies.settings import PolicySettings
     from tripwright.tools.faults import Faults
 
     name = settings.policy
@@ -243,7 +243,7 @@ def _played(  # long: what a run is made of, each on a line of its own
         )
         place = requests.place
         tools = served_tools(settings.server, name, dialect, place, settings.empty_tools)
-        player = choose_policy(name, Settings(**vars(policy), **vars(how)), dialect)
+        player = choose_policy(name, PolicySettings(**vars(policy), **vars(how)), dialect)
         if name == "local" and policy.model:
             player.identity["fingerprint"] = model_fingerprint(policy.model)
         card = run_card(

@@ -88,7 +88,7 @@ def train(
     _one_of(engine, ENGINES)
     path = recipe_file(recipe)
     from tripwright.evals.report import write_report
-    from tripwright.rewards.named import reward_named
+    from tripwright.rewards.spec import resolve_reward
     from tripwright.training import stages
     from tripwright.training.recipe import load_recipe
 
@@ -99,7 +99,7 @@ def train(
         )
     # a function that cannot be had is said before a cold start is spent
     for name in read.rl.settings.curriculum.rewards:
-        reward_named(name, read.domain.rewards)
+        resolve_reward(name, read.domain.rewards)
     run = _open(path, read, out, resume)
     with run.alone():
         stages.reinforce(run, after=_cold_start(run))

@@ -79,7 +79,7 @@ def trips(  # long: each option of the task is a parameter
     chosen = _chosen(
         policy,
         spoken,
-        Settings(
+        PolicySettings(
             policy_model,
             base_url,
             api_key_env,
