@@ -34,7 +34,7 @@ def check_reward_spec(
     the verdicts, where they are known."""
     if isinstance(spec, str) and spec not in rewards and not _FUNCTION.fullmatch(spec):
         raise UserError(
-            f"unrewards reward '{spec}'. Accepted: {', '.join(rewards)}, weights of terms, or a"
+            f"unknown reward '{spec}'. Accepted: {', '.join(rewards)}, weights of terms, or a"
             " function of yours as module:function."
         )
     if isinstance(spec, dict) and not spec:
@@ -43,10 +43,10 @@ def check_reward_spec(
     if (
         isinstance(spec, dict)
         and groups
-        and (unrewards := [term for term in spec if term not in terms])
+        and (unknown := [term for term in spec if term not in terms])
     ):
         raise UserError(
-            f"a reward weighs '{unrewards[0]}', which no verdict has. Accepted: {', '.join(terms)}."
+            f"a reward weighs '{unknown[0]}', which no verdict has. Accepted: {', '.join(terms)}."
         )
 
 
@@ -94,9 +94,9 @@ def _checked(spec: str, reward: Reward) -> Reward:
                 " numbers (docs/rewards.md)."
             )
         groups = [group.name for group in episode.verdict.groups] if episode.verdict else []
-        if unrewards := [name for name in breakdown.groups if name not in groups]:
+        if unknown := [name for name in breakdown.groups if name not in groups]:
             raise UserError(
-                f"Reward '{spec}' uses a group '{unrewards[0]}', which these verdicts have not."
+                f"Reward '{spec}' uses a group '{unknown[0]}', which these verdicts have not."
                 f" Accepted: {', '.join(groups)}."
             )
         return breakdown
