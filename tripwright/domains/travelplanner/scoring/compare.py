@@ -61,7 +61,7 @@ class RuleGap:
     """One constraint, or the final verdict, under both rule sets."""
 
     passed: list[int] = field(default_factory=lambda: [0, 0])
-    asked: list[int] = field(default_factory=lambda: [0, 0])
+    totals: list[int] = field(default_factory=lambda: [0, 0])
     only: tuple[RuleDifference, RuleDifference] = field(
         default_factory=lambda: (RuleDifference(), RuleDifference())
     )
@@ -76,19 +76,19 @@ class RuleGap:
         does not ask for is no difference."""
         for side in (0, 1):
             self.passed[side] += passed[side] is True
-            self.asked[side] += passed[side] is not None
+            self.totals[side] += passed[side] is not None
             if passed[side] is True and passed[1 - side] is False:
                 other = facts[1 - side]
                 self.only[side].add(line, other, other is not None and other.passed is False)
 
     def record(self, rules: tuple[str, str]) -> dict[str, Any]:
-        values = [k / n if n else None for k, n in zip(self.passed, self.asked, strict=True)]
+        values = [k / n if n else None for k, n in zip(self.passed, self.totals, strict=True)]
         return {
             **{
                 name: {
                     "value": values[side],
                     "numerator": self.passed[side],
-                    "denominator": self.asked[side],
+                    "denominator": self.totals[side],
                 }
                 for side, name in enumerate(rules)
             },

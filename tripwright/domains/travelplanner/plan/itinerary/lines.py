@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.plan.itinerary.names import (
     read_names,
 )
 from tripwright.domains.travelplanner.plan.itinerary.travel import (
-    Journey,
+    ItineraryJourney,
     UnreadableItinerary,
     names_a_journey,
     plain,
@@ -48,7 +48,7 @@ class ItineraryLine:
 
     kind: Kind
     names: tuple[Name, ...] = ()
-    journey: Journey | None = None
+    journey: ItineraryJourney | None = None
     nights: int | None = 1
     exact: str | None = None
 

@@ -20,7 +20,7 @@ class UnreadableItinerary(ValueError):
 
 
 @dataclass(frozen=True)
-class Journey:
+class ItineraryJourney:
     origin: str
     destination: str
     text: str  # as the official format writes it
@@ -87,18 +87,18 @@ def read_route(text: str) -> tuple[str, str] | None:
     return match[1], match[2]
 
 
-def read_journey(text: str) -> Journey:
+def read_journey(text: str) -> ItineraryJourney:
     words = plain(text)
     mode = _mode(words)
     origin, destination = _route(words, mode)
     route = f"from {origin} to {destination}"
     if mode == "flight":
-        return Journey(
+        return ItineraryJourney(
             origin,
             destination,
             f"Flight Number: {_flight_number(words)}, {route}{_times(words)}{_fare(words)}",
         )
-    return Journey(origin, destination, f"{mode}, {route}{_road_details(words)}")
+    return ItineraryJourney(origin, destination, f"{mode}, {route}{_road_details(words)}")
 
 
 def _mode(text: str) -> str:
