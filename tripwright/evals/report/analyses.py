@@ -109,19 +109,19 @@ def lemma_words(rows: Sequence[Json]) -> str:
     """Lemma 2's figures over the first steps, with what they say about its assumption and its
     conclusion."""
     keys = ("dense_variance", "sparse_variance", "covariance")
-    found = [
+    variances = [
         values
         for row in rows
         if (at_step(row) or 0) <= FIRST_STEPS
         and None not in (values := tuple(number(row.get(key)) for key in keys))
     ]
-    if not found:
+    if not variances:
         return ""
-    dense, sparse, covariance = (fmean(column) for column in zip(*found, strict=True))
+    dense, sparse, covariance = (fmean(column) for column in zip(*variances, strict=True))
     auxiliary = dense - sparse - 2 * covariance
     holds, needed = dense >= sparse, 2 * covariance >= -auxiliary
     return (
-        f"Rewards at the start (mean over prompts and {plural(len(found), 'logged step')}):"
+        f"Rewards at the start (mean over prompts and {plural(len(variances), 'logged step')}):"
         f" variance of the dense reward {dense:.3g}, of the sparse one {sparse:.3g}, of the other"
         f" parts {auxiliary:.3g}; covariance of the other parts with passing {covariance:.3g}."
         f" Dense ≥ sparse {'holds' if holds else 'does not hold'}, which is 2·Cov ≥ −Var of the"

@@ -51,19 +51,19 @@ def behaviour_section(run: RunFolder) -> str:
 
 def behaviour_together(runs: Mapping[str, RunFolder]) -> str:
     """The same of the main evaluation of several runs; "" where none has transcripts."""
-    found = {}
+    behaviours = {}
     for name, run in runs.items():
         main = run.main_evaluation
         if main in run.transcripts and (behaviour := read_one(run, str(main))):
-            found[name] = behaviour
-    if not found:
+            behaviours[name] = behaviour
+    if not behaviours:
         return ""
-    titles = {name: name for name in found}
+    titles = {name: name for name in behaviours}
     return _section(
         "From the transcripts of each run's main evaluation.",
-        found,
+        behaviours,
         titles,
-        failure_figures(found, titles, {}),
+        failure_figures(behaviours, titles, {}),
         {},
     )
 

@@ -69,14 +69,14 @@ def call_strips(works: Sequence[Work], colours: Mapping[str, int], title: str) -
     if not in_order:
         return ""
     count = min(len(in_order), MOST_ROWS)
-    shown = [in_order[i * len(in_order) // count] for i in range(count)]
+    sample = [in_order[i * len(in_order) // count] for i in range(count)]
     counts = {words: len(list(each)) for words, each in groupby(in_order, outcome_words)}
     bands, floor = [], 0.0  # outcome, its episodes, where its rows begin
-    for words, group in groupby(shown, outcome_words):
+    for words, group in groupby(sample, outcome_words):
         rows = list(group)
         bands.append((words, rows, floor))
         floor += max(ROW * len(rows), 26) + 5
-    legend = _legend(colours, shown)
+    legend = _legend(colours, sample)
     legend_height = LEGEND_ROW * -(-len(legend) // 3) + 4
     # one unit of the axes is one pixel; x counts from the first call
     axes = new_axes(WIDTH, TOP + floor + legend_height, LEFT, RIGHT, TOP, legend_height)
@@ -84,7 +84,7 @@ def call_strips(works: Sequence[Work], colours: Mapping[str, int], title: str) -
     axes.set_ylim(floor, 0)
     axes.set_axis_off()
     axes.text(0, -5, "calls in their order →", **QUIET)
-    cell = min(WIDEST_CELL, (WIDTH - LEFT - RIGHT) / (max(len(w.steps) for w in shown) + 1))
+    cell = min(WIDEST_CELL, (WIDTH - LEFT - RIGHT) / (max(len(w.steps) for w in sample) + 1))
     spots: list[Spot] = []
     cells: list[tuple[float, float, float, str]] = []  # top, height, left, colour
     for outcome, rows, top in bands:
@@ -118,7 +118,7 @@ def call_strips(works: Sequence[Work], colours: Mapping[str, int], title: str) -
                 work.stop,
                 " > ".join(map(step_words, work.steps)),
             ]
-            for work in shown
+            for work in sample
         ),
     )
     return finished(axes, title, words, data, spots)

@@ -26,8 +26,8 @@ _FIGURE_OF = {metric: name for name, metric in _METRIC_OF.items()}
 def step_of(name: str, run: RunFolder) -> float | None:
     """`…step-N` is step N; the cold start is step 0 and the trained agent the last step that was
     logged. None for other evaluations."""
-    if found := _STEP.search(name):
-        return float(found[1])
+    if match := _STEP.search(name):
+        return float(match[1])
     logged = [step for row in run.rl if (step := number(row.get("step"))) is not None]
     if not logged:
         return None
@@ -47,23 +47,23 @@ def checkpoints(names: Iterable[str], run: RunFolder) -> dict[str, float]:
 
 def examined_passes(run: RunFolder) -> list[Point]:
     """(RL step, final pass rate) of each checkpoint with a score."""
-    found = (
+    rates = (
         (step_of(name, run), estimate((score.get("metrics") or {}).get("final")))
         for name, score in run.scores.items()
     )
-    return sorted((step, rate.value) for step, rate in found if step and rate)
+    return sorted((step, rate.value) for step, rate in rates if step and rate)
 
 
 def failing(behaviour: Behaviour) -> dict[str, tuple[float, int]]:
     """Constraint → (share of the episodes held to it that fail it, how many those are). What was
     not evaluated counts as failed."""
-    asked: dict[str, int] = {}
+    held: dict[str, int] = {}
     failed: dict[str, int] = {}
     for work in behaviour.scored:
         for name in work.asked:
-            asked[name] = asked.get(name, 0) + 1
+            held[name] = held.get(name, 0) + 1
             failed[name] = failed.get(name, 0) + (name in work.failed)
-    return {name: (failed[name] / n, n) for name, n in asked.items()}
+    return {name: (failed[name] / n, n) for name, n in held.items()}
 
 
 def failure_figures(
@@ -71,12 +71,12 @@ def failure_figures(
 ) -> str:
     """The share of episodes that fail each constraint, evaluation by evaluation, and over steps for
     those that `steps` holds."""
-    found = {name: failing(behaviour) for name, behaviour in behaviours.items()}
-    names = dict.fromkeys(name for shares in found.values() for name in shares)
+    failures = {name: failing(behaviour) for name, behaviour in behaviours.items()}
+    names = dict.fromkeys(name for shares in failures.values() for name in shares)
     drawn = ""
     if steps:
         curves = {
-            c: tuple((x, found[name][c][0]) for name, x in steps.items() if c in found[name])
+            c: tuple((x, failures[name][c][0]) for name, x in steps.items() if c in failures[name])
             for c in names
         }
         title = "What fails most, examined checkpoints"
@@ -85,28 +85,28 @@ def failure_figures(
             top_failures(by_area({c: curve for c, curve in curves.items() if curve}), title, STEP),
         )
     order = sorted(
-        names, key=lambda c: -sum(shares[c][0] for shares in found.values() if c in shares)
+        names, key=lambda c: -sum(shares[c][0] for shares in failures.values() if c in shares)
     )
     cells = {
         (constraint_words(c), titles[name]): shares[c][0]
-        for name, shares in found.items()
+        for name, shares in failures.items()
         for c in order
         if c in shares
     }
-    strong = {pair for name in found for pair in _top(cells, titles[name])}
+    strong = {pair for name in failures for pair in _top(cells, titles[name])}
     hover = {
         (
             constraint_words(c),
             titles[name],
         ): f"{titles[name]}: {constraint_words(c)} fails in {share:.1%} of {n:,} episodes"
-        for name, shares in found.items()
+        for name, shares in failures.items()
         for c, (share, n) in shares.items()
     }
     title = "What fails, by evaluation"
     grid = Grid(title, "constraint", "evaluation", "episodes held to it", colour=1)
     table = shaded_grid(
         [constraint_words(c) for c in order],
-        [titles[name] for name in found],
+        [titles[name] for name in failures],
         cells,
         grid,
         strong,
@@ -151,8 +151,8 @@ def sub_reward_figure(run: RunFolder) -> str:
 def _rates(
     scores: Mapping[str, Json], steps: Mapping[str, float], metric: str
 ) -> tuple[Point, ...]:
-    found = (
+    rates = (
         (step, estimate((scores[name].get("metrics") or {}).get(metric)))
         for name, step in steps.items()
     )
-    return tuple((step, rate.value) for step, rate in found if rate)
+    return tuple((step, rate.value) for step, rate in rates if rate)

@@ -22,47 +22,53 @@ UP, DOWN = "▲", "▼"
 LISTED = 100  # queries gained, and as many lost, that the page names for each run
 
 
-def comparison_section(found: Json) -> str:
-    names = [run["name"] for run in found["runs"]]
+def comparison_section(comparison: Json) -> str:
+    names = [run["name"] for run in comparison["runs"]]
     base, others = names[0], names[1:]
-    parts = [_lede(found), _warnings(found)]
-    for table, rows in found["tables"].items():
-        parts.append(_table(TABLES.get(table, f"Final pass by {table}"), rows, base, others, found))
-    parts.append(_matrix(found["pairs"], names, bool(found["unlike"])))
-    parts += [_seeds(name, seeds) for name, seeds in found.get("seeds", {}).items()]
-    parts += [_changed(name, base, changed) for name, changed in found["changed"].items()]
+    parts = [_lede(comparison), _warnings(comparison)]
+    for table, rows in comparison["tables"].items():
+        parts.append(
+            _table(TABLES.get(table, f"Final pass by {table}"), rows, base, others, comparison)
+        )
+    parts.append(_matrix(comparison["pairs"], names, bool(comparison["unlike"])))
+    parts += [_seeds(name, seeds) for name, seeds in comparison.get("seeds", {}).items()]
+    parts += [_changed(name, base, changed) for name, changed in comparison["changed"].items()]
     return (
         f'<section id="comparison"><h2>Compared on the same queries</h2>{"".join(parts)}</section>'
     )
 
 
-def _lede(found: Json) -> str:
+def _lede(comparison: Json) -> str:
     left_out = (
-        f" {found['left_out']:,} that not all of them have are left out."
-        if found["left_out"]
+        f" {comparison['left_out']:,} that not all of them have are left out."
+        if comparison["left_out"]
         else ""
     )
-    rejudged = " All plans were judged anew." if found["rejudged"] else ""
+    rejudged = " All plans were judged anew." if comparison["rejudged"] else ""
     return (
-        f'<p class="lede">{found["queries"]:,} queries that all of them played,'
-        f" {esc(judged_by(found['rules']))}.{left_out}"
+        f'<p class="lede">{comparison["queries"]:,} queries that all of them played,'
+        f" {esc(judged_by(comparison['rules']))}.{left_out}"
         f"{rejudged} Small figures: 95% intervals, each for itself alone, and p after Holm’s"
         " correction over the table. "
-        f"{UP} and {DOWN} mark a significant difference from {esc(found['baseline'])}: p &lt; 0.05"
+        f"{UP} and {DOWN} mark a significant difference from {esc(comparison['baseline'])}:"
+        " p &lt; 0.05"
         " on the same "
         "queries, after that correction. Intervals of two runs may overlap although their"
         " difference is certain.</p>"
     )
 
 
-def _warnings(found: Json) -> str:
-    told = (
-        [f'<p class="warning"><strong>Not alike:</strong> {esc("; ".join(found["unlike"]))}.</p>']
-        if found["unlike"]
+def _warnings(comparison: Json) -> str:
+    paragraphs = (
+        [
+            '<p class="warning"><strong>Not alike:</strong>'
+            f" {esc('; '.join(comparison['unlike']))}.</p>"
+        ]
+        if comparison["unlike"]
         else []
     )
-    told += [f'<p class="note">{esc(note)}</p>' for note in found["notes"]]
-    if worst := found.get("worst_case"):
+    paragraphs += [f'<p class="note">{esc(note)}</p>' for note in comparison["notes"]]
+    if worst := comparison.get("worst_case"):
         rates = ", ".join(f"{name} {100 * value:.1f}%" for name, value in worst["final"].items())
         ends = "; ".join(
             f"{name} {signed(100 * each['failed'], 1)} points, from"
@@ -70,18 +76,18 @@ def _warnings(found: Json) -> str:
             " unscored would have done"
             for name, each in worst["differences"].items()
         )
-        told.append(
+        paragraphs.append(
             '<p class="warning"><strong>More than 1% of a run is unscored</strong> because of'
             f" faults on our side. Worst case, all of them failed: final pass {esc(rates)}."
             f" Differences: {esc(ends)}.</p>"
         )
-    return "".join(told)
+    return "".join(paragraphs)
 
 
 def _table(
-    title: str, rows: Mapping[str, Any], base: str, others: Sequence[str], found: Json
+    title: str, rows: Mapping[str, Any], base: str, others: Sequence[str], comparison: Json
 ) -> str:
-    mark = ' <span class="fail">(not alike)</span>' if found["unlike"] else ""
+    mark = ' <span class="fail">(not alike)</span>' if comparison["unlike"] else ""
     head = "".join(f'<th class="num">{esc(name)}</th>' for name in (base, *others))
     body = []
     for name, row in rows.items():
@@ -117,38 +123,44 @@ def _figure_cell(figure: Json, difference: Json | None = None) -> str:
     )
 
 
-def _value(found: Json, is_difference: bool = False) -> str:
-    if found["kind"] == "mean":
-        return signed(found["value"], 2) if is_difference else f"{found['value']:,.2f}"
-    return signed(100 * found["value"], 1) if is_difference else f"{100 * found['value']:.1f}%"
+def _value(difference: Json, is_difference: bool = False) -> str:
+    if difference["kind"] == "mean":
+        return signed(difference["value"], 2) if is_difference else f"{difference['value']:,.2f}"
+    return (
+        signed(100 * difference["value"], 1)
+        if is_difference
+        else f"{100 * difference['value']:.1f}%"
+    )
 
 
-def _interval(found: Json, is_difference: bool = False) -> str:
-    if found["low"] is None:
+def _interval(difference: Json, is_difference: bool = False) -> str:
+    if difference["low"] is None:
         return ""
-    ends = (_value({**found, "value": found[end]}, is_difference) for end in ("low", "high"))
+    ends = (
+        _value({**difference, "value": difference[end]}, is_difference) for end in ("low", "high")
+    )
     return (
         " to ".join(ends)
-        if is_difference or found["kind"] == "mean"
+        if is_difference or difference["kind"] == "mean"
         else "–".join(ends).replace("%", "", 1)
     )
 
 
-def _p(found: Json) -> str:
+def _p(difference: Json) -> str:
     """Holm's p; '≤' where the draws were too few to give a smaller one."""
-    p = found["p_holm"]
+    p = difference["p_holm"]
     if p < 0.001:
         return " · p\u00a0&lt;\u00a00.001"
-    return f" · p\u00a0{'≤' if found['p_is_bound'] and p < 1 else '='}\u00a0{p:.2g}"
+    return f" · p\u00a0{'≤' if difference['p_is_bound'] and p < 1 else '='}\u00a0{p:.2g}"
 
 
 def _matrix(pairs: Sequence[Json], names: Sequence[str], is_unlike: bool) -> str:
     """Row − column, by the final pass rate."""
-    found = {(pair["b"], pair["a"]): pair for pair in pairs}
+    by_pair = {(pair["b"], pair["a"]): pair for pair in pairs}
     head = "".join(f'<th class="num">{esc(name)}</th>' for name in names[:-1])
     rows = []
     for row in names[1:]:
-        cells = "".join(_pair_cell(found.get((row, column))) for column in names[:-1])
+        cells = "".join(_pair_cell(by_pair.get((row, column))) for column in names[:-1])
         rows.append(f'<tr><th scope="row">{esc(row)}</th>{cells}</tr>')
     mark = ' <span class="fail">(not alike)</span>' if is_unlike else ""
     return (
@@ -172,11 +184,11 @@ def _pair_cell(pair: Json | None) -> str:
 
 def _seeds(name: str, seeds: Json) -> str:
     each = ", ".join(f"{100 * run['final']:.1f}% (seed {run['seed']})" for run in seeds["runs"])
-    said = (
+    words = (
         f"{name}: {each}; mean {100 * seeds['mean']:.1f}%, standard deviation between seeds"
         f" {100 * seeds['deviation']:.1f} points."
     )
-    return f'<p class="note">{esc(said)} Intervals resample seeds and queries.</p>'
+    return f'<p class="note">{esc(words)} Intervals resample seeds and queries.</p>'
 
 
 def _changed(name: str, base: str, changed: Mapping[str, Sequence[Json]]) -> str:

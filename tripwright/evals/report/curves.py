@@ -39,13 +39,13 @@ def points(
     at: Callable[[Json], float | None] = at_step,
 ) -> tuple[Point, ...]:
     """(x, y) of the rows that hold a finite number."""
-    found = []
+    pairs = []
     for row in rows:
         x = at(row)
         y = number((inner(row, inside) if inside else row).get(key))
         if x is not None and y is not None:
-            found.append((x, y))
-    return tuple(found)
+            pairs.append((x, y))
+    return tuple(pairs)
 
 
 def inner(row: Json, key: str) -> Json:

@@ -130,16 +130,16 @@ def parts_of(page: str, pngs: Mapping[str, bytes]) -> Iterator[Part]:
     it."""
     body = _MAIN.search(page)
     section, heading = "", ""
-    for found in _PARTS.finditer(body[1] if body else page):
-        if found["section"] is not None:
-            section, heading = found["section"], ""
-        elif found["heading"] is not None:
-            heading = _words(found["heading"])
+    for match in _PARTS.finditer(body[1] if body else page):
+        if match["section"] is not None:
+            section, heading = match["section"], ""
+        elif match["heading"] is not None:
+            heading = _words(match["heading"])
         elif section in NOT_EXPORTED:
             continue
-        elif found["figure"] is not None:
-            yield from _figure(found["figure"], section, pngs)
-        elif rows := _rows(found["table"]):
+        elif match["figure"] is not None:
+            yield from _figure(match["figure"], section, pngs)
+        elif rows := _rows(match["table"]):
             yield Part(section, heading or section, "", csv_text(rows[0], rows[1:]))
 
 

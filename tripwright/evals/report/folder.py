@@ -164,12 +164,14 @@ def _read_metrics(path: Path, missing: list[str]) -> list[Json]:
 def read_warnings(path: Path) -> list[Json]:
     """The lines of warnings.jsonl that can be read, each once: a run that was resumed may have told
     one again."""
-    found: dict[tuple[str, ...], Json] = {}
+    warnings: dict[tuple[str, ...], Json] = {}
     for line in whole_lines(path / WARNINGS) if (path / WARNINGS).is_file() else ():
         try:
             warning = read_json(line.text)
         except NotJson:
             continue
         if isinstance(warning, dict):
-            found[tuple(str(warning.get(key)) for key in ("stage", "name", "since_step"))] = warning
-    return list(found.values())
+            warnings[tuple(str(warning.get(key)) for key in ("stage", "name", "since_step"))] = (
+                warning
+            )
+    return list(warnings.values())

@@ -30,11 +30,11 @@ def groundless_part(
     drawn = ""
     for domain in (domains()[name] for name in names if name in domains()):
         for place, sense in enumerate(domain.ungrounded):
-            found = {
+            by_evaluation = {
                 name: shares(sense, place, [work for work in each if work.domain == domain.name])
                 for name, each in works.items()
             }
-            drawn += _block(sense.title, sense.note, found, titles, steps)
+            drawn += _block(sense.title, sense.note, by_evaluation, titles, steps)
     return f"<h3>Names and claims without ground</h3>{drawn}" if drawn else ""
 
 
@@ -43,7 +43,7 @@ def shares(sense: Grounding, place: int, works: Sequence[Work]) -> Found:
     over queries. `place`: of the sense among its domain's."""
     looked_at = [work for work in works if work.ungrounded[place] is not None]
     named = {kind for work in looked_at for kind in work.ungrounded[place] or ()}
-    found = {}
+    by_kind = {}
     for kind in (
         *(kind for kind in sense.kinds if kind in named),
         *sorted(named.difference(sense.kinds)),
@@ -54,21 +54,21 @@ def shares(sense: Grounding, place: int, works: Sequence[Work]) -> Found:
             return int(without > 0), int(of > 0 or sense.of_every_answer)
 
         if share := ratio(per_query(looked_at, count)):
-            found[kind] = share
-    return found
+            by_kind[kind] = share
+    return by_kind
 
 
 def _block(
     title: str,
     note: str,
-    found: Mapping[str, Found],
+    by_evaluation: Mapping[str, Found],
     titles: Mapping[str, str],
     steps: Mapping[str, float],
 ) -> str:
-    fields = list(dict.fromkeys(field for each in found.values() for field in each))
+    fields = list(dict.fromkeys(field for each in by_evaluation.values() for field in each))
     if not fields:
         return ""
-    there = {name: each for name, each in found.items() if each}
+    there = {name: each for name, each in by_evaluation.items() if each}
     keyed = len(there) <= MOST_MARKS
     head = "".join(
         f'<th class="num">{_key(i) if keyed else ""}{esc(titles[name])}</th>'
@@ -93,14 +93,14 @@ def _key(colour: int) -> str:
     return f'<span class="key"><i class="s{colour}"></i></span>'
 
 
-def _row(field: str, found: Mapping[str, Found], titles: Mapping[str, str]) -> str:
+def _row(field: str, by_evaluation: Mapping[str, Found], titles: Mapping[str, str]) -> str:
     marks = [
         (titles[name], each[field], i)
-        for i, (name, each) in enumerate(found.items())
+        for i, (name, each) in enumerate(by_evaluation.items())
         if field in each
     ]
     strip = range_strip(marks) if len(marks) <= MOST_MARKS else ""
-    cells = "".join(_cell(each.get(field)) for each in found.values())
+    cells = "".join(_cell(each.get(field)) for each in by_evaluation.values())
     return (
         f'<tr><th scope="row">{esc(field.capitalize())}</th><td'
         f' class="stripcell">{strip}</td>{cells}</tr>'
@@ -108,14 +108,14 @@ def _row(field: str, found: Mapping[str, Found], titles: Mapping[str, str]) -> s
 
 
 def _over_steps(
-    title: str, fields: list[str], found: Mapping[str, Found], steps: Mapping[str, float]
+    title: str, fields: list[str], by_evaluation: Mapping[str, Found], steps: Mapping[str, float]
 ) -> str:
     """One line for each kind, where evaluations are checkpoints."""
     curves = {
         field: tuple(
-            (x, found[name][field].value)
+            (x, by_evaluation[name][field].value)
             for name, x in steps.items()
-            if field in found.get(name, {})
+            if field in by_evaluation.get(name, {})
         )
         for field in fields
     }
@@ -127,10 +127,10 @@ def _over_steps(
     return f'<div class="charts">{drawn}</div>' if drawn else ""
 
 
-def _cell(found: Estimate | None) -> str:
-    if found is None:
+def _cell(share: Estimate | None) -> str:
+    if share is None:
         return '<td class="num muted">–</td>'
     return (
         '<td class="num"'
-        f' title="{esc(of_words(found))}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'  # noqa: E501
+        f' title="{esc(of_words(share))}">{shown(share)}<small>{esc(shown_interval(share))}</small></td>'  # noqa: E501
     )

@@ -45,10 +45,10 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        result = float(value)
     except OverflowError:  # JSON allows integers of any length
         return None
-    return found if math.isfinite(found) else None
+    return result if math.isfinite(result) else None
 
 
 def estimate(record: Any) -> Estimate | None:
@@ -93,25 +93,25 @@ def signed(value: float, decimals: int) -> str:
     return f"{value:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def shown(found: Estimate) -> str:
-    return percent(found.value) if found.share else f"{found.value:z.2f}"  # z: no -0.00
+def shown(figure: Estimate) -> str:
+    return percent(figure.value) if figure.share else f"{figure.value:z.2f}"  # z: no -0.00
 
 
-def shown_interval(found: Estimate) -> str:
-    if found.low is None or found.high is None:
+def shown_interval(figure: Estimate) -> str:
+    if figure.low is None or figure.high is None:
         return ""
     return (
-        f"{100 * found.low:.1f}–{100 * found.high:.1f}%"
-        if found.share
-        else f"{found.low:z.2f} to {found.high:z.2f}"
+        f"{100 * figure.low:.1f}–{100 * figure.high:.1f}%"
+        if figure.share
+        else f"{figure.low:z.2f} to {figure.high:z.2f}"
     )
 
 
-def of_words(found: Estimate) -> str:
+def of_words(figure: Estimate) -> str:
     """'23 of 60', or 'n = 60' for a mean."""
-    if found.k is not None and found.n is not None:
-        return f"{found.k:,} of {found.n:,}"
-    return f"n = {found.n:,}" if found.n is not None else ""
+    if figure.k is not None and figure.n is not None:
+        return f"{figure.k:,} of {figure.n:,}"
+    return f"n = {figure.n:,}" if figure.n is not None else ""
 
 
 def plain(name: str) -> str:

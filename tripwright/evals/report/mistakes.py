@@ -36,8 +36,8 @@ def shares(behaviour: Behaviour) -> dict[str, Estimate]:
         "overlong": lambda work: (int(work.overlong), 1),
         "unanswered": lambda work: (int(not work.answered), 1),
     }
-    found = {name: ratio(per_query(behaviour.scored, count)) for name, count in counts.items()}
-    return {name: each for name, each in found.items() if each is not None}
+    ratios = {name: ratio(per_query(behaviour.scored, count)) for name, count in counts.items()}
+    return {name: each for name, each in ratios.items() if each is not None}
 
 
 def per_query(works: Sequence[Work], count: Count) -> list[tuple[int, int]]:
@@ -90,10 +90,10 @@ _LENGTHS: tuple[tuple[str, str, Callable[[Work], float | None]], ...] = (
 
 def mistakes_table(behaviours: Mapping[str, Behaviour], titles: Mapping[str, str]) -> str:
     """One row per figure, one column per evaluation."""
-    found = {name: shares(behaviour) for name, behaviour in behaviours.items()}
+    by_evaluation = {name: shares(behaviour) for name, behaviour in behaviours.items()}
     rows = []
     for key, (title, note) in _WORDS.items():
-        cells = "".join(_share_cell(each.get(key)) for each in found.values())
+        cells = "".join(_share_cell(each.get(key)) for each in by_evaluation.values())
         rows.append(f'<tr><th scope="row">{title}<small>{note}</small></th>{cells}</tr>')
     for title, note, value in _LENGTHS:
         spreads = [_spread(behaviour.scored, value) for behaviour in behaviours.values()]
@@ -119,12 +119,12 @@ def _counted(behaviour: Behaviour) -> str:
     )
 
 
-def _share_cell(found: Estimate | None) -> str:
-    if found is None:
+def _share_cell(share: Estimate | None) -> str:
+    if share is None:
         return '<td class="num muted">–</td>'
     return (
         '<td class="num"'
-        f' title="{esc(of_words(found))}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'  # noqa: E501
+        f' title="{esc(of_words(share))}">{shown(share)}<small>{esc(shown_interval(share))}</small></td>'  # noqa: E501
     )
 
 
@@ -137,12 +137,12 @@ def _spread(
     works: Sequence[Work], value: Callable[[Work], float | None]
 ) -> tuple[float, float, float] | None:
     """Median, 90% quantile and maximum of those that say."""
-    ordered = sorted(found for work in works if (found := value(work)) is not None)
+    ordered = sorted(figure for work in works if (figure := value(work)) is not None)
     return (quantile_of(ordered, 0.5), quantile_of(ordered, 0.9), ordered[-1]) if ordered else None
 
 
-def _spread_cell(found: tuple[float, float, float] | None) -> str:
-    if found is None:
+def _spread_cell(spread: tuple[float, float, float] | None) -> str:
+    if spread is None:
         return '<td class="num muted">–</td>'
-    median, high, most = map(short, found)
+    median, high, most = map(short, spread)
     return f'<td class="num">{median}<small>90% ≤ {high}, most {most}</small></td>'

@@ -38,7 +38,7 @@ def check_count(count: int) -> None:
 def overlay_sections(runs: Runs) -> str:
     """Every chart of the table, figure by figure, then reward and passes against time and
     arithmetic."""
-    found = []
+    sections = []
     for group in GROUPS:
         drawn = []
         for chart in group.charts:
@@ -47,7 +47,9 @@ def overlay_sections(runs: Runs) -> str:
                 title = chart.title if len(keys) == 1 else f"{chart.title}: {name}"
                 drawn.append(_overlay(runs, key, title, chart.unit, chart.share))
         if any(drawn):
-            found.append(f'<h3>{esc(group.title)}</h3><div class="charts">{"".join(drawn)}</div>')
+            sections.append(
+                f'<h3>{esc(group.title)}</h3><div class="charts">{"".join(drawn)}</div>'
+            )
     against = [
         _overlay(runs, key, f"{title} against {label}", unit, share, label, at)
         for key, title, unit, share in (
@@ -57,10 +59,10 @@ def overlay_sections(runs: Runs) -> str:
         for label, at in AXES
     ]
     if any(against):
-        found.insert(
+        sections.insert(
             1, f'<h3>Against time and arithmetic</h3><div class="charts">{"".join(against)}</div>'
         )
-    return "".join(found)
+    return "".join(sections)
 
 
 def _overlay(

@@ -180,8 +180,8 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _card_value(name: str, value: Any) -> str:
-    found = number(value)
-    return str(value) if found is None or isinstance(value, int) else f"{found:.4g}"
+    figure = number(value)
+    return str(value) if figure is None or isinstance(value, int) else f"{figure:.4g}"
 
 
 def _title(run: RunFolder) -> str:
@@ -197,7 +197,7 @@ def _training_tokens(run: RunFolder) -> float:
 
     def logged(stage: str) -> list[float]:
         return [
-            found for row in run.stage(stage) if (found := number(row.get("tokens"))) is not None
+            tokens for row in run.stage(stage) if (tokens := number(row.get("tokens"))) is not None
         ]
 
     return sum(logged("rl")) + sum(
@@ -209,7 +209,7 @@ def _subtitle(run: RunFolder) -> str:
     parts = []
     if run.card.get("seed") is not None:
         parts.append(f"seed {run.card['seed']}")
-    seconds = [found for row in run.metrics if (found := number(row.get("seconds"))) is not None]
+    seconds = [second for row in run.metrics if (second := number(row.get("seconds"))) is not None]
     if seconds:
         parts.append(f"{max(seconds) / 60:.0f} minutes of training")
     tokens = _training_tokens(run)

@@ -73,8 +73,8 @@ class Chance(Estimate):
 
 
 def metric_of(score: Json, name: str) -> Estimate | None:
-    found = estimate(_object(score.get("metrics")).get(name))
-    return Chance(*found) if found and name.startswith(CHANCES) else found
+    metric = estimate(_object(score.get("metrics")).get(name))
+    return Chance(*metric) if metric and name.startswith(CHANCES) else metric
 
 
 def headline_section(run: RunFolder) -> str:
@@ -98,14 +98,14 @@ def baseline_bars(run: RunFolder) -> list[Bar]:
     """Scripted baselines, then the agent at each evaluation, then what the expert reaches."""
     bars = []
     for name in run.difficulty:  # by the names that a domain gives its baselines
-        found = estimate(run.difficulty.get(name)) if name not in ("levels", "expert") else None
-        if found:
-            bars.append(Bar(*BASELINES.get(name, (plain(name).capitalize(), "script")), found, 5))
+        rate = estimate(run.difficulty.get(name)) if name not in ("levels", "expert") else None
+        if rate:
+            bars.append(Bar(*BASELINES.get(name, (plain(name).capitalize(), "script")), rate, 5))
     for name, score in run.scores.items():
-        found = metric_of(score, "final")
-        if found:
+        rate = metric_of(score, "final")
+        if rate:
             words, note, colour = evaluation_words(name)
-            bars.append(Bar(words, note, found, colour))
+            bars.append(Bar(words, note, rate, colour))
     expert = estimate(run.difficulty.get("expert"))
     return [*bars, Bar(*BASELINES["expert"], expert, 2)] if expert else bars
 
@@ -143,7 +143,7 @@ def metrics_section(run: RunFolder) -> str:
         title, note = metric_words(name) or (plain(name).capitalize(), "")
         cells = "".join(_estimate_cell(metric_of(score, name)) for score in run.scores.values())
         shares = any(
-            found.share for score in run.scores.values() if (found := metric_of(score, name))
+            metric.share for score in run.scores.values() if (metric := metric_of(score, name))
         )
         change = _difference_cell(run.comparison.get(name), shares) if compared else ""
         rows.append(
@@ -167,7 +167,7 @@ def constraints_section(run: RunFolder) -> str:
     checks = [_object(score.get("constraints")) for score in run.scores.values()]
     names = list(
         dict.fromkeys(
-            name for found in checks for name, record in found.items() if estimate(record)
+            name for check in checks for name, record in check.items() if estimate(record)
         )
     )
     if not names:
@@ -180,16 +180,16 @@ def constraints_section(run: RunFolder) -> str:
     )
     rows = []
     for name in names:
-        found = [
+        estimates = [
             (column, estimate(_object(run.scores[column].get("constraints")).get(name)))
             for column in columns
         ]
         marks = [
             (evaluation_words(column)[0], value, evaluation_words(column)[2])
-            for column, value in found
+            for column, value in estimates
             if value
         ]
-        cells = "".join(_estimate_cell(value) for _, value in found)
+        cells = "".join(_estimate_cell(value) for _, value in estimates)
         rows.append(
             f'<tr><th scope="row">{esc(constraint_words(name))}</th><td'
             f' class="stripcell">{range_strip(marks)}</td>{cells}</tr>'
@@ -207,18 +207,18 @@ def constraints_section(run: RunFolder) -> str:
 
 def _card(run: RunFolder, name: str) -> str:
     score = run.scores[name]
-    found = metric_of(score, "final")
-    if not found:
+    final = metric_of(score, "final")
+    if not final:
         return ""
     words, note, colour = evaluation_words(name)
-    counted = f"{of_words(found)} pass" + (
+    counted = f"{of_words(final)} pass" + (
         f" · {judged_by(str(score['rules']))}" if score.get("rules") else ""
     )
     change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
     return (
         f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p'
-        f' class="muted">{esc(note)}</p><p class="big">{shown(found)}</p><p class="interval">95%'
-        f" interval {esc(shown_interval(found))}</p><p"
+        f' class="muted">{esc(note)}</p><p class="big">{shown(final)}</p><p class="interval">95%'
+        f" interval {esc(shown_interval(final))}</p><p"
         f' class="muted">{esc(counted)}</p>{_stops(score)}{_faults(score)}{change}</div>'
     )
 
@@ -239,32 +239,34 @@ def _faults(score: Json) -> str:
         return ""
     kinds = ", ".join(
         f"{plain(kind)} {count:,.0f}"
-        for kind, found in _object(met.get("kinds")).items()
-        if (count := number(found))
+        for kind, hits in _object(met.get("kinds")).items()
+        if (count := number(hits))
     )
-    said = f"{hit:,.0f} of {calls:,.0f} tool calls were made to fail" + (
+    sentence = f"{hit:,.0f} of {calls:,.0f} tool calls were made to fail" + (
         f" ({kinds})" if kinds else ""
     )
-    return f'<p class="muted">{esc(said)}</p>'
+    return f'<p class="muted">{esc(sentence)}</p>'
 
 
 def _change_words(record: Any) -> str:
-    found = estimate(record)
-    if not found:
+    change = estimate(record)
+    if not change:
         return ""
-    if not _is_sure(found):  # a colour would call noise a gain
-        points = f"{signed(100 * found.value, 1)} points{_p_words(record, ', ')}"
+    if not _is_sure(change):  # a colour would call noise a gain
+        points = f"{signed(100 * change.value, 1)} points{_p_words(record, ', ')}"
         return f'<p class="change muted">no sure change against SFT: {points}</p>'
-    kind = "pass" if found.value > 0 else "fail"
+    kind = "pass" if change.value > 0 else "fail"
     return (
-        f'<p class="change {kind}">{signed(100 * found.value, 1)} points against'
+        f'<p class="change {kind}">{signed(100 * change.value, 1)} points against'
         f" SFT{_p_words(record, ', ')}</p>"
     )
 
 
-def _is_sure(found: Estimate) -> bool:
+def _is_sure(change: Estimate) -> bool:
     """Its paired interval leaves out zero."""
-    return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
+    return (
+        change.low is not None and change.high is not None and (change.low > 0 or change.high < 0)
+    )
 
 
 def _p_words(record: Any, before: str) -> str:
@@ -274,28 +276,27 @@ def _p_words(record: Any, before: str) -> str:
     return before + (f"p\u00a0=\u00a0{p:.2g}" if p >= 0.001 else "p &lt; 0.001")
 
 
-def _estimate_cell(found: Estimate | None) -> str:
-    if not found:
+def _estimate_cell(figure: Estimate | None) -> str:
+    if not figure:
         return '<td class="num muted">not measured</td>'
-    low = found.k is not None and found.n is not None
+    low = figure.k is not None and figure.n is not None
     return (
         '<td class="num"'
-        f' title="{esc(of_words(found)) if low else ""}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'  # noqa: E501
+        f' title="{esc(of_words(figure)) if low else ""}">{shown(figure)}<small>{esc(shown_interval(figure))}</small></td>'  # noqa: E501
     )
 
 
 def _difference_cell(record: Any, share: bool) -> str:
-    found = estimate(record)
-    if not found:
+    difference = estimate(record)
+    if not difference:
         return '<td class="num muted">–</td>'
     scale, decimals, unit = (100, 1, " pp") if share else (1, 2, "")
     interval, weight = "", "span"
-    if found.low is not None and found.high is not None:
-        interval = (
-            f"{signed(scale * found.low, decimals)} to {signed(scale * found.high, decimals)}"
-        )
-        weight = "strong" if _is_sure(found) else "span"
-    figure = f"<{weight}>{signed(scale * found.value, decimals)}{unit}</{weight}>"
+    if difference.low is not None and difference.high is not None:
+        low, high = (signed(scale * end, decimals) for end in (difference.low, difference.high))
+        interval = f"{low} to {high}"
+        weight = "strong" if _is_sure(difference) else "span"
+    figure = f"<{weight}>{signed(scale * difference.value, decimals)}{unit}</{weight}>"
     return f'<td class="num">{figure}<small>{interval}{_p_words(record, " · ")}</small></td>'
 
 
@@ -367,23 +368,23 @@ def _level_rate(levels: Json, level: str, name: str) -> Estimate | None:
 
 
 def _unscored_warning(name: str, score: Json) -> str:
-    unscored, found = number(score.get("unscored")) or 0, metric_of(score, "final")
+    unscored, final = number(score.get("unscored")) or 0, metric_of(score, "final")
     title = esc(evaluation_words(name)[0])
-    if unscored and not found:
-        said = esc(score.get("warning") or "Every one met a fault on our side.")
-        return f'<p class="warning"><strong>{title}: nothing was scored.</strong> {said}</p>'
+    if unscored and not final:
+        reason = esc(score.get("warning") or "Every one met a fault on our side.")
+        return f'<p class="warning"><strong>{title}: nothing was scored.</strong> {reason}</p>'
     if (
-        not found
-        or found.k is None
-        or found.n is None
-        or unscored <= UNSCORED_WARNING * (found.n + unscored)
+        not final
+        or final.k is None
+        or final.n is None
+        or unscored <= UNSCORED_WARNING * (final.n + unscored)
     ):
         return ""
-    worst = found.k / (found.n + unscored)
+    worst = final.k / (final.n + unscored)
     return (
         f'<p class="warning"><strong>{title}: {plural(int(unscored), "episode")} unscored</strong>'
         " because of faults on our side. Worst case, all of them failed: final pass"
-        f" {percent(worst)} instead of {shown(found)}.</p>"
+        f" {percent(worst)} instead of {shown(final)}.</p>"
     )
 
 

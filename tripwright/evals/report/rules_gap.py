@@ -44,12 +44,12 @@ def gaps(behaviours: Mapping[str, Behaviour]) -> list[Gap]:
         {first.rules: first, second.rules: second}
         for first, second in combinations(behaviours.values(), 2)
     )
-    found = (
+    candidates = (
         _gap(pair["official"], pair["strict"])
         for pair in pairs
         if set(pair) == {"official", "strict"} and _alike(*pair.values())
     )
-    return [gap for gap in found if gap]
+    return [gap for gap in candidates if gap]
 
 
 def _alike(first: Behaviour, second: Behaviour) -> bool:

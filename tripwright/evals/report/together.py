@@ -157,9 +157,9 @@ def _final_section(runs: dict[str, RunFolder]) -> str:
         rows.append(f"<tr><th scope=row>{esc(name)}<small>{esc(about)}</small></th>{cells}</tr>")
     places = {name: i for i, name in enumerate(runs)}
     bars = [
-        Bar(name, "", found, places[name])
+        Bar(name, "", final, places[name])
         for name, run in scored.items()
-        if (found := _metric(run, "final"))
+        if (final := _metric(run, "final"))
     ]
     chart = (
         '<figure class="wide"><figcaption>Final pass'
@@ -182,10 +182,10 @@ def _metric(run: RunFolder, name: str) -> Estimate | None:
     return metric_of(run.scores[run.main_evaluation], name) if run.main_evaluation else None
 
 
-def _cell(found: Estimate | None) -> str:
-    if found is None:
+def _cell(figure: Estimate | None) -> str:
+    if figure is None:
         return "<td class=num>–</td>"
-    return f"<td class=num>{shown(found)}<small>{esc(shown_interval(found))}</small><small>{esc(of_words(found))}</small></td>"  # noqa: E501
+    return f"<td class=num>{shown(figure)}<small>{esc(shown_interval(figure))}</small><small>{esc(of_words(figure))}</small></td>"  # noqa: E501
 
 
 def _cost_section(runs: dict[str, RunFolder]) -> str:
@@ -249,12 +249,12 @@ def _settings_section(runs: dict[str, RunFolder]) -> str:
             {name: _card_leaves(_score(run).get("run_card")) for name, run in runs.items()},
             CARD,
         )
-    without = [name for name, found in settings.items() if not found]
-    keys = dict.fromkeys(key for found in settings.values() for key in found)
-    known = [found for found in settings.values() if found]
-    differing = [key for key in keys if len({found.get(key) for found in known}) > 1]
+    without = [name for name, recipe in settings.items() if not recipe]
+    keys = dict.fromkeys(key for recipe in settings.values() for key in recipe)
+    recipes = [recipe for recipe in settings.values() if recipe]
+    differing = [key for key in keys if len({recipe.get(key) for recipe in recipes}) > 1]
     missing = f'<p class="note">No {source}: {esc(", ".join(without))}.</p>' if without else ""
-    if len(known) < 2:
+    if len(recipes) < 2:
         return (
             f'<section id="settings"><h2>Settings that differ</h2>{missing}</section>'
             if without
@@ -268,7 +268,7 @@ def _settings_section(runs: dict[str, RunFolder]) -> str:
     head = "".join(f"<th>{esc(name)}</th>" for name in settings)
     body = ""
     for key in differing[:MOST_SETTINGS]:
-        cells = "".join(f"<td>{esc(found.get(key, '–'))}</td>" for found in settings.values())
+        cells = "".join(f"<td>{esc(recipe.get(key, '–'))}</td>" for recipe in settings.values())
         body += f"<tr><th scope=row>{esc(key)}</th>{cells}</tr>"
     more = (
         f'<p class="note">{len(differing) - MOST_SETTINGS} more.</p>'
@@ -312,8 +312,8 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for key, inside in value.items():
             yield from _leaves(inside, f"{name}.{key}" if name else str(key))
     elif name:
-        found = number(value)
-        yield name, str(value) if found is None or isinstance(value, int) else f"{found:g}"
+        leaf = number(value)
+        yield name, str(value) if leaf is None or isinstance(value, int) else f"{leaf:g}"
 
 
 def _curves_section(runs: dict[str, RunFolder]) -> str:

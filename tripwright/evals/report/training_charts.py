@@ -264,14 +264,14 @@ GROUPS = (
 
 def group_sections(rows: Sequence[Json]) -> str:
     """The groups that have anything to show, each with a heading."""
-    found = []
+    sections = []
     for group in GROUPS:
         drawn = "".join(draw(chart, rows) for chart in group.charts)
         if group.title.startswith("Speed"):
             drawn += against_flops(rows)
         if drawn:
-            found.append(f'<h3>{esc(group.title)}</h3><div class="charts">{drawn}</div>')
-    return "".join(found)
+            sections.append(f'<h3>{esc(group.title)}</h3><div class="charts">{drawn}</div>')
+    return "".join(sections)
 
 
 def keys_of(chart: Chart, rows: Iterable[Json]) -> tuple[tuple[str, str, int], ...]:
@@ -292,11 +292,11 @@ def keys_of(chart: Chart, rows: Iterable[Json]) -> tuple[tuple[str, str, int], .
 def reward_parts(names: Iterable[str]) -> tuple[tuple[str, str, int], ...]:
     """Of these figures of steps, those that rewards are made of: passes, readable answers, and both
     rates of every group of facts."""
-    found = dict.fromkeys(names)
-    groups = [name for name in found if name.endswith(("_micro", "_macro"))]
+    unique = dict.fromkeys(names)
+    groups = [name for name in unique if name.endswith(("_micro", "_macro"))]
     colours = zip(groups, cycle(GROUP_COLOURS), strict=False)
     return (
-        *((name, words, colour) for name, (words, colour) in RATES.items() if name in found),
+        *((name, words, colour) for name, (words, colour) in RATES.items() if name in unique),
         *((name, name.replace("_", " "), colour) for name, colour in colours),
     )
 

@@ -140,7 +140,7 @@ def read_work(record: Mapping[str, Any]) -> Work:
     """Raises ValueError, KeyError, TypeError or AttributeError for what is no episode of a run."""
     transcript, outcome = record["transcript"], Outcome.of(record)
     segments = transcript["segments"]
-    said = [segment["text"] for segment in segments if segment["role"] == "assistant"]
+    writings = [segment["text"] for segment in segments if segment["role"] == "assistant"]
     ids = sum(len(segment.get("token_ids") or ()) for segment in segments)
     domain = domains().get(outcome.domain)
     return Work(
@@ -153,7 +153,7 @@ def read_work(record: Mapping[str, Any]) -> Work:
         steps=tuple(_steps(segments, outcome.stop_reason)),
         turns=outcome.turns,
         tokens=outcome.completion_tokens,
-        characters=sum(map(len, said)),
+        characters=sum(map(len, writings)),
         context=ids or None,
         asked=outcome.asked,
         failed=frozenset(outcome.asked).difference(outcome.passed)
@@ -167,13 +167,13 @@ def read_work(record: Mapping[str, Any]) -> Work:
 
 def _steps(segments: list[dict[str, Any]], stop: str | None) -> Iterator[Step]:
     """In order. A turn that ended the episode as a mistake is its last step."""
-    asked: set[str] = set()
+    earlier: set[str] = set()
     for segment in segments:
         if call := segment.get("call"):
             key = call_key(call["name"], call["arguments"])
             kind: Kind = (
                 "repeated"
-                if key in asked
+                if key in earlier
                 else "fault"
                 if call.get("fault")
                 else "error"
@@ -181,7 +181,7 @@ def _steps(segments: list[dict[str, Any]], stop: str | None) -> Iterator[Step]:
                 else "fine"
             )
             if kind != "fault":
-                asked.add(key)
+                earlier.add(key)
             yield Step(intern(str(call["name"])), kind)
         elif problem := segment.get("problem"):
             yield _mistake(problem, segment["text"])

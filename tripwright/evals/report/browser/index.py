@@ -76,9 +76,9 @@ class Index:
 def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
     """The main evaluation first, then the others, then the scripts that measured difficulty. With
     one run, its name is not said."""
-    found = []
+    sources = []
     for run_name, run in runs.items():
-        shown = run_name if len(runs) > 1 else ""
+        run_title = run_name if len(runs) > 1 else ""
         main_first = sorted(run.transcripts, key=lambda name: name != run.main_evaluation)
         files = {name: (evaluation_words(name)[0], run.transcripts[name]) for name in main_first}
         for path in sorted(run.path.glob(f"eval/*/*/{TRANSCRIPTS}")):
@@ -89,11 +89,11 @@ def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
                 else f"{outer}, {inner}"
             )
             files[f"{outer}/{inner}"] = (words, path)
-        found += [
-            Source(f"{shown}/{key}".lstrip("/"), shown, words, path, run.path)
+        sources += [
+            Source(f"{run_title}/{key}".lstrip("/"), run_title, words, path, run.path)
             for key, (words, path) in files.items()
         ]
-    return found
+    return sources
 
 
 def index_of(sources: list[Source]) -> Index:

@@ -101,13 +101,13 @@ def _pieces(index: Index, budget: Budget, packed: Packed) -> Iterator[list[tuple
         entry = index.entries[place]
         line = next(lines[entry.source])
         try:
-            found = drawn(
+            episode = drawn(
                 line.record(), vocabularies[index.sources[entry.source].folder], packed.prompts
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             packed.unreadable += 1
             continue
-        written = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        written = json.dumps(episode, ensure_ascii=False, separators=(",", ":"))
         group.append((place, written))
         size, taken = size + len(written), taken + 1
         if size >= PIECE_CHARACTERS:
@@ -130,9 +130,11 @@ def order(index: Index) -> list[int]:
 def _vocabulary(folder: Path) -> TokenWords | None:
     """Of the run's newest model, whose stages share their tokenizer, or of the local model that its
     card names. None without either."""
-    found = sorted(folder.glob(f"model/*/{TOKENIZER_FILE}"), key=lambda path: path.stat().st_mtime)
-    if found:
-        return TokenWords.read(found[-1].parent)
+    tokenizers = sorted(
+        folder.glob(f"model/*/{TOKENIZER_FILE}"), key=lambda path: path.stat().st_mtime
+    )
+    if tokenizers:
+        return TokenWords.read(tokenizers[-1].parent)
     policy = Run.at(folder).card.get("policy")
     model = policy.get("model") if isinstance(policy, dict) else None
     return TokenWords.read(Path(model)) if isinstance(model, str) else None

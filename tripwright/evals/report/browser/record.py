@@ -34,7 +34,7 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
     some domains have (a plan, costs, a verifier's findings) the page shows what is there. Raises
     KeyError, TypeError or ValueError for what is no episode."""
     transcript, request = Transcript.from_json(record["transcript"]), record["request"]
-    found: Json = {
+    episode: Json = {
         "id": str(record.get("id", "")),
         "world": record.get("world"),
         "i": _items(transcript, words, prompts),
@@ -50,24 +50,24 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
     if record["verdict"] is not None:
         verdict = Verdict.from_record(record["verdict"])
         checks = verdict.groups[1:]
-        found["schema"] = verdict.schema_problem
-        found["facts"] = [
+        episode["schema"] = verdict.schema_problem
+        episode["facts"] = [
             _fact(group.name, fact) for group in checks for fact in (group.facts or {}).values()
         ]
-        found["gated"] = [group.name for group in checks if group.facts is None]
-        found["error"], found["cost"] = verdict.error, number(verdict.details.get("total_cost"))
+        episode["gated"] = [group.name for group in checks if group.facts is None]
+        episode["error"], episode["cost"] = verdict.error, number(verdict.details.get("total_cost"))
         costs = _dicts(verdict.details.get("costs"))
-        found["costs"] = [
+        episode["costs"] = [
             [cost.get(part) for part in ("day", "kind", "total_usd", "count", "unit_usd")]
             for cost in costs
         ]
     if "plan" in record:
-        found["plan"] = _plan(record["plan"])
+        episode["plan"] = _plan(record["plan"])
     else:
-        found["answer"] = blocks(_cut(transcript.answer)) if transcript.answer else []
-        found["found"] = _findings(record.get("verifier"))
-        found["details"] = _details(record.get("outside"))
-    return {key: value for key, value in found.items() if value not in (None, {}, "")}
+        episode["answer"] = blocks(_cut(transcript.answer)) if transcript.answer else []
+        episode["found"] = _findings(record.get("verifier"))
+        episode["details"] = _details(record.get("outside"))
+    return {key: value for key, value in episode.items() if value not in (None, {}, "")}
 
 
 def _items(transcript: Transcript, words: TokenWords | None, prompts: dict[str, int]) -> list[Json]:
@@ -107,8 +107,8 @@ def _said(segment: Segment, words: TokenWords | None) -> Json:
             item["l"] = [_hundredths(p) for p in segment.logprobs]
         if not all(segment.loss_mask):
             item["m"] = [i for i, mask in enumerate(segment.loss_mask) if not mask]
-        if words is not None and (found := words.of(segment.token_ids, segment.text)):
-            item["w"] = found
+        if words is not None and (token_words := words.of(segment.token_ids, segment.text)):
+            item["w"] = token_words
     return item
 
 
@@ -152,14 +152,14 @@ def _findings(verifier: Any) -> list[Json]:
     if not isinstance(verifier, dict):
         return []
     trajectory = verifier.get("trajectory")
-    said = [{"call": None, **trajectory}] if isinstance(trajectory, dict) else []
-    found = []
-    for each in [*said, *_dicts(verifier.get("turns"))]:
+    trajectory_first = [{"call": None, **trajectory}] if isinstance(trajectory, dict) else []
+    findings = []
+    for each in [*trajectory_first, *_dicts(verifier.get("turns"))]:
         problems = [
             [p.get(part) for part in ("kind", "message", "said", "call", "row")]
             for p in _dicts(each.get("problems"))
         ]
-        found.append(
+        findings.append(
             {
                 "call": each.get("call"),
                 "conclusion": each.get("conclusion"),
@@ -167,7 +167,7 @@ def _findings(verifier: Any) -> list[Json]:
                 "problems": problems,
             }
         )
-    return found
+    return findings
 
 
 def _details(outside: Any) -> list[tuple[str, str]]:
