@@ -20,6 +20,9 @@ to learn from. So it begins with one that has imitated an expert for some ten mi
 
     tripwright sft recipes/nano/cold_start.toml --out runs/nano/cold_start
 
+A step takes about 20 seconds of one core. Do not expect much of a few minutes: 32 steps from there
+left the mean reward where it was (one seed). docs/log.md says what longer runs gave.
+
 Capitals at the end of a name are the tensor's dimensions: P prompts (the requests), G members of
 a prompt's group, N episodes of a micro-batch, T tokens.
 """
@@ -71,16 +74,9 @@ def train(model: Any, chat: ChatFormat, options: argparse.Namespace) -> None:
     tasks = training_tasks()
     # At temperature 1 and in full precision, so that the sampler's log-probabilities are the
     # model's own, and the ratio of the loss is 1 until an optimizer has moved the weights.
-    policy = LocalPolicy(
-        model,
-        chat,
-        Sampling(
-            temperature=1.0,
-            rows=options.prompts_per_step * options.group_size,
-            seed=options.seed,
-            dtype="float32",
-        ),
-    )
+    rows = options.prompts_per_step * options.group_size  # all of a step's episodes at once
+    sampling = Sampling(temperature=1.0, rows=rows, seed=options.seed, dtype="float32")
+    policy = LocalPolicy(model, chat, sampling)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.01
     )
