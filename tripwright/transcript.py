@@ -193,15 +193,15 @@ class Transcript:
     def repeated_calls(self) -> int:
         """Turns that asked again what had been answered, whether the dialect answers, refuses or
         ends the episode (`on_repeated`)."""
-        asked: set[str] = set()
+        calls_so_far: set[str] = set()
         count = self.problems.count(StopReason.REPEATED_CALL) + (
             self.stop_reason is StopReason.REPEATED_CALL
         )
         for call in self.calls:
             key = call_key(call.name, call.arguments)
-            count += key in asked
+            count += key in calls_so_far
             if call.fault is None:  # else it may be asked again
-                asked.add(key)
+                calls_so_far.add(key)
         return count
 
     @property

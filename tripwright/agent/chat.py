@@ -96,9 +96,9 @@ class ChatFormat:
     def opening(self, system: str, user: str) -> list[int]:
         """The prompt up to where the assistant's first turn begins. An empty system prompt is none:
         what the template then writes is its own."""
-        said = [{"role": "system", "content": system}] if system else []
+        messages = [{"role": "system", "content": system}] if system else []
         return self.encode(
-            self._render([*said, {"role": "user", "content": user}], add_generation_prompt=True)
+            self._render([*messages, {"role": "user", "content": user}], add_generation_prompt=True)
         )
 
     def further(self, text: str) -> list[int]:
@@ -111,9 +111,9 @@ class ChatFormat:
     @cached_property
     def _user_frame(self) -> tuple[list[int], list[int]]:
         opening = [{"role": "user", "content": "u"}, {"role": "assistant", "content": _SAID}]
-        asked = {"role": "user", "content": _MARK}
-        once = self._render([*opening, asked], add_generation_prompt=True)
-        twice = self._render([*opening, asked, opening[1], asked], add_generation_prompt=True)
+        request = {"role": "user", "content": _MARK}
+        once = self._render([*opening, request], add_generation_prompt=True)
+        twice = self._render([*opening, request, opening[1], request], add_generation_prompt=True)
         head, _, between = once.partition(_SAID + self.stop_token)
         before, marked, after = between.partition(_MARK)
         prompt = self._render(opening[:1], add_generation_prompt=True)
@@ -163,8 +163,8 @@ class ChatFormat:
         )
         return rendered
 
-    def _stop_after(self, said: str) -> str:
-        tail = said.partition(_SAID)[2]
+    def _stop_after(self, rendered: str) -> str:
+        tail = rendered.partition(_SAID)[2]
         for token in (
             "<|im_end|>",
             "<|eot_id|>",

@@ -16,21 +16,21 @@ def without_reasoning(text: str) -> str:
     text = _without_pairs(text)
     for tag in _CLOSING:
         text = text[text.rfind(tag) + len(tag) :] if tag in text else text
-    opened = _OPENING.search(text)
-    return text[: opened.start() if opened else None].strip()
+    opening = _OPENING.search(text)
+    return text[: opening.start() if opening else None].strip()
 
 
 def _without_pairs(text: str) -> str:
-    kept, at, unclosed = [], 0, set[str]()
-    for opened in _OPENING.finditer(text):
-        name = opened[1]
+    pieces, at, unclosed = [], 0, set[str]()
+    for opening in _OPENING.finditer(text):
+        name = opening[1]
         # inside a thought that is cut out, or known to have no end
-        if opened.start() < at or name in unclosed:
+        if opening.start() < at or name in unclosed:
             continue
-        end = text.find(f"</{name}>", opened.end())
+        end = text.find(f"</{name}>", opening.end())
         if end < 0:
             unclosed.add(name)
             continue
-        kept.append(text[at : opened.start()])
+        pieces.append(text[at : opening.start()])
         at = end + len(f"</{name}>")
-    return "".join([*kept, text[at:]])
+    return "".join([*pieces, text[at:]])

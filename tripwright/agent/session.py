@@ -163,17 +163,17 @@ class Session:
         # what got no answer may be asked again
         if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:
             self._asked.add(call.key)
-        ids, shown = self._shown(answer.text)
+        ids, text = self._shown(answer.text)
         segment.call = ToolCall(
-            call.name, call.arguments, answer.text, answer.error, answer.fault, answer.rows(shown)
+            call.name, call.arguments, answer.text, answer.error, answer.fault, answer.rows(text)
         )
-        return self._append(Segment("tool", shown, ids, *_not_trained(ids)))
+        return self._append(Segment("tool", text, ids, *_not_trained(ids)))
 
     def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
         """The turn stands, marked; it is no call, so `max_calls` does not count it."""
         segment.problem = problem
-        ids, shown = self._shown(self.tools.face.error(message, problem).text)
-        return self._append(Segment("tool", shown, ids, *_not_trained(ids)))
+        ids, text = self._shown(self.tools.face.error(message, problem).text)
+        return self._append(Segment("tool", text, ids, *_not_trained(ids)))
 
     def _shown(self, text: str) -> Shown:
         return (

@@ -157,25 +157,25 @@ _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?|True|False|None
 def _function_call(body: str) -> Call | Unreadable:
     """The paper's own notation, read piece by piece: nothing is parsed as Python but single
     literals."""
-    wanted = 'a tool call is {"name": …, "arguments": {…}} or tool(argument="…", …)'
-    called = _CALLED.match(body)
-    if called is None:
-        return Unreadable(wanted)
+    expected_form = 'a tool call is {"name": …, "arguments": {…}} or tool(argument="…", …)'
+    head = _CALLED.match(body)
+    if head is None:
+        return Unreadable(expected_form)
     arguments: dict[str, Any] = {}
-    at, ended = called.end(), False
+    at, ended = head.end(), False
     if re.fullmatch(r"\s*\)", body[at:]):
-        return Call(called[1], arguments)
+        return Call(head[1], arguments)
     while not ended:
-        named = _NAMED.match(body, at)
-        if named is None or (named[2][0] not in "\"'" and not _PLAIN.fullmatch(named[2])):
-            return Unreadable(wanted)
-        if named[1] in arguments:
-            return Unreadable(f"the tool call says '{named[1]}' twice")
-        arguments[named[1]] = ast.literal_eval(named[2])
-        at, ended = named.end(), named[3] == ")"
+        argument = _NAMED.match(body, at)
+        if argument is None or (argument[2][0] not in "\"'" and not _PLAIN.fullmatch(argument[2])):
+            return Unreadable(expected_form)
+        if argument[1] in arguments:
+            return Unreadable(f"the tool call says '{argument[1]}' twice")
+        arguments[argument[1]] = ast.literal_eval(argument[2])
+        at, ended = argument.end(), argument[3] == ")"
         if not ended and re.fullmatch(r"\s*\)", body[at:]):  # a comma after the last
             at, ended = len(body), True
-    return Unreadable(wanted) if body[at:].strip() else Call(called[1], arguments)
+    return Unreadable(expected_form) if body[at:].strip() else Call(head[1], arguments)
 
 
 def write_call(name: str, arguments: Mapping[str, Any]) -> str:

@@ -44,18 +44,18 @@ class Branching:
 
     def __post_init__(self) -> None:
         if self.initial < 1 or self.tokens < 1 or self.forks < 1:
-            found = f"{self.initial}, {self.tokens} and {self.forks}"
+            values = f"{self.initial}, {self.tokens} and {self.forks}"
             raise UserError(
-                f"Branching needs initial, tokens and forks of at least 1; found {found}."
+                f"Branching needs initial, tokens and forks of at least 1; found {values}."
             )
         if self.signal not in ("entropy", "surprisal"):
             raise UserError(
                 f"Unknown branching signal '{self.signal}'. Accepted: entropy, surprisal."
             )
         if not all(map(math.isfinite, (self.base, self.weight, self.threshold))):
-            found = f"{self.base}, {self.weight} and {self.threshold}"
+            values = f"{self.base}, {self.weight} and {self.threshold}"
             raise UserError(
-                f"Branching needs numbers for base, weight and threshold; found {found}."
+                f"Branching needs numbers for base, weight and threshold; found {values}."
             )
 
     def forks_at(self, turn: float, first: float, vocabulary: int) -> bool:
@@ -101,8 +101,8 @@ class Trees:
     def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
         """After each token of a turn, before the turn is taken: what all of its tokens so far
         signalled."""
-        wanted = self._branching.tokens
-        if len(signal) != wanted and not (ended and len(signal) < wanted):
+        signal_tokens = self._branching.tokens
+        if len(signal) != signal_tokens and not (ended and len(signal) < signal_tokens):
             return
         mean = sum(signal) / len(signal)
         first = self._first.setdefault(id(session), mean)

@@ -58,8 +58,8 @@ class Cache:
 
     def view(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> CacheView:
         """Of ids (B, S): the batch stands for the first B rows of the cache, or for `rows`."""
-        named = list(range(len(ids))) if rows is None else rows.tolist()
-        return CacheView(self, named, positions[:, 0].tolist(), [ids.shape[1]] * len(ids))
+        slots = list(range(len(ids))) if rows is None else rows.tolist()
+        return CacheView(self, slots, positions[:, 0].tolist(), [ids.shape[1]] * len(ids))
 
 
 class Packed(Cache):
@@ -154,8 +154,8 @@ class CacheView:
                 part[row, :, None, :reach].expand(-1, mine.shape[1], -1, -1)
                 for part in (keys, values)
             )
-            seen = F.scaled_dot_product_attention(mine, k_row, v_row, attn_mask=mask)
-            out[first : first + count] = seen.permute(2, 0, 1, 3)
+            attended = F.scaled_dot_product_attention(mine, k_row, v_row, attn_mask=mask)
+            out[first : first + count] = attended.permute(2, 0, 1, 3)
         return out.view(b, s, heads, size).transpose(1, 2)
 
     def _speak(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:

@@ -72,7 +72,7 @@ class Decoder:
             self.cos[positions].to(x.dtype)[:, None],
             self.sin[positions].to(x.dtype)[:, None],
         )
-        seen = cache.view(ids, positions, rows) if cache is not None else None
+        view = cache.view(ids, positions, rows) if cache is not None else None
         for index, layer in enumerate(self.layers):
             x = x + self._attention(
                 index,
@@ -80,7 +80,7 @@ class Decoder:
                 _rms(x, layer.input_layernorm.weight, self.eps),
                 cos,
                 sin,
-                seen,
+                view,
             )
             h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
             x = x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
@@ -91,7 +91,7 @@ class Decoder:
         return scores if scores.dtype == torch.float64 else scores.float()
 
     def _attention(
-        self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, seen: CacheView | None
+        self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, view: CacheView | None
     ) -> Tensor:
         b, s, _ = x.shape
         q = block.q_proj(x).view(b, s, self.heads, self.head_size)
@@ -100,10 +100,10 @@ class Decoder:
         if hasattr(block, "q_norm"):
             q, k = _rms(q, block.q_norm.weight, self.eps), _rms(k, block.k_norm.weight, self.eps)
         q, k = _rotate(q.transpose(1, 2), cos, sin), _rotate(k.transpose(1, 2), cos, sin)
-        if seen is None:
+        if view is None:
             out = _causal_attention(q, k, v)
         else:
-            out = seen.attend(index, q, k, v)
+            out = view.attend(index, q, k, v)
         mixed: Tensor = block.o_proj(out.transpose(1, 2).reshape(b, s, -1))
         return mixed
 

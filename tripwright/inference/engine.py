@@ -197,17 +197,17 @@ class InferenceEngine:
     def _schedule(self, ready: list[BatchRow]) -> list[tuple[BatchRow, int]]:
         """(row, how many of its unread tokens) for one pass. Never empty: the first reader never
         waits."""
-        reads, readers, left = [], list[BatchRow](), READ_TOKENS
+        reads, readers, budget = [], list[BatchRow](), READ_TOKENS
         for row in sorted(ready, key=lambda row: not row.begun):
             if row.begun and len(row.unread) == 1:
                 reads.append((row, 1))
                 continue
-            if not row.begun and not (left and self._begin(row, readers)):
+            if not row.begun and not (budget and self._begin(row, readers)):
                 continue
             readers.append(row)
-            if count := min(left, len(row.unread)):
+            if count := min(budget, len(row.unread)):
                 reads.append((row, count))
-                left -= count
+                budget -= count
         return reads
 
     def _begin(self, row: BatchRow, readers: list[BatchRow]) -> bool:

@@ -91,10 +91,10 @@ class LocalPolicy:
 
     def _model(self) -> Any:
         """The model in the precision asked for: itself, where that is its own."""
-        wanted = self.sampling.precision
-        if all(parameter.dtype == wanted for parameter in self.model.parameters()):
+        precision = self.sampling.precision
+        if all(parameter.dtype == precision for parameter in self.model.parameters()):
             return self.model
-        return copy.deepcopy(self.model).to(wanted)
+        return copy.deepcopy(self.model).to(precision)
 
 
 def load_model(folder: str | Path) -> tuple[Any, Any]:

@@ -44,9 +44,9 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not self.temperature >= 0 or self.rows < 1 or self.tool_threads < 0:
-            found = f"{self.temperature}, {self.rows} and {self.tool_threads}"
+            values = f"{self.temperature}, {self.rows} and {self.tool_threads}"
             raise UserError(
-                f"Sampling needs temperature ≥ 0, rows ≥ 1 and tool_threads ≥ 0; found {found}."
+                f"Sampling needs temperature ≥ 0, rows ≥ 1 and tool_threads ≥ 0; found {values}."
             )
         if not 0 < self.top_p <= 1 or (self.top_k is not None and self.top_k < 1):
             raise UserError(
@@ -62,9 +62,9 @@ class Sampling:
         """Raises UserError where the stored log-probabilities are not those of the distribution
         sampled from."""
         if self.temperature == 0 or self.top_p < 1 or self.top_k is not None:
-            found = f"temperature {self.temperature}, top_p {self.top_p}, top_k {self.top_k}"
+            values = f"temperature {self.temperature}, top_p {self.top_p}, top_k {self.top_k}"
             raise UserError(
-                f"On-policy training samples from the whole distribution: found {found}; expected"
+                f"On-policy training samples from the whole distribution: found {values}; expected"
                 " temperature above 0, no others."
             )
 
@@ -130,12 +130,12 @@ def cut_tail(probabilities: Tensor, top_p: float, top_k: int | None) -> Tensor:
     if top_k is None and top_p >= 1:
         return probabilities
     # falling
-    kept, tokens = probabilities.topk(
+    weights, tokens = probabilities.topk(
         min(top_k or probabilities.shape[-1], probabilities.shape[-1]), dim=-1
     )
-    before = kept.cumsum(-1, dtype=torch.float64) - kept
+    before = weights.cumsum(-1, dtype=torch.float64) - weights
     if top_p < 1:
-        kept = torch.where(
-            before < top_p * kept.sum(-1, keepdim=True, dtype=torch.float64), kept, 0.0
+        weights = torch.where(
+            before < top_p * weights.sum(-1, keepdim=True, dtype=torch.float64), weights, 0.0
         )
-    return torch.zeros_like(probabilities).scatter_(1, tokens, kept)
+    return torch.zeros_like(probabilities).scatter_(1, tokens, weights)

@@ -46,12 +46,12 @@ def collate(
         torch.zeros(len(rows), length),
     )
     real = torch.zeros(len(rows), length, dtype=torch.bool)
-    for b, (tokens, kept, said) in enumerate(rows):
+    for b, (tokens, loss_mask, sampler_logprobs) in enumerate(rows):
         n = len(tokens) - 1
         ids[b, :n], targets[b, :n] = torch.tensor(tokens[:-1]), torch.tensor(tokens[1:])
         mask[b, :n], logprobs[b, :n] = (
-            torch.tensor(kept[1:], dtype=torch.float),
-            torch.tensor(said[1:]),
+            torch.tensor(loss_mask[1:], dtype=torch.float),
+            torch.tensor(sampler_logprobs[1:]),
         )
         real[b, :n] = True
     return Batch(ids, targets, mask, logprobs, real)

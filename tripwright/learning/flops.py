@@ -106,7 +106,9 @@ def update_flops(shape: ModelShape, lengths: Sequence[int], head_positions: int)
     return 3 * forward_flops(shape, lengths, head_positions)
 
 
-def rollout_flops(shape: ModelShape, spans: Iterable[tuple[int, int]], sampled: int) -> float:
+def rollout_flops(
+    shape: ModelShape, spans: Iterable[tuple[int, int]], sampled_tokens: int
+) -> float:
     """Generation over a key-value cache. A span (start, end) is the positions that one row
     computed, on top of `start` cached ones.
 
@@ -118,7 +120,7 @@ def rollout_flops(shape: ModelShape, spans: Iterable[tuple[int, int]], sampled: 
     for start, end in spans:
         positions += end - start
         pairs += (end * (end + 1) - start * (start + 1)) // 2
-    return flops(shape, positions, pairs, sampled)
+    return flops(shape, positions, pairs, sampled_tokens)
 
 
 def mfu(
@@ -171,7 +173,7 @@ def _measured_cpu_peak(dtype: Any, threads: int) -> float:
     """The best of many products. Whatever else runs on the machine can only slow one down, and a
     small one that fits between two of its turns is hardly slowed at all: on a busy machine large
     products alone came out at a quarter of the peak."""
-    found = 0.0
+    peak = 0.0
     for n in _BENCH_SIZES:
         a = torch.ones(n, n, dtype=dtype)
         out = a @ a  # the first product of a shape sets up its kernel
@@ -179,8 +181,8 @@ def _measured_cpu_peak(dtype: Any, threads: int) -> float:
         while time.perf_counter() - began < _BENCH_SECONDS:
             started = time.perf_counter()
             torch.mm(a, a, out=out)
-            found = max(found, 2.0 * n**3 / (time.perf_counter() - started))
-    return found
+            peak = max(peak, 2.0 * n**3 / (time.perf_counter() - started))
+    return peak
 
 
 def peak_memory_mb(device: Any = "cpu") -> float | None:

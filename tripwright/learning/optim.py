@@ -38,18 +38,18 @@ class Optimizers:
 
     def __init__(self, model: nn.Module, settings: OptimizerSettings):
         self.settings = settings
-        named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+        parameters = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         matrices = [
             p
-            for name, p in named
+            for name, p in parameters
             if p.ndim == 2
             and "embed" not in name
             and "lm_head" not in name
             and settings.name == "muon"
         ]
         inside = {id(p) for p in matrices}
-        rest = [p for _, p in named if id(p) not in inside]
-        self.parameters = [p for _, p in named]
+        rest = [p for _, p in parameters if id(p) not in inside]
+        self.parameters = [p for _, p in parameters]
         self.all: list[torch.optim.Optimizer] = [
             torch.optim.AdamW(
                 rest,

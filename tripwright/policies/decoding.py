@@ -43,10 +43,10 @@ def decoding_of(
         return Decoding(temperature or 0.0, top_p, top_k)
     if preset not in PRESETS:
         raise UserError(f"Unknown decoding '{preset}'. The presets are {', '.join(PRESETS)}.")
-    given = {"--temperature": temperature, "--top-p": top_p, "--top-k": top_k}
-    if said := [name for name, value in given.items() if value is not None]:
+    options = {"--temperature": temperature, "--top-p": top_p, "--top-k": top_k}
+    if names := [name for name, value in options.items() if value is not None]:
         raise UserError(
-            f"--decoding {preset} says {PRESETS[preset]}: leave {', '.join(said)} out, or leave"
+            f"--decoding {preset} says {PRESETS[preset]}: leave {', '.join(names)} out, or leave"
             " --decoding out."
         )
     return PRESETS[preset]

@@ -194,31 +194,31 @@ def messages(
     """
     if how == "verbatim":
         return [{"role": segment.role, "content": segment.text} for segment in transcript.segments]
-    built: list[dict[str, Any]] = []
+    messages_so_far: list[dict[str, Any]] = []
     for number, segment in enumerate(transcript.segments):
         if segment.role == "system" and how == "hermes":
-            listed = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
-            built.append(
+            schema_lines = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
+            messages_so_far.append(
                 {
                     "role": "system",
-                    "content": HERMES_PROMPT.format(system=segment.text, schemas=listed),
+                    "content": HERMES_PROMPT.format(system=segment.text, schemas=schema_lines),
                 }
             )
         elif segment.role == "tool" and how == "hermes":
-            built.append(
+            messages_so_far.append(
                 {"role": "user", "content": f"<tool_response>\n{segment.text}\n</tool_response>"}
             )
         elif segment.role == "tool" and transcript.segments[number - 1].call is None:
             # an error message: there is no call it answers
-            built.append({"role": "user", "content": segment.text})
+            messages_so_far.append({"role": "user", "content": segment.text})
         elif segment.role == "tool":
-            built.append(
+            messages_so_far.append(
                 {"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text}
             )
         elif segment.call is not None and how == "native":
             function = {"name": segment.call.name, "arguments": json.dumps(segment.call.arguments)}
             call = {"id": _call_id(number), "type": "function", "function": function}
-            built.append(
+            messages_so_far.append(
                 {
                     "role": "assistant",
                     "content": segment.text.partition(TOOL_CALL)[0],
@@ -226,8 +226,8 @@ def messages(
                 }
             )
         else:
-            built.append({"role": segment.role, "content": segment.text})
-    return built
+            messages_so_far.append({"role": segment.role, "content": segment.text})
+    return messages_so_far
 
 
 def _call_id(segment: int) -> str:

@@ -40,14 +40,14 @@ class PolicySettings:
 
     def refuse_expert_options(self, policy: str) -> None:
         """Raises UserError where one of an expert's options was given to a policy that has none."""
-        given = {
+        options = {
             "--thoughts": self.thoughts,
             "--extra-searches": self.extra_searches,
             "--compared-cities": self.compared_cities,
         }
-        if named := [option for option, value in given.items() if value is not None]:
+        if names := [option for option, value in options.items() if value is not None]:
             raise UserError(
-                f"Policy '{policy}' does not know {', '.join(named)}: leave it out, or choose"
+                f"Policy '{policy}' does not know {', '.join(names)}: leave it out, or choose"
                 " --policy expert-careful or expert-brief."
             )
 

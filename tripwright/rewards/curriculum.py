@@ -75,11 +75,11 @@ class CurriculumState:
             if not self.last and self._saturated():
                 self._move_on()
             return
-        done, at = float(step if self.curriculum.kind == "steps" else epoch), 0
+        progress, at = float(step if self.curriculum.kind == "steps" else epoch), 0
         for _, length in self.curriculum.stages[:-1]:
-            if done < length:
+            if progress < length:
                 break
-            done, at = done - length, at + 1
+            progress, at = progress - length, at + 1
         self.stage = at
 
     def end(self, mean_reward: float, next_signal: float) -> None:

@@ -28,32 +28,36 @@ def corrected(
 ) -> tuple[list[Rollout], dict[str, float]]:
     """The rollouts with the trainer's log-probabilities as their old ones and a weight per token;
     and what the difference was like."""
-    kept = [r for r in rollouts if r.tokens]
-    if not kept:
-        return kept, {}
-    kept.sort(key=lambda r: len(r.episode.transcript.token_ids))
-    whole = collate([r.row for r in kept]).to(decoder.device)
+    sampled_rollouts = [r for r in rollouts if r.tokens]
+    if not sampled_rollouts:
+        return sampled_rollouts, {}
+    sampled_rollouts.sort(key=lambda r: len(r.episode.transcript.token_ids))
+    whole = collate([r.row for r in sampled_rollouts]).to(decoder.device)
     trainer_NT = torch.zeros_like(whole.logprobs)
-    for first in range(0, len(kept), settings.micro_batch_size):
-        batch = collate([r.row for r in kept[first : first + settings.micro_batch_size]]).to(
-            decoder.device
-        )
+    for first in range(0, len(sampled_rollouts), settings.micro_batch_size):
+        batch = collate(
+            [r.row for r in sampled_rollouts[first : first + settings.micro_batch_size]]
+        ).to(decoder.device)
         action_mask_NT = batch.mask > 0
-        chosen = logprobs_of(action_logits(decoder, batch, settings), batch.targets[action_mask_NT])
+        logprobs = logprobs_of(
+            action_logits(decoder, batch, settings), batch.targets[action_mask_NT]
+        )
         trainer_NT[first : first + settings.micro_batch_size, : batch.ids.shape[1]][
             action_mask_NT
-        ] = chosen
+        ] = logprobs
     weights_NT, figures = importance_weights(
         trainer_NT, whole.logprobs, importance, mask=whole.mask > 0
     )
-    made = []
-    for n, r in enumerate(kept):
+    weighted_rollouts = []
+    for n, r in enumerate(sampled_rollouts):
         own = slice(0, len(r.row[0]) - 1)  # position t is about token t + 1
-        made.append(
+        weighted_rollouts.append(
             replace(
                 r,
                 old_T=[0.0, *trainer_NT[n, own].tolist()],
                 weights_T=[0.0, *weights_NT[n, own].tolist()],
             )
         )
-    return made, {f"importance_{name}": float(value) for name, value in figures.items()}
+    return weighted_rollouts, {
+        f"importance_{name}": float(value) for name, value in figures.items()
+    }

@@ -45,11 +45,13 @@ def advantages_by_evidence(group: RolloutGroup, chat: ChatFormat) -> list[list[f
         )
         for name in names
     }
-    made: list[list[float] | None] = []
+    advantages: list[list[float] | None] = []
     for i, episode in enumerate(group.episodes):
         mine = {name: values[i] for name, values in scaled.items() if values[i]}
-        made.append(_spread(episode, mine, chat, credit) if episode.verdict is not None else None)
-    return made
+        advantages.append(
+            _spread(episode, mine, chat, credit) if episode.verdict is not None else None
+        )
+    return advantages
 
 
 def _names(episode: Episode) -> list[str]:
@@ -78,11 +80,11 @@ def _facts(episode: Episode) -> dict[str, Fact]:
 
 
 def _normalised(passed: Sequence[bool | None]) -> list[float]:
-    known = [float(p) for p in passed if p is not None]
-    if not known or min(known) == max(known):
+    outcomes = [float(p) for p in passed if p is not None]
+    if not outcomes or min(outcomes) == max(outcomes):
         return [0.0] * len(passed)
-    mean = sum(known) / len(known)
-    std = (sum((k - mean) ** 2 for k in known) / (len(known) - 1)) ** 0.5
+    mean = sum(outcomes) / len(outcomes)
+    std = (sum((k - mean) ** 2 for k in outcomes) / (len(outcomes) - 1)) ** 0.5
     return [0.0 if p is None else (p - mean) / std for p in passed]
 
 
@@ -90,13 +92,13 @@ def _spread(
     episode: Episode, advantages: dict[str, float], chat: ChatFormat, credit: Credit
 ) -> list[float]:
     """The member's constraint advantages on its tokens."""
-    facts, whole, made = _facts(episode), sum(advantages.values()), list[float]()
+    facts, whole, spread_T = _facts(episode), sum(advantages.values()), list[float]()
     concerns: dict[tuple[str, int | None], float] = {}
     for segment, places in zip(
         episode.transcript.segments, credit.places(episode.transcript), strict=True
     ):
         if segment.role != "assistant":
-            made += [0.0] * len(segment.token_ids)
+            spread_T += [0.0] * len(segment.token_ids)
             continue
         pieces, at = [chat.decode([token]) for token in segment.token_ids], 0
         # characters cut between tokens: no telling which is where
@@ -106,7 +108,7 @@ def _spread(
             end = at + len(piece)
             place = next((p for p in places if at < p.end and end > p.start), None)
             if place is None:
-                made.append(whole)
+                spread_T.append(whole)
             else:
                 key = place.field, place.day
                 if key not in concerns:
@@ -115,9 +117,9 @@ def _spread(
                         for name, a in advantages.items()
                         if _concerns(name, facts.get(name), *key, credit)
                     )
-                made.append(concerns[key])
+                spread_T.append(concerns[key])
             at = end
-    return made
+    return spread_T
 
 
 def _concerns(name: str, fact: Fact | None, field: str, day: int | None, credit: Credit) -> bool:

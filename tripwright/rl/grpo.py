@@ -152,28 +152,30 @@ class Grpo(RlLoop[GrpoSettings]):
         settings, scale = self.settings, self.begin_step()
         groups = self.explore()
         least = settings.filter.min_std
-        kept = [group for group in groups if least is None or group.std() > least]
+        groups_with_signal = [group for group in groups if least is None or group.std() > least]
 
         rollouts: list[Rollout] = []
         correction: dict[str, float] = {}
-        if kept:
-            totals_PG, scored_PG = reward_table(kept)
+        if groups_with_signal:
+            totals_PG, scored_PG = reward_table(groups_with_signal)
             advantages_PG = group_advantages(
                 totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population
             )
-            finer = [self.finer(group) for group in kept]
+            finer = [self.finer(group) for group in groups_with_signal]
             rollouts = [
-                Rollout(episode, made, float(advantages_PG[p, g]), p, advantages_T=finer[p][g])
-                for p, group in enumerate(kept)
-                for g, (episode, made) in enumerate(zip(group.episodes, group.rewards, strict=True))
-                if made is not None and episode.transcript.stop_reason not in settings.out_of_loss
+                Rollout(episode, reward, float(advantages_PG[p, g]), p, advantages_T=finer[p][g])
+                for p, group in enumerate(groups_with_signal)
+                for g, (episode, reward) in enumerate(
+                    zip(group.episodes, group.rewards, strict=True)
+                )
+                if reward is not None and episode.transcript.stop_reason not in settings.out_of_loss
             ]
         if settings.importance.correction != "none":
             rollouts, correction = corrected(self.decoder, rollouts, settings, settings.importance)
         figures = {
             **self.update(rollouts, scale),
             **correction,
-            "trained_groups": len(kept) / len(groups),
+            "trained_groups": len(groups_with_signal) / len(groups),
         }
 
         if self.replay is not None:
@@ -191,10 +193,10 @@ class Grpo(RlLoop[GrpoSettings]):
             group.replayed = True
         if settings.filter.refill and settings.filter.min_std is not None:
             for _ in range(settings.filter.max_rounds - 1):
-                missing = count - sum(group.std() > settings.filter.min_std for group in groups)
-                if missing <= 0:
+                shortfall = count - sum(group.std() > settings.filter.min_std for group in groups)
+                if shortfall <= 0:
                     break
-                groups += self.play(missing)
+                groups += self.play(shortfall)
         return groups
 
     def finer(self, group: RolloutGroup) -> list[list[float] | None]:
@@ -206,21 +208,21 @@ class Grpo(RlLoop[GrpoSettings]):
     def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
         """`epochs_per_batch` passes over the rollouts in `minibatches` optimizer steps each, at
         `scale` times the learning rate."""
-        seen, norms = Counter[str](), []
+        sums, norms = Counter[str](), []
         for minibatch in self.minibatches(rollouts):
             if terms := self.learn(minibatch):
-                seen.update(terms)
+                sums.update(terms)
                 norms.append(self.optimizers.step(scale))
-        n = seen["tokens"]
+        n = sums["tokens"]
         if not n:  # nothing to learn: of these figures only the gradient's is known
             return {"grad_norm": 0.0}
         return {
             "grad_norm": sum(norms) / len(norms),
-            "entropy": seen["entropy"] / n,
-            "clip_fraction": seen["clipped"] / n,
+            "entropy": sums["entropy"] / n,
+            "clip_fraction": sums["clipped"] / n,
             # mean |log-probability now − when it was sampled|, before and between updates
-            "logprob_gap": seen["gap"] / n,
-            **({"kl": seen["kl"] / n} if self.settings.has_reference else {}),
+            "logprob_gap": sums["gap"] / n,
+            **({"kl": sums["kl"] / n} if self.settings.has_reference else {}),
         }
 
     def computes(self, rollout: Rollout) -> bool:
@@ -232,7 +234,7 @@ class Grpo(RlLoop[GrpoSettings]):
     def learn(self, minibatch: list[Rollout]) -> Counter[str]:
         """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was
         nothing to learn."""
-        settings, seen = self.settings, Counter[str]()
+        settings, totals = self.settings, Counter[str]()
         tokens, tokens_of = sum(r.tokens for r in minibatch), Counter[int]()
         for r in minibatch:
             tokens_of[r.group] += r.tokens
@@ -259,8 +261,8 @@ class Grpo(RlLoop[GrpoSettings]):
                 self.decoder, batch, advantages_NT, weights_NT, settings, self.reference
             )
             loss.backward()
-            seen.update(sums)
-        return seen
+            totals.update(sums)
+        return totals
 
 
 def reward_table(groups: Sequence[RolloutGroup]) -> tuple[Tensor, Tensor]:

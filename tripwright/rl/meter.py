@@ -45,18 +45,18 @@ class Meter:
             )
             * passes
         )
-        played = [e.transcript for group in groups for e in group.episodes]
+        transcripts = [e.transcript for group in groups for e in group.episodes]
         rolled = rollout_flops(
             self.shape,
             [span for group in groups for span in spans(group)],
-            sum(sum(t.loss_mask) for t in played),
+            sum(sum(t.loss_mask) for t in transcripts),
         )
         self.update_total += updated
         self.rollout_total += rolled
         utilisation = mfu(updated, update_seconds, self.peak)
         memory = peak_memory_mb(self.device)
         return {
-            "tokens_per_second": sum(len(t.token_ids) for t in played) / max(seconds, 1e-9),
+            "tokens_per_second": sum(len(t.token_ids) for t in transcripts) / max(seconds, 1e-9),
             "flops_update": updated,
             "flops_rollout": rolled,
             "flops_update_total": self.update_total,

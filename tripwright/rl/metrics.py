@@ -29,15 +29,15 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
         if r is not None
     ]
     rewards = [r for group in groups for r in group.rewards if r is not None]
-    played = sum(len(group.episodes) for group in groups)
-    counts = {"episodes": played, "unscored": played - len(rewards)}
+    episode_count = sum(len(group.episodes) for group in groups)
+    counts = {"episodes": episode_count, "unscored": episode_count - len(rewards)}
     if not rewards:
         return counts
     n = len(rewards)
     mean = sum(r.total for r in rewards) / n
     transcripts = [e.transcript for e in episodes]
     stops = Counter(str(t.stop_reason) for t in transcripts)
-    tokens, said = (
+    tokens, agent_tokens = (
         sum(len(t.token_ids) for t in transcripts),
         sum(sum(t.loss_mask) for t in transcripts),
     )
@@ -48,9 +48,9 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
         "schema_rate": sum(e.verdict is not None and e.verdict.readable for e in episodes) / n,
         **_terms(episodes, rewards),
         "turns_mean": sum(t.turns for t in transcripts) / n,
-        "completion_tokens_mean": said / n,
+        "completion_tokens_mean": agent_tokens / n,
         "tokens": tokens,
-        "loss_mask_ratio": said / max(1, tokens),
+        "loss_mask_ratio": agent_tokens / max(1, tokens),
         "stop_reasons": {reason: count / n for reason, count in stops.items()},
         "stopped_by_length": sum(stops[reason] for reason in OVERLONG) / n,
         **_calls(episodes),
@@ -83,8 +83,8 @@ def _terms(episodes: Sequence[Episode], rewards: Sequence[RewardBreakdown]) -> d
             for name, value in terms(episode.verdict).items():
                 means[name] += value
     own = dict.fromkeys(name for r in rewards for name in r.parts if name not in means)
-    found = {"pass_rate" if name == PASS else name: total / n for name, total in means.items()}
-    return found | {
+    rates = {"pass_rate" if name == PASS else name: total / n for name, total in means.items()}
+    return rates | {
         f"reward_{name}": sum(r.parts.get(name, 0.0) for r in rewards) / n for name in own
     }
 
@@ -125,13 +125,13 @@ def _spread(groups: Sequence[RolloutGroup]) -> dict[str, float]:
 def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
     """Share of episodes passing each constraint, among those it applies to; undelivered and gated
     ones count as failed."""
-    passed, asked = Counter[str](), Counter[str]()
+    passes, totals = Counter[str](), Counter[str]()
     for episode in episodes:
         if episode.verdict is None:
             continue
         for group in episode.verdict.groups[1:]:
             for name in group.asked:
                 fact = group.facts.get(name) if group.facts is not None else None
-                asked[name] += 1
-                passed[name] += fact is not None and fact.passed is True
-    return {name: passed[name] / asked[name] for name in asked}
+                totals[name] += 1
+                passes[name] += fact is not None and fact.passed is True
+    return {name: passes[name] / totals[name] for name in totals}

@@ -82,7 +82,7 @@ class Ppo(RlLoop[PpoSettings]):
         `minibatches` optimizer steps each."""
         if not rollouts:
             return {}
-        settings, seen, norms = self.settings, Counter[str](), []
+        settings, totals, norms = self.settings, Counter[str](), []
         # its first step: else several would go into the usual reward, through the trunk they share
         if not self.value_optimizer.state:
             nn.init.constant_(
@@ -108,22 +108,22 @@ class Ppo(RlLoop[PpoSettings]):
                 weights_NT = token_weights(batch.mask, settings.aggregation, len(minibatch), tokens)
                 loss, sums = self._loss(batch, advantages, values, returns, weights_NT)
                 loss.backward()
-                seen.update(sums)
+                totals.update(sums)
             norms.append(self.optimizers.step(scale))
             for group in self.value_optimizer.param_groups:
                 group["lr"] = settings.value_rate * scale
             if math.isfinite(norms[-1]):
                 self.value_optimizer.step()
             self.value_optimizer.zero_grad(set_to_none=True)
-        n = max(1.0, seen["tokens"])
+        n = max(1.0, totals["tokens"])
         own = whole.mask > 0
         unexplained = (returns_NT - values_NT)[own].var() / returns_NT[own].var().clamp(min=1e-8)
         return {
             "grad_norm": sum(norms) / len(norms),
-            "entropy": seen["entropy"] / n,
-            "clip_fraction": seen["clipped"] / n,
-            "logprob_gap": seen["gap"] / n,
-            "value_loss": seen["value_loss"] / n,
+            "entropy": totals["entropy"] / n,
+            "clip_fraction": totals["clipped"] / n,
+            "logprob_gap": totals["gap"] / n,
+            "value_loss": totals["value_loss"] / n,
             "value_mean": float(values_NT[own].mean()),
             "explained_variance": float(1 - unexplained),
         }

@@ -58,8 +58,8 @@ class ReplayBuffer:
         if step == 0 or step % self.settings.every:
             return []
         count = min(len(self._failed), int(prompts * self.settings.share))
-        taken, self._failed = self._failed[:count], self._failed[count:]
-        tasks = [(number, self.trips.at(number)) for number, _ in taken]
+        entries, self._failed = self._failed[:count], self._failed[count:]
+        tasks = [(number, self.trips.at(number)) for number, _ in entries]
         return [(number, task.renamed(f"{task.id}@{step}")) for number, task in tasks]
 
     def state_dict(self) -> dict[str, Any]:

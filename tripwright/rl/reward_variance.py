@@ -32,11 +32,11 @@ def variances(groups: Iterable[Sequence[tuple[float, float]]]) -> dict[str, floa
     A group of one says nothing about a variance and is left out; with no group left the answer is
     empty.
     """
-    found = [_within(group) for group in groups if len(group) > 1]
-    columns = [sum(column) / len(found) for column in zip(*found, strict=True)]
+    estimates = [_within(group) for group in groups if len(group) > 1]
+    columns = [sum(column) / len(estimates) for column in zip(*estimates, strict=True)]
     return (
         dict(zip(("dense_variance", "sparse_variance", "covariance"), columns, strict=True))
-        if found
+        if estimates
         else {}
     )
 

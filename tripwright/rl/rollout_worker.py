@@ -51,8 +51,10 @@ class RolloutWorker:
     def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[RolloutGroup]:
         """Members of a group are neighbours, so that they share their prompt's prefill; each has
         its own seed, the episode's id."""
-        opened = ([self._open(task, g) for g in range(self.group_size)] for _, task in tasks)
-        sessions = self.policy.play_groups(opened, self.branching)
+        sessions_of_groups = (
+            [self._open(task, g) for g in range(self.group_size)] for _, task in tasks
+        )
+        sessions = self.policy.play_groups(sessions_of_groups, self.branching)
         closed = (close_session(session, self.rules) for session in sessions)
         episodes = {episode.task.id: episode for episode in closed}
         self.engine_counts.update(self.policy.figures)

@@ -51,10 +51,10 @@ class Figures:
         }
         out = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
         cut = f" {self.cut} were cut to {most_tokens} tokens." if self.cut else ""
-        left = f" Left out: {out}." if out else ""
+        omissions = f" Left out: {out}." if out else ""
         return (
             f"{self.used} of {self.read} conversations, {self.tokens} tokens, {self.trained_tokens}"
-            f" of them the assistant's.{cut}{left}"
+            f" of them the assistant's.{cut}{omissions}"
         )
 
 
@@ -114,10 +114,13 @@ def expert_samples(
         TokenizedRow(list(t.token_ids), list(t.loss_mask))
         for t in itertools.islice(transcripts, settings.expert_transcripts)
     ]
-    tokens, said = sum(len(row.token_ids) for row in rows), sum(sum(row.loss_mask) for row in rows)
+    tokens, agent_tokens = (
+        sum(len(row.token_ids) for row in rows),
+        sum(sum(row.loss_mask) for row in rows),
+    )
     return FileSamples(
         rows,
-        Figures(len(rows), len(rows), tokens=tokens, trained_tokens=said),
+        Figures(len(rows), len(rows), tokens=tokens, trained_tokens=agent_tokens),
         seed,
         settings.max_epochs,
     )
@@ -187,13 +190,13 @@ class Encoder:
     def _of_transcript(
         self, transcript: Transcript, conversation: TrainingConversation
     ) -> TokenizedRow:
-        said = [(segment.role, segment.text) for segment in transcript.segments]
+        turns = [(segment.role, segment.text) for segment in transcript.segments]
         if transcript.has_tokens:
             self._check_ids(
-                transcript.token_ids, [text for role, text in said if role == "assistant"]
+                transcript.token_ids, [text for role, text in turns if role == "assistant"]
             )
             return TokenizedRow(transcript.token_ids, transcript.loss_mask)
-        roles = [role for role, _ in said]
+        roles = [role for role, _ in turns]
         if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
             raise UserError(
                 "a transcript begins with system and user and goes on with assistant and tool;"
@@ -203,8 +206,8 @@ class Encoder:
         return TokenizedRow(
             *as_episode(
                 chat,
-                said,
-                [True] * len(said),
+                turns,
+                [True] * len(turns),
                 cut=transcript.stop_reason == StopReason.MAX_TURN_TOKENS,
             )
         )

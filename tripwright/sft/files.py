@@ -130,18 +130,18 @@ def _conversation(record: dict[str, Any], where: str) -> TrainingConversation:
 
 def _tools(record: dict[str, Any], where: str) -> list[dict[str, Any]] | None:
     """A list, or a JSON text of one; sharegpt's bare functions are wrapped as OpenAI's tools."""
-    found = record.get("tools")
-    if isinstance(found, str):
+    tools = record.get("tools")
+    if isinstance(tools, str):
         try:
-            found = json.loads(found) if found.strip() else None
+            tools = json.loads(tools) if tools.strip() else None
         except json.JSONDecodeError as error:
             raise UserError(f"{where}: 'tools' is not JSON ({error.msg}).") from None
-    if not found:
+    if not tools:
         return None
-    if not isinstance(found, list) or not all(isinstance(tool, dict) for tool in found):
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         raise UserError(f"{where}: 'tools' must be a list of JSON schemas, or a JSON text of one.")
     return [
-        tool if "function" in tool else {"type": "function", "function": tool} for tool in found
+        tool if "function" in tool else {"type": "function", "function": tool} for tool in tools
     ]
 
 
@@ -161,10 +161,12 @@ def _of_sharegpt(record: dict[str, Any], where: str) -> list[dict[str, Any]]:
     ]
 
 
-def _messages(found: Any, where: str) -> list[dict[str, Any]]:
-    if not isinstance(found, list) or not found:
+def _messages(messages: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(messages, list) or not messages:
         raise UserError(f"{where}: 'messages' must be a list of at least one message.")
-    return [_message(message, f"{where}: message {i}") for i, message in enumerate(found, start=1)]
+    return [
+        _message(message, f"{where}: message {i}") for i, message in enumerate(messages, start=1)
+    ]
 
 
 def _message(message: Any, where: str) -> dict[str, Any]:

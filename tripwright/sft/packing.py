@@ -60,7 +60,7 @@ def pack(
 
     ids = laid([list(tokens[:-1]) for tokens, _ in rows], pad_id)
     targets = laid([list(tokens[1:]) for tokens, _ in rows], 0)
-    mask = laid([list(kept[1:]) for _, kept in rows], 0).float()
+    mask = laid([list(loss_mask[1:]) for _, loss_mask in rows], 0).float()
     positions = laid([list(range(length)) for length in lengths], 0)
     real = torch.arange(ids.shape[1])[None] < sum(lengths)
     return Batch(ids, targets, mask, torch.zeros_like(mask), real), positions, Blocks(lengths)

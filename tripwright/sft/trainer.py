@@ -132,7 +132,7 @@ class FineTuning:
         scale = warm_up_and_decay(
             self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
         )
-        samples, given = next(self.batches), self.settings.optimizer
+        samples, optimizer = next(self.batches), self.settings.optimizer
         weights, sums = self._total_weight(samples), Sums()
         size = self.settings.micro_batch_size or len(samples)
         for first in range(0, len(samples), size):
@@ -144,7 +144,12 @@ class FineTuning:
             "observation_loss": sums.read_nll / max(1.0, sums.read),
             "grad_norm": norm,
             "learning_rate": (
-                (given.learning_rate if given.name == "muon" else given.adamw_learning_rate) * scale
+                (
+                    optimizer.learning_rate
+                    if optimizer.name == "muon"
+                    else optimizer.adamw_learning_rate
+                )
+                * scale
             ),
             "tokens": self.tokens,
             "tokens_per_second": self.tokens / max(1e-9, self.clock.minutes * 60),
@@ -155,9 +160,9 @@ class FineTuning:
         return row
 
     def _total_weight(self, samples: Sequence[Sample]) -> float:
-        said = sum(sum(sample.loss_mask[1:]) for sample in samples)
-        return said + self.settings.observation_weight * (
-            sum(len(sample.token_ids) - 1 for sample in samples) - said
+        agent_tokens = sum(sum(sample.loss_mask[1:]) for sample in samples)
+        return agent_tokens + self.settings.observation_weight * (
+            sum(len(sample.token_ids) - 1 for sample in samples) - agent_tokens
         )
 
     def _backward(self, samples: Sequence[Sample], weights: float, sums: Sums) -> None:
@@ -179,10 +184,10 @@ class FineTuning:
         dtype = self.settings.dtype
         logits = token_logits(self.decoder, batch, dtype, batch.real, positions, blocks)
         nll = F.cross_entropy(logits, batch.targets[batch.real], reduction="none")
-        said = batch.mask[batch.real]
-        weight = said + self.settings.observation_weight * (1 - said)
+        action_mask = batch.mask[batch.real]
+        weight = action_mask + self.settings.observation_weight * (1 - action_mask)
         ((nll * weight).sum() / weights).backward()
-        sums.add(nll.detach(), said, batch.real)
+        sums.add(nll.detach(), action_mask, batch.real)
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -213,11 +218,11 @@ class Sums:
     tokens: int = 0
     places: int = 0
 
-    def add(self, nll: Tensor, said: Tensor, real: Tensor) -> None:
-        self.said_nll += float((nll * said).sum())
-        self.read_nll += float((nll * (1 - said)).sum())
-        self.said += float(said.sum())
-        self.read += float((1 - said).sum())
+    def add(self, nll: Tensor, action_mask: Tensor, real: Tensor) -> None:
+        self.said_nll += float((nll * action_mask).sum())
+        self.read_nll += float((nll * (1 - action_mask)).sum())
+        self.said += float(action_mask.sum())
+        self.read += float((1 - action_mask).sum())
         self.tokens += int(real.sum())
         self.places += real.numel()
 
@@ -254,11 +259,11 @@ class BatchesOfLikeLength:
 
     def _draw(self) -> None:
         self.began, self.number, self.at = self.source.state_dict(), self.number + 1, 0
-        drawn = sorted(
+        samples = sorted(
             itertools.islice(iter(self.source), POOL * self.rows),
             key=lambda sample: len(sample.token_ids),
         )
-        self.pool = [drawn[i : i + self.rows] for i in range(0, len(drawn), self.rows)]
+        self.pool = [samples[i : i + self.rows] for i in range(0, len(samples), self.rows)]
         random.Random(self.number).shuffle(self.pool)
 
     def state_dict(self) -> dict[str, Any]:

@@ -56,36 +56,36 @@ def fine_tune_with_trl(
     """
     check_for_trl(settings, pretrained)
     trl, datasets = _libraries()
-    folder, saved = Path(out), Path(out) / "model" / "sft"
-    if saved.is_dir():
-        return saved
+    folder, model_folder = Path(out), Path(out) / "model" / "sft"
+    if model_folder.is_dir():
+        return model_folder
     model, tokenizer = load_model(pretrained)
     most_tokens = min(
         settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings
     )
-    made = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
+    data = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
     print(
         "sft:"
-        f" {made.figures.line(most_tokens)}{' Tokens and masks are ours: ' + made.why + '.' if made.why else ''}",  # noqa: E501
+        f" {data.figures.line(most_tokens)}{' Tokens and masks are ours: ' + data.why + '.' if data.why else ''}",  # noqa: E501
         file=sys.stderr,
     )
     trainer = trl.SFTTrainer(
         # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
         model=model.float(),
         processing_class=tokenizer,
-        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, made.masked)),
-        train_dataset=datasets.Dataset.from_list(made.rows),
+        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, data.masked)),
+        train_dataset=datasets.Dataset.from_list(data.rows),
         callbacks=[_metrics_callback(folder / METRICS)],
     )
     checkpoints = any((folder / "trl").glob("checkpoint-*"))
     trainer.train(resume_from_checkpoint=True if checkpoints else None)
-    partial = saved.with_name("sft.partial")
+    partial = model_folder.with_name("sft.partial")
     trainer.save_model(str(partial))  # on every process: sharded weights are gathered
     if trainer.is_world_process_zero():
         tokenizer.save_pretrained(partial)
-        os.replace(partial, saved)
+        os.replace(partial, model_folder)
         shutil.rmtree(folder / "trl", ignore_errors=True)
-    return saved
+    return model_folder
 
 
 def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
@@ -176,19 +176,19 @@ def rows_for_trl(
     elif any(
         c.train is not None
         and not all(
-            kept for kept, m in zip(c.train, c.messages, strict=True) if m["role"] == "assistant"
+            own for own, m in zip(c.train, c.messages, strict=True) if m["role"] == "assistant"
         )
         for c in conversations
     ):
         why = "some turns of the assistant are left out"
     if why:
-        found, figures = read_rows(settings, tokenizer, schemas, most_tokens)
+        rows, figures = read_rows(settings, tokenizer, schemas, most_tokens)
         labels = [
-            [t if kept else -100 for t, kept in zip(row.token_ids, row.loss_mask, strict=True)]
-            for row in found
+            [t if own else -100 for t, own in zip(row.token_ids, row.loss_mask, strict=True)]
+            for row in rows
         ]
         return TrlRows(
-            [{"input_ids": r.token_ids, "labels": x} for r, x in zip(found, labels, strict=True)],
+            [{"input_ids": r.token_ids, "labels": x} for r, x in zip(rows, labels, strict=True)],
             False,
             figures,
             why,

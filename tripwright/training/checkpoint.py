@@ -135,12 +135,12 @@ class Checkpoints:
 
     def _places(self) -> list[Path]:
         """Newest first."""
-        found = [
+        folders = [
             place
             for place in self.folder.glob("step-*")
             if place.is_dir() and place.name[5:].isdigit()
         ]
-        return sorted(found, key=lambda place: int(place.name[5:]), reverse=True)
+        return sorted(folders, key=lambda place: int(place.name[5:]), reverse=True)
 
 
 def _sound_manifest(place: Path) -> dict[str, Any]:

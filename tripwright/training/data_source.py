@@ -32,9 +32,9 @@ def trips_of(recipe: Recipe, stage: int) -> Trips:
         stage == RL
         and recipe.rl is not None
         and any(
-            named in domain.ungated
-            for named in recipe.rl.settings.curriculum.rewards
-            if isinstance(named, str)
+            spec in domain.ungated
+            for spec in recipe.rl.settings.curriculum.rewards
+            if isinstance(spec, str)
         )
     )
     if data.queries is not None:

@@ -58,12 +58,12 @@ class StageMemory:
 
 def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageMemory]:
     """One entry for each stage that the recipe has, in order."""
-    found = []
+    stages = []
     if recipe.copy_pretraining is not None:
         length = 2 * max(recipe.copy_pretraining.lengths)
         rows = max(1, recipe.copy_pretraining.tokens_per_step // length)
         held = _held(model, recipe.copy_pretraining.optimizer, device)
-        found.append(
+        stages.append(
             StageMemory(
                 "copy_pretraining",
                 held,
@@ -75,7 +75,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
         learning = _learning(
             model, rows, sft_tokens(recipe.sft, recipe, model), 1.0, recipe.sft.dtype, device
         )
-        found.append(StageMemory("sft", _held(model, recipe.sft.optimizer, device), learning))
+        stages.append(StageMemory("sft", _held(model, recipe.sft.optimizer, device), learning))
     if recipe.rl is not None:
         name, settings = recipe.rl
         held = _held(model, settings.optimizer, device)
@@ -89,8 +89,8 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
             settings.dtype,
             device,
         )
-        found.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
-    return found
+        stages.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
+    return stages
 
 
 def episode_tokens(recipe: Recipe, model: ModelSize) -> int:

@@ -35,26 +35,29 @@ def changes(
 ) -> tuple[list[Change], bool]:
     """(the changes in order, whether they suffice). Each one saves something; after the last that
     is needed there are no more."""
-    found: list[Change] = []
+    needed_changes: list[Change] = []
     now = peak(memory(recipe, model, device))
     for setting, changed in _candidates(recipe, model, device):
         if now <= most_gb:
             break
-        tried = changed(recipe)
-        after = peak(memory(tried, model, device))
+        candidate = changed(recipe)
+        after = peak(memory(candidate, model, device))
         if after >= 0.99 * now:
             continue
-        recipe = tried
-        if found and found[-1].setting.partition(" = ")[0] == setting.partition(" = ")[0]:
-            found.pop()  # a further step of the same change
-        found.append(Change(setting, after))
+        recipe = candidate
+        if (
+            needed_changes
+            and needed_changes[-1].setting.partition(" = ")[0] == setting.partition(" = ")[0]
+        ):
+            needed_changes.pop()  # a further step of the same change
+        needed_changes.append(Change(setting, after))
         now = after
     if now > most_gb and (smaller := _smaller(recipe, model, most_gb, device)) is not None:
-        found.append(
+        needed_changes.append(
             Change(f'model.pretrained = "{smaller.name}"', peak(memory(recipe, smaller, device)))
         )
-        now = found[-1].peak_gb
-    return found, now <= most_gb
+        now = needed_changes[-1].peak_gb
+    return needed_changes, now <= most_gb
 
 
 def _candidates(
@@ -115,10 +118,10 @@ def _shorter(recipe: Recipe, context: int) -> Recipe:
 def _smaller(recipe: Recipe, model: ModelSize, most_gb: float, device: str) -> ModelSize | None:
     """The largest known model of the same kind that fits."""
     fitting = [
-        known
-        for known in known_models().values()
-        if known.kind == model.kind
-        and known.parameters < model.parameters
-        and peak(memory(recipe, known, device)) <= most_gb
+        size
+        for size in known_models().values()
+        if size.kind == model.kind
+        and size.parameters < model.parameters
+        and peak(memory(recipe, size, device)) <= most_gb
     ]
-    return max(fitting, key=lambda known: known.parameters, default=None)
+    return max(fitting, key=lambda size: size.parameters, default=None)

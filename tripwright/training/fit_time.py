@@ -85,9 +85,9 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
     if recipe.data.world is not None:
         return Lengths(most, max(1, most // 8), False)
     trips = trips_of(recipe, RL)
-    drawn = [trips.request_at(number) for number in range(SAMPLE)]
-    played = [
-        session.transcript for session in expert_sessions(drawn, recipe.dialect.dialect(), None)
+    requests = [trips.request_at(number) for number in range(SAMPLE)]
+    sessions = [
+        session.transcript for session in expert_sessions(requests, recipe.dialect.dialect(), None)
     ]
     new = model.shape.vocabulary < 20_000
     ratio = (
@@ -95,10 +95,12 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
         if new
         else LARGE_TOKENIZER
     )
-    everything = sum(len(segment.text) for transcript in played for segment in transcript.segments)
-    said = sum(
+    everything = sum(
+        len(segment.text) for transcript in sessions for segment in transcript.segments
+    )
+    agent_tokens = sum(
         len(segment.text)
-        for transcript in played
+        for transcript in sessions
         for segment in transcript.segments
         if segment.role == "assistant"
     )
@@ -106,13 +108,13 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
     share = 1.6 if new and recipe.dialect.name == "compact" else 1.0
     return Lengths(
         min(most, round(everything / SAMPLE / ratio)),
-        max(1, round(said / SAMPLE / ratio / share)),
+        max(1, round(agent_tokens / SAMPLE / ratio / share)),
         True,
     )
 
 
 def steps_of(
-    recipe: Recipe, model: ModelSize, found: Lengths, device: str = "cpu"
+    recipe: Recipe, model: ModelSize, lengths: Lengths, device: str = "cpu"
 ) -> list[StepWork]:
     """One entry for each stage that the recipe has, in order; with seconds where `device` is this
     CPU."""
@@ -135,7 +137,7 @@ def steps_of(
             )
         )
     if (sft := recipe.sft) is not None:
-        length = min(found.episode, sft_tokens(sft, recipe, model))
+        length = min(lengths.episode, sft_tokens(sft, recipe, model))
         works.append(
             _update(
                 "sft",
@@ -150,7 +152,7 @@ def steps_of(
             )
         )
     if recipe.rl is not None:
-        works.append(_rl(recipe, model, found, *recipe.rl, measure))
+        works.append(_rl(recipe, model, lengths, *recipe.rl, measure))
     return works
 
 
@@ -165,9 +167,9 @@ def _update(
     dtype: str,
     measure: bool,
 ) -> StepWork:
-    counted = update_flops(model.shape, [length] * rows, heads * rows)
+    flops_count = update_flops(model.shape, [length] * rows, heads * rows)
     if not measure:
-        return StepWork(stage, rows * length, counted)
+        return StepWork(stage, rows * length, flops_count)
     rates = measured(model, dtype, at_once * length, 1, recipe.threads)
     moved = (
         1.2 * rows * length * model.shape.layers * activation_bytes(model, dtype)
@@ -175,14 +177,14 @@ def _update(
     )
     # an optimizer step reads and writes weights, gradients and states
     weights = model.parameters * WEIGHT_BYTES * 8
-    seconds = counted / (EFFICIENCY * rates.update) + (moved + weights) / rates.memory
-    return StepWork(stage, rows * length, counted, update_seconds=seconds)
+    seconds = flops_count / (EFFICIENCY * rates.update) + (moved + weights) / rates.memory
+    return StepWork(stage, rows * length, flops_count, update_seconds=seconds)
 
 
 def _rl(
     recipe: Recipe,
     model: ModelSize,
-    found: Lengths,
+    lengths: Lengths,
     name: str,
     settings: RolloutSettings,
     measure: bool,
@@ -195,28 +197,30 @@ def _rl(
         model,
         episodes * settings.epochs_per_batch,
         settings.micro_batch_size,
-        found.episode,
-        found.agent,
+        lengths.episode,
+        lengths.agent,
         settings.dtype,
         measure,
     )
-    played = rollout_flops(model.shape, [(0, found.episode)] * episodes, found.agent * episodes)
-    tokens = episodes * found.episode
+    played = rollout_flops(model.shape, [(0, lengths.episode)] * episodes, lengths.agent * episodes)
+    tokens = episodes * lengths.episode
     if not measure:
         return StepWork(name, tokens, made.update_flops, played)
     rows = min(settings.max_concurrent_rollouts or episodes, episodes)
     rates, s = (
         measured(
-            model, settings.dtype, settings.micro_batch_size * found.episode, rows, recipe.threads
+            model, settings.dtype, settings.micro_batch_size * lengths.episode, rows, recipe.threads
         ),
         model.shape,
     )
-    read = flops(s, episodes * (found.episode - found.agent), episodes * found.episode**2 / 2, 0)
-    steps = found.agent * UNEVEN * -(-episodes // rows)
-    one = flops(s, rows, rows * found.episode / 2, rows) / rates.decode
+    read = flops(
+        s, episodes * (lengths.episode - lengths.agent), episodes * lengths.episode**2 / 2, 0
+    )
+    steps = lengths.agent * UNEVEN * -(-episodes // rows)
+    one = flops(s, rows, rows * lengths.episode / 2, rows) / rates.decode
     size = torch.finfo(precision_named(settings.dtype)).bits // 8
     moved = (
-        s.layers * rows * s.kv_heads * s.head_size * found.episode * size
+        s.layers * rows * s.kv_heads * s.head_size * lengths.episode * size
         + rows * s.vocabulary * 4.0 * 4
     )
     decoding = steps * (one + moved / rates.memory + s.layers * OPERATIONS * rates.operation)

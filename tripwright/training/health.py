@@ -32,8 +32,8 @@ class HealthWarning:
     def record(self) -> dict[str, Any]:
         """One line of RUN/warnings.jsonl."""
         ended = {} if self.until_step is None else {"until_step": self.until_step}
-        told = {"stage": self.stage, "name": self.name, "since_step": self.since_step, **ended}
-        return told | {"what": self.what, "advice": self.advice}
+        record = {"stage": self.stage, "name": self.name, "since_step": self.since_step, **ended}
+        return record | {"what": self.what, "advice": self.advice}
 
     def __str__(self) -> str:
         return f"warning: {self.stage} step {self.since_step}: {self.what}. {self.advice}"

@@ -74,8 +74,8 @@ def _values(rows: Iterable[Row], key: str) -> list[float]:
 def _start(rows: Sequence[Row], key: str, limits: Limits) -> float | None:
     """Mean of the first steps; None until as many again have followed, so that a beginning is never
     held against itself."""
-    found = _values(rows[: limits.start], key)
-    return fmean(found) if found and len(rows) >= 2 * limits.start else None
+    values = _values(rows[: limits.start], key)
+    return fmean(values) if values and len(rows) >= 2 * limits.start else None
 
 
 def _recent(rows: Sequence[Row], key: str, limits: Limits) -> float | None:
@@ -117,8 +117,8 @@ def entropy_collapse(rows: Sequence[Row], limits: Limits) -> str | None:
 
 
 def _mostly_right(rows: Sequence[Row], limits: Limits) -> bool:
-    found = _recent(rows, "pass_rate", limits)
-    return found is not None and found > 0.9
+    rate = _recent(rows, "pass_rate", limits)
+    return rate is not None and rate > 0.9
 
 
 def _rising(rows: Sequence[Row], limits: Limits) -> bool:
@@ -137,8 +137,8 @@ def _rising(rows: Sequence[Row], limits: Limits) -> bool:
 def _keep_rate(rows: Sequence[Row], limits: Limits) -> str | None:
     """Why hardly a group is kept: "fail", "pass" or "other"; None where enough are. Groups that
     fail or pass as one are logged by newer runs; without them the pass rate tells."""
-    kept = _recent(rows, "kept_groups", limits)
-    if kept is None or kept >= limits.keep_rate or len(rows) < limits.start:
+    kept_rate = _recent(rows, "kept_groups", limits)
+    if kept_rate is None or kept_rate >= limits.keep_rate or len(rows) < limits.start:
         return None
     passed = _recent(rows, "pass_rate", limits) or 0.0
     failed, solved = _recent(rows, "failed_groups", limits), _recent(rows, "solved_groups", limits)
@@ -291,11 +291,11 @@ def unscored(rows: Sequence[Row], limits: Limits) -> str | None:
     """`unscored` is a count, `episodes` how many were rolled out; a row without the latter is taken
     at one in a hundred or more."""
     recent = rows[-min(limits.window, len(rows)) :]
-    lost, played = sum(_values(recent, "unscored")), sum(_values(recent, "episodes"))
-    if played:
-        share = lost / played
+    lost, episodes = sum(_values(recent, "unscored")), sum(_values(recent, "episodes"))
+    if episodes:
+        share = lost / episodes
         return (
-            f"{_percent(share)} of episodes are unscored ({lost:.0f} of {played:.0f})"
+            f"{_percent(share)} of episodes are unscored ({lost:.0f} of {episodes:.0f})"
             if share > limits.unscored
             else None
         )

@@ -67,16 +67,16 @@ class ModelSize:
 
 def known_models() -> dict[str, ModelSize]:
     """By the names under which they are published."""
-    found = {}
+    models = {}
     for size, (*numbers, tied) in _QWEN25.items():
         for ending in ("", "-Instruct"):
             name = f"Qwen/Qwen2.5-{size}{ending}"
-            found[name] = ModelSize(name, "qwen2", ModelShape(*numbers), bool(tied), 32768)
+            models[name] = ModelSize(name, "qwen2", ModelShape(*numbers), bool(tied), 32768)
     for size, (*numbers, tied) in _QWEN3.items():
-        found[f"Qwen/Qwen3-{size}"] = ModelSize(
+        models[f"Qwen/Qwen3-{size}"] = ModelSize(
             f"Qwen/Qwen3-{size}", "qwen3", ModelShape(*numbers), bool(tied), 40960
         )
-    return found
+    return models
 
 
 def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
@@ -100,8 +100,8 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
     config = _config(name)
     if config is not None:
         return _of_config(name, config)
-    if (known := known_models().get(name)) is not None:
-        return known
+    if (size := known_models().get(name)) is not None:
+        return size
     raise UserError(
         f"The model '{name}' is not here: no folder with a config.json, not downloaded, and none of"
         " the Qwen2.5 and Qwen3 models by name. Make or download it first, or say with --model"
@@ -123,10 +123,10 @@ def _config(name: str) -> dict[str, Any] | None:
         if not isinstance(cached, str):
             return None
         path = Path(cached)
-    found = json_object(path)
-    if found is None:
+    config = json_object(path)
+    if config is None:
         raise UserError(f"'{path}' is not a model's configuration (a JSON object).")
-    return found
+    return config
 
 
 def _of_config(name: str, config: dict[str, Any]) -> ModelSize:

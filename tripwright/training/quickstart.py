@@ -48,13 +48,13 @@ def quickstart_recipe(minutes: float) -> Recipe:
     1.1M tokens: a cold start that ends just before passes nothing, and RL finds no plan to reward
     (500 steps: 2.0% of 500; docs/log.md, 2026-11-22). So it has the larger share.
     """
-    left = max(1.0, minutes - FIXED_MINUTES)
+    minutes_left = max(1.0, minutes - FIXED_MINUTES)
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-4, weight_decay=0.01)
     # groups that all pass teach nothing; the exam keeps 4:3:3
     rl_mix = domain_of(DialectSettings().name).mix(levels=(1, 3, 3))
     grpo = GrpoSettings(
         steps=None,
-        max_minutes=round(RL_SHARE * left, 2),
+        max_minutes=round(RL_SHARE * minutes_left, 2),
         prompts_per_step=8,
         final_rate=0.1,
         optimizer=rate,
@@ -63,7 +63,7 @@ def quickstart_recipe(minutes: float) -> Recipe:
         name="quickstart",
         data=DataSettings(rl_mix=rl_mix),
         copy_pretraining=CopyPretrainingSettings(),
-        sft=SftSettings(steps=None, max_minutes=round(COLD_START_SHARE * left, 2)),
+        sft=SftSettings(steps=None, max_minutes=round(COLD_START_SHARE * minutes_left, 2)),
         rl=Reinforcement("grpo", grpo),
     )
 

@@ -69,13 +69,13 @@ def load_recipe(path: str | Path) -> Recipe:
         data,
         str(path),
     )
-    found = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
-    if len(found) > 1:
+    reinforcements = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
+    if len(reinforcements) > 1:
         raise UserError(
             f"{path}: One kind of reinforcement learning a recipe: found"
-            f" [{']['.join(rl.algorithm for rl in found)}]."
+            f" [{']['.join(rl.algorithm for rl in reinforcements)}]."
         )
-    recipe = Recipe(**values, rl=found[0] if found else None)
+    recipe = Recipe(**values, rl=reinforcements[0] if reinforcements else None)
     mixes = {
         name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None
     }

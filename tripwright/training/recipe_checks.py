@@ -82,9 +82,9 @@ def check_needs(recipe: Recipe) -> None:
     check_loggers(recipe.loggers)
 
 
-def one_of(name: str, found: str, accepted: tuple[str, ...]) -> None:
-    if found not in accepted:
-        raise UserError(f"unknown {name} '{found}'. Accepted: {', '.join(accepted)}.")
+def one_of(name: str, value: str, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        raise UserError(f"unknown {name} '{value}'. Accepted: {', '.join(accepted)}.")
 
 
 def _dialect(recipe: Recipe) -> None:
@@ -180,9 +180,9 @@ def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
         raise UserError(
             f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
         )
-    for named in curriculum.rewards:
+    for spec in curriculum.rewards:
         try:
-            check_reward_spec(named, domain.rewards, domain.facts)
+            check_reward_spec(spec, domain.rewards, domain.facts)
         except UserError as error:
             raise UserError(f"{table}.curriculum.stages: {error}") from None
 

@@ -239,17 +239,17 @@ class RunFolder:
     ) -> float:
         """Brings loop and metrics to where the newest checkpoint was, or to the stage's beginning.
         Seconds of work behind the run."""
-        found = checkpoints.newest()
-        if found is None:
+        checkpoint = checkpoints.newest()
+        if checkpoint is None:
             seed_process_generators(self.recipe.seed)
         else:
-            self._refuse_changes(found.manifest, facts)
-            state = found.state()
+            self._refuse_changes(checkpoint.manifest, facts)
+            state = checkpoint.state()
             loop.load_state_dict(state["loop"])
             set_process_generators(state["generators"])
             print(f"{stage}: going on after step {loop.step}", file=sys.stderr)
         seconds = rewind_metrics(self.metrics, stage, loop.step)
-        return float(found.manifest["seconds"]) if found else seconds
+        return float(checkpoint.manifest["seconds"]) if checkpoint else seconds
 
     def _refuse_changes(self, then: dict[str, Any], now: dict[str, Any]) -> None:
         if differing := describe_changes(
@@ -289,12 +289,12 @@ class Status:
     def left(self, loop: Loop, minutes: float) -> str:
         """At the pace since the start or the continuation. A stage may still end sooner: by time,
         or because it has learned."""
-        gone, left = loop.progress - self.first_progress, max(0.0, 1 - loop.progress)
-        if gone <= 0:
+        progress, left = loop.progress - self.first_progress, max(0.0, 1 - loop.progress)
+        if progress <= 0:
             return ""
         return (
-            f", about {left / gone * (loop.step - self.first_step):.0f} steps and"
-            f" {left / gone * minutes:.1f} min left"
+            f", about {left / progress * (loop.step - self.first_step):.0f} steps and"
+            f" {left / progress * minutes:.1f} min left"
         )
 
     def end(self) -> None:
@@ -307,9 +307,9 @@ def _bound(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    found = json_object(path)
-    if found is None:
+    record = json_object(path)
+    if record is None:
         raise UserError(
             f"'{path}' is not a JSON object, so this is no run to continue. Choose another folder."
         )
-    return found
+    return record

@@ -51,12 +51,12 @@ def make(run: RunFolder) -> None:
     else:
         print("making a tokenizer and a model", file=sys.stderr)
         trips = trips_of(recipe, MAKING)
-        drawn = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
-        sessions = list(expert_sessions(drawn, recipe.dialect.dialect(), None))
+        requests = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
+        sessions = list(expert_sessions(requests, recipe.dialect.dialect(), None))
         words = set().union(
             *(
                 recipe.domain.world_names(world)
-                for world in {id(world): world for _, world in drawn}.values()
+                for world in {id(world): world for _, world in requests}.values()
             )
         )
         texts = [segment.text for session in sessions for segment in session.transcript.segments]

@@ -90,19 +90,19 @@ def superword_chunks(
         if count < least_share * len(texts):
             break
         documents = [_merged(pieces, a, b) for pieces in documents]
-    found = Counter(
+    counts = Counter(
         piece
         for pieces in documents
         for piece in pieces
         if piece is not None and len(_PIECE.findall(piece)) > 1
     )
-    for piece in [piece for piece in found if not piece.isascii()]:
-        del found[piece]  # the byte-level decoder reads "é" in an added token as the byte 0xE9
-    for piece in [piece for piece in found if re.search(r"(^|[^A-Za-z])[A-Za-z]{1,2}$", piece)]:
+    for piece in [piece for piece in counts if not piece.isascii()]:
+        del counts[piece]  # the byte-level decoder reads "é" in an added token as the byte 0xE9
+    for piece in [piece for piece in counts if re.search(r"(^|[^A-Za-z])[A-Za-z]{1,2}$", piece)]:
         # it would match the beginning of longer words, and cut a name differently here than
         # elsewhere
-        del found[piece]
-    return [piece for piece, count in found.most_common(most) if count >= least_share * len(texts)]
+        del counts[piece]
+    return [piece for piece, count in counts.most_common(most) if count >= least_share * len(texts)]
 
 
 def _pieces(text: str, content_words: set[str]) -> list[str | None]:

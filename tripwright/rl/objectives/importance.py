@@ -54,13 +54,13 @@ def importance_weights(
     """
     _check(settings)
     with torch.no_grad():
-        kept = torch.ones_like(trainer_logprobs, dtype=torch.bool) if mask is None else mask > 0
+        mask_NT = torch.ones_like(trainer_logprobs, dtype=torch.bool) if mask is None else mask > 0
         # padding may hold anything, NaN too
-        gap = (trainer_logprobs - sampler_logprobs).masked_fill(~kept, 0.0)
+        gap = (trainer_logprobs - sampler_logprobs).masked_fill(~mask_NT, 0.0)
         if settings.level == "token":
-            log_ratio, counted = gap, kept
+            log_ratio, counted = gap, mask_NT
         else:
-            log_ratio, counted = gap.sum(-1, keepdim=True), kept.any(-1, keepdim=True)
+            log_ratio, counted = gap.sum(-1, keepdim=True), mask_NT.any(-1, keepdim=True)
         ratio = log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
         if settings.correction == "truncate":
             weights = ratio.clamp(max=settings.cap)
@@ -68,7 +68,9 @@ def importance_weights(
             weights = ratio.masked_fill(ratio > settings.cap, 0.0)
         else:
             weights = torch.ones_like(ratio)
-        return weights.expand_as(gap) * kept, _figures(gap[kept], ratio[counted], settings.cap)
+        return weights.expand_as(gap) * mask_NT, _figures(
+            gap[mask_NT], ratio[counted], settings.cap
+        )
 
 
 def _check(settings: Importance) -> None:
@@ -94,17 +96,17 @@ def _figures(gaps: Tensor, ratios: Tensor, cap: float) -> dict[str, float]:
             "capped_share": 0.0,
             "effective_share": 1.0,
         }
-    sizes, held = gaps.abs(), gaps.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+    sizes, clamped = gaps.abs(), gaps.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     effective = ratios.sum().square() / ratios.square().sum() / len(ratios)
-    found = torch.stack(
+    figures = torch.stack(
         [
             sizes.mean(),
             sizes.max(),
-            (torch.expm1(held) - held).mean(),
+            (torch.expm1(clamped) - clamped).mean(),
             (ratios > cap).to(sizes.dtype).mean(),
             effective,
         ]
     )
     names = ("gap_mean", "gap_max", "kl", "capped_share", "effective_share")
     # one transfer from the device instead of five
-    return dict(zip(names, found.tolist(), strict=True))
+    return dict(zip(names, figures.tolist(), strict=True))

@@ -36,9 +36,12 @@ def clipped_loss(
     e^20.
     """
     ratio = (logprobs - old_logprobs).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
-    plain, held = -advantages * ratio, -advantages * ratio.clamp(1 - clip.low, 1 + clip.high)
-    loss = torch.maximum(plain, held)
-    clipped = held > plain
+    plain, clipped_terms = (
+        -advantages * ratio,
+        -advantages * ratio.clamp(1 - clip.low, 1 + clip.high),
+    )
+    loss = torch.maximum(plain, clipped_terms)
+    clipped = clipped_terms > plain
     if clip.dual is not None:
         bounded = -advantages * clip.dual
         clipped = clipped | ((advantages < 0) & (loss > bounded))

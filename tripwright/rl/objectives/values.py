@@ -55,6 +55,6 @@ def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip: float 
     `clip` of the old value (PPO2, verl)."""
     squares = (values - returns).square()
     if clip is not None:
-        held = torch.maximum(torch.minimum(values, old_values + clip), old_values - clip)
-        squares = torch.maximum(squares, (held - returns).square())
+        clipped = torch.maximum(torch.minimum(values, old_values + clip), old_values - clip)
+        squares = torch.maximum(squares, (clipped - returns).square())
     return squares / 2
