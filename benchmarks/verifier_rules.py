@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.statistics.rates import wilson
 from tripwright.transcript import Transcript

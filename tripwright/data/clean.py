@@ -1,5 +1,5 @@
-"""What a clean format is (rows S1, S4, P2, D6, D11): every turn of the transcript is what the
-dialect asked for, no more and no less.
+"""Checks that every turn of a transcript is in the format that its dialect asked for, no more and
+no less (rows S1, S4, P2, D6, D11).
 
 How a clean turn looks is in the dialect's `TurnFormat`, how a clean answer in its domain's
 `answer_problem`.

@@ -1,5 +1,5 @@
-"""Runs → trajectories (rows S4, D6): the episodes that pass the strict rules, or their verifier, in
-a clean format, and why the others were left.
+"""Collects the episodes of runs that are worth learning from: they pass the strict rules, or their
+verifier, in a clean format; counts why the others were left out (rows S4, D6).
 
 The subtle things: an episode is counted under the first reason that it meets, in the order ending,
 rules, format, choice, so that the counts add up to all episodes; which of several good episodes of

@@ -1,5 +1,5 @@
-"""Where an export goes: a `.parquet` or `.jsonl` file as named, or a file in a folder;
-LLaMA-Factory's list of data sets beside it."""
+"""Writes trajectories where an export is to go: a `.parquet` or `.jsonl` file, or a file in a
+folder with LLaMA-Factory's list of data sets beside it."""
 
 from __future__ import annotations
 

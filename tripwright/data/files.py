@@ -1,4 +1,4 @@
-"""Run folders and files of trajectories, read one line at a time: token ids make them large.
+"""Reads run folders and files of trajectories one line at a time: token ids make them large.
 
 A **trajectory** is a line of a run's transcripts.jsonl that is worth learning from, with what a
 reader needs to use it alone: the dialect, the schemas of the tools that the chat template was

@@ -1,5 +1,5 @@
-"""Are synthetic queries as hard as given ones? The pass rates of one policy on both (row S3: 21.9%
-of 200 against 21.1% of 180).
+"""Are synthetic queries as hard as real ones? Compares the pass rates of one policy on both (STAR
+measures 21.9% of 200 against 21.1% of 180; row S3).
 
 The two sets hold different requests, so the difference is unpaired: its interval is Newcombe's,
 made of the two rates' own intervals (Wilson's, or whole requests resampled where a run has several

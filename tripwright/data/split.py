@@ -1,5 +1,5 @@
-"""Files of requests merged and divided anew (rows P8, D7): no request in two parts, and the mix of
-levels (and of what else marks the requests of their domain) of the whole in every part.
+"""Merges files of requests and divides them anew: no request in two parts, and the mix of levels
+(and of what else marks the requests of their domain) of the whole in every part (rows P8, D7).
 
 Where the counts allow it the mix is exact. Where they do not, each part has the whole number below
 or above its exact share, chosen so that the parts' sizes and the groups' sizes still add up (a

@@ -1,5 +1,5 @@
-"""Rows → a parquet file or a JSONL file. The columns' types are fixed here, so that a file without
-any level or token id has them too."""
+"""Writes rows to a parquet file or a JSONL file. The columns' types are fixed here, so that a file
+without any level or token id has them too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a tool answers: a text for the model, and the same as data (law 9)."""
+"""What a tool answers: a text for the model, and the same as data, so that nobody reads the text
+back."""
 
 from __future__ import annotations
 

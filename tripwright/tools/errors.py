@@ -1,5 +1,4 @@
-"""What a tool answers when it cannot do what was asked, and how a model's own words may be repeated
-to it."""
+"""Errors that a model can read and act on, and how its own words may be repeated to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A face: how the tools look to a model. It is data (names of tools and arguments, words of values,
+"""How tools look to a model, called a face: data (names of tools and arguments, words of values,
 columns, sentences) and one function that writes results as text.
 
 What every face has from here: cheapest-first sorting, pages, answers as data, and the choice of its

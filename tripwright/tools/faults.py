@@ -1,5 +1,5 @@
-"""Tools that fail on purpose (row S9): what happens to agents when their environment is not
-reliable.
+"""Makes tools fail on purpose, to train and test agents in an environment that is not reliable
+(STAR; row S9).
 
 | kind | what the agent gets |
 |---|---|

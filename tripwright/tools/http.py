@@ -1,5 +1,5 @@
-"""One HTTP attempt at an interface of somebody else's: JSON back, or a ProviderFault that says what
-happened without saying any secret."""
+"""One HTTP request to somebody else's interface: JSON back, or a ProviderFault that says what
+happened without repeating any secret."""
 
 from __future__ import annotations
 

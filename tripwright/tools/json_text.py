@@ -1,4 +1,4 @@
-"""Results as JSON text, for faces whose models were taught to read it.
+"""Writes tool results as JSON text.
 
 The text is what `json.dumps` gives, but tables are put together from texts of their values: an
 answer of many rows is what a tool server spends its time on, and the same prices, times and kinds

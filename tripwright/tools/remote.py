@@ -1,5 +1,5 @@
-"""The tools of a server (`tripwright serve tools`) with the interface of a ToolBox: an episode does
-not notice where its tools run.
+"""The client of tools that a server offers (`tripwright serve tools`), with the interface of a
+ToolBox: an episode does not notice where its tools run.
 
 Whose fault it was stays visible (law 4). A mistake of the model's comes back as an answer, as from
 a ToolBox. A server that cannot be reached, fails, or suddenly has another world is our side: it is

@@ -1,6 +1,6 @@
-"""From methods to what a model is shown and may call: signature and docstring are the only
-definition of a tool, and the names of a face are laid over them. A parameter with a default is an
-optional argument.
+"""From Python methods to a tool's JSON schema and the checks of its arguments: signature and
+docstring are the only definition of a tool, and the names of a face are laid over them. A parameter
+with a default is an optional argument.
 
 `page` is no argument of a tool: it chooses among the rows that a search found, so it is offered
 here, where answers are given in pages.

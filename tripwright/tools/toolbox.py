@@ -1,5 +1,5 @@
-"""The tools of one episode: JSON in, text and rows out. A mistake of the model's is an answer
-(`error`), never an exception (law 4).
+"""The tools of one episode: a call as JSON in, text and rows out. A mistake of the model's is an
+answer (`error`), never an exception.
 
 With `emptied`, every answer, errors included, becomes the face's empty one: a policy that still
 plans well has memorised the world.

@@ -14,9 +14,9 @@ from tripwright.domains.deeptravel.answer.advice import (
     AdvicePart,
     Card,
     HotelStay,
-    Journey,
     LocalLeg,
     PlaceVisit,
+    RideAdvice,
     condensed,
 )
 from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_markdown
@@ -36,7 +36,7 @@ AMOUNTS = st.integers(1, 9_999_999).map(lambda cents: cents / 100)
 
 
 @st.composite
-def ways(draw: st.DrawFn, day: str, other: str) -> Journey:
+def ways(draw: st.DrawFn, day: str, other: str) -> RideAdvice:
     price = draw(st.none() | AMOUNTS)
     towns = draw(st.sampled_from((("", ""), ("Suzhou", "Wuhan"), ("St. John (east)", "New York"))))
     number = draw(st.sampled_from(("G3124", "TW 214", "TW 214, TW 38", "RE 1 (4711)")))
@@ -47,7 +47,7 @@ def ways(draw: st.DrawFn, day: str, other: str) -> Journey:
         draw(st.sampled_from(("flight", "train"))),
     )
     currency = "" if price is None else draw(st.sampled_from(("USD", "CNY")))
-    return Journey(
+    return RideAdvice(
         number,
         mode,
         leaves,
@@ -165,7 +165,7 @@ def test_the_two_forms_by_eye() -> None:
     assert write_markdown(advice) == FULL
     assert write_markdown(advice, compact=True) == COMPACT
     (way,) = advice.of_kind("outbound")
-    assert isinstance(way, Journey)
+    assert isinstance(way, RideAdvice)
     assert (way.depart_place, way.minutes, way.price, way.evidence) == (
         "Suzhou station",
         248,
@@ -190,7 +190,7 @@ def test_an_arrival_on_another_day_says_so_where_the_clock_does_not(
     part = AdvicePart(
         "outbound",
         "2026-06-26",
-        items=(Journey("TW 1", "flight", "2026-06-26T23:10", arrives, 115, 90, "USD"),),
+        items=(RideAdvice("TW 1", "flight", "2026-06-26T23:10", arrives, 115, 90, "USD"),),
     )
     advice = Advice(parts=(part,))
     assert full in write_markdown(advice)

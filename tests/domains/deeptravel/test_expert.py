@@ -12,10 +12,10 @@ import pytest
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named, face_named
-from tripwright.domains.deeptravel.answer.advice import Advice, HotelStay, Journey
+from tripwright.domains.deeptravel.answer.advice import Advice, HotelStay, RideAdvice
 from tripwright.domains.deeptravel.answer.advice_reading import read_markdown
 from tripwright.domains.deeptravel.expert import ErrandExpert
-from tripwright.domains.deeptravel.expert.seen import SeenRow, read_answer
+from tripwright.domains.deeptravel.expert.observations import SeenRow, read_answer
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
@@ -109,12 +109,12 @@ def test_each_card_is_the_row_that_was_shown(
                 row = next(
                     row for row in read_answer(call, card.call, "USD").rows if row.card == card
                 )
-                assert (item.number if isinstance(item, Journey) else item.name) == (
-                    row.record.number if isinstance(item, Journey) else row.record.name
+                assert (item.number if isinstance(item, RideAdvice) else item.name) == (
+                    row.record.number if isinstance(item, RideAdvice) else row.record.name
                 )
-                if isinstance(item, Journey | HotelStay):
+                if isinstance(item, RideAdvice | HotelStay):
                     assert item.price == row.record.price.amount
-                if isinstance(item, Journey):
+                if isinstance(item, RideAdvice):
                     assert (item.departs_at, item.arrives_at) == (
                         row.record.departs_at,
                         row.record.arrives_at,

@@ -1,5 +1,5 @@
-"""Errands without a mind: take the first row of every answer, or the cheapest. They measure how
-much of a pass rate the requests give away.
+"""Two simple policies that take the first row of every tool answer, or the cheapest. They measure
+how much of a pass rate the requests give away.
 
 They ask for what the trip needs, decide nothing, and write their answer in the format of row D11;
 no wish is looked at, so what they fail on is what a request asks to be decided.
@@ -16,8 +16,8 @@ from tripwright.agent.turn import write_call
 from tripwright.domains.deeptravel.expert.answer import write_answer
 from tripwright.domains.deeptravel.expert.choice import Choice
 from tripwright.domains.deeptravel.expert.findings import Findings
+from tripwright.domains.deeptravel.expert.observations import SeenRow, read_answer
 from tripwright.domains.deeptravel.expert.play import COMPACT_FACE, checked_request
-from tripwright.domains.deeptravel.expert.seen import SeenRow, read_answer
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer

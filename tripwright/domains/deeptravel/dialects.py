@@ -1,5 +1,6 @@
-"""DeepTravel's dialects: the paper's, and one for tiny models (rows D6, D7). An answer is row D11's
-markdown ("recommendations"), which a verifier reads."""
+"""DeepTravel's prompts, formats and limits: the paper's, and one for tiny models (Appendices
+A.2.1 and A.4; rows D6, D7). An answer is markdown with recommendations (row D11), which a
+verifier reads."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from tripwright.agent.session import Session
 from tripwright.domains.deeptravel.baselines import ErrandRows
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.groundings import GROUNDINGS
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
@@ -27,7 +28,6 @@ from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.tools.samples import sample_arguments
-from tripwright.domains.deeptravel.ungrounded import GROUNDINGS
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider

@@ -1,5 +1,5 @@
-"""The system prompts of the DeepTravel dialects (row D6, A.2.1) in our words: the paper's template
-and toolkit, its answer rule spelt out as row D11 has it, with evidence cards."""
+"""The system prompts of the DeepTravel dialects in our words: the template and toolkit of Appendix
+A.2.1 (row D6), with the answer format spelt out (row D11) and evidence cards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A request as DeepTravel's travellers make it (row D8): atomic intents, and the words that say
-them.
+"""A traveller's request: its atomic intents, such as a latest arrival or a budget, and the words
+that say them (DeepTravel, Appendix A.3.1; row D8).
 
 It is one city, there and back, by the clock, and each intent may be missing. The words are what the
 agent reads; the intents are what its answer is held against.

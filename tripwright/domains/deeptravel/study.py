@@ -1,5 +1,5 @@
-"""What verifiers said about an answer, as yes or no under a name, so that people's labels can be
-held against it (row D10)."""
+"""The verifiers' verdicts as yes or no under a name, to be compared with people's labels
+(DeepTravel, Appendix A.5; row D10)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One errand of a traveller's (rows D1 to D5): a request, live tools or a closed world behind them,
-an answer judged by what the transcript holds.
+"""One traveller's request as an episode: live tools or a closed world answer it, and verifiers
+judge the answer by what the transcript holds (DeepTravel, section 3; rows D1 to D5).
 
 Its verdict's groups are the trajectory's rubrics and then the turns, tool by tool, which are looked
 at only where the trajectory passed (the early stop of row D5). So row D5's reward is 1 where both
@@ -24,7 +24,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Verifier,
     VerifierProblem,
 )
-from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.tools.toolbox import Tools

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.transcript import ToolCall
 

@@ -8,7 +8,7 @@ import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
-from tripwright.domains.deeptravel.verifiers.joint import JointFinding
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding
 from tripwright.transcript import ToolCall
 
 Judged = Callable[..., JointFinding]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tripwright.domains.deeptravel.verifiers.joint import JointFinding
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding
 from tripwright.transcript import ToolCall
 
 Judged = Callable[..., JointFinding]

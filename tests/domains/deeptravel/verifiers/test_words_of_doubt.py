@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tripwright.domains.deeptravel.verifiers.claims_numbers import read_numbers
-from tripwright.domains.deeptravel.verifiers.joint import JointFinding
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding
 from tripwright.domains.deeptravel.verifiers.tolerance import minutes_fit
 
 Judged = Callable[..., JointFinding]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.verifiers.joint import joint
+from tripwright.domains.deeptravel.verifiers.joint_reward import joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 
 SEED = 6_000_000

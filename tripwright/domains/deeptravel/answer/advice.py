@@ -1,5 +1,5 @@
-"""An answer to a traveller (row D11): recommendations for the way out, the stay, the way back and
-the visits, each with its evidence.
+"""An answer to a traveller as data: recommendations for the way out, the stay, the way back and the
+visits, each with its evidence (row D11).
 
 `write_markdown` and `read_markdown` are each other's inverse for answers in this format. There are
 two forms of it: the full one for people, and a compact one with a line for each recommendation, for
@@ -27,7 +27,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Journey:
+class RideAdvice:
     """One journey. `departs_at` and `arrives_at` are local, "2026-06-26T06:54"; the price is per
     person, None where the source says none.
 
@@ -83,7 +83,7 @@ class PlaceVisit:
     evidence: tuple[Card, ...] = ()
 
 
-Recommendation = Journey | HotelStay | PlaceVisit
+Recommendation = RideAdvice | HotelStay | PlaceVisit
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def condensed(advice: Advice) -> Advice:
 
 def _condensed(item: Recommendation) -> Recommendation:
     match item:
-        case Journey():
-            return Journey(
+        case RideAdvice():
+            return RideAdvice(
                 item.number,
                 item.mode,
                 item.departs_at,

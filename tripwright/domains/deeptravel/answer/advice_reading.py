@@ -1,5 +1,5 @@
-"""From markdown back to an answer (row D11): the inverse of `write_markdown`, for both of its forms
-and nothing else.
+"""Reads an answer from its markdown: the inverse of `write_markdown`, for both of its forms and
+nothing else (row D11).
 
 What a model words freely is not read here; the verifiers have their own reader for that.
 """
@@ -17,11 +17,11 @@ from tripwright.domains.deeptravel.answer.advice import (
     AdvicePart,
     Card,
     HotelStay,
-    Journey,
     LocalLeg,
     PartKind,
     PlaceVisit,
     Recommendation,
+    RideAdvice,
 )
 from tripwright.domains.deeptravel.answer.advice_writing import (
     COMPACT_HEADINGS,
@@ -133,7 +133,7 @@ def _section(kind: PartKind, lines: Sequence[str], day: str) -> Recommendation:
     depart_place, departure, departure_day, arrive_place, there, there_on, hours, minutes = (
         times.groups()
     )
-    return Journey(
+    return RideAdvice(
         number,
         "flight" if mode == "flight" else "train",
         f"{departure_day or day}T{departure}",
@@ -167,7 +167,7 @@ def _line(kind: PartKind, line: str, day: str) -> Recommendation:
     ) + timedelta(days=int(later or 0))
     mode_said: Literal["flight", "train"] = "flight" if mode == "flight" else "train"
     moments = f"{departure_day or day}T{departure}", f"{arrives_on}T{there}"
-    return Journey(
+    return RideAdvice(
         number, mode_said, *moments, price=price, currency=currency or "", evidence=_cards(cards)
     )
 

@@ -1,4 +1,4 @@
-"""An answer as markdown (row D11), full or compact."""
+"""Writes an answer as markdown, in full or compact (row D11)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tripwright.domains.deeptravel.answer.advice import (
     AdvicePart,
     Card,
     HotelStay,
-    Journey,
     LocalLeg,
     PartKind,
     PlaceVisit,
     Recommendation,
+    RideAdvice,
 )
 
 HEADINGS: dict[PartKind, str] = {
@@ -66,7 +66,7 @@ def _part(part: AdvicePart, compact: bool) -> list[str]:
 
 def _section(item: Recommendation, part: AdvicePart) -> Iterator[str]:
     match item:
-        case Journey():
+        case RideAdvice():
             route = (
                 f" ({item.depart_city} → {item.arrive_city})"
                 if item.depart_city or item.arrive_city
@@ -101,7 +101,7 @@ def _section(item: Recommendation, part: AdvicePart) -> Iterator[str]:
 
 def _line(item: Recommendation, part: AdvicePart) -> str:
     match item:
-        case Journey():
+        case RideAdvice():
             usual_day = Date.fromisoformat(arrival_day(item.departs_at, item.arrives_at[11:16]))
             later = (Date.fromisoformat(item.arrives_at[:10]) - usual_day).days
             clocks = f"{_clock(item.departs_at, part)}-{item.arrives_at[11:16]}" + (
@@ -159,11 +159,11 @@ def _nights(part: AdvicePart) -> str:
     return f", {nights} night{'s' * (nights != 1)}" if nights > 0 else ""
 
 
-def _price(item: Journey | HotelStay, per: str) -> str:
+def _price(item: RideAdvice | HotelStay, per: str) -> str:
     return UNPRICED if item.price is None else f"{amount(item.price)} {item.currency}{per}"
 
 
-def _priced(item: Journey | HotelStay) -> str:
+def _priced(item: RideAdvice | HotelStay) -> str:
     return "" if item.price is None else f" {amount(item.price)} {item.currency}"
 
 

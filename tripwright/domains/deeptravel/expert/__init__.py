@@ -1,5 +1,5 @@
-"""The errand expert as a policy: it plays a traveller's request with the six live tools, and its
-transcripts are what a cold start learns from (row D6)."""
+"""The expert as a policy: a program that plays a traveller's request with the six live tools. Its
+transcripts are what a cold start learns from (DeepTravel, section 3.1; row D6)."""
 
 from __future__ import annotations
 

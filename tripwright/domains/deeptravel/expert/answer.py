@@ -1,5 +1,5 @@
-"""The errand expert's answer in the format of row D11: what was found, why, what it rests on, what
-could not be met, what may go wrong."""
+"""Writes the expert's answer: what was found, why, what it rests on, what could not be met, what
+may go wrong (row D11)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tripwright.domains.deeptravel.answer.advice import (
     AdvicePart,
     Card,
     HotelStay,
-    Journey,
     LocalLeg,
     PlaceVisit,
+    RideAdvice,
 )
 from tripwright.domains.deeptravel.answer.advice_writing import amount, write_markdown
 from tripwright.domains.deeptravel.expert import words
 from tripwright.domains.deeptravel.expert.choice import Choice
 from tripwright.domains.deeptravel.expert.findings import Findings
-from tripwright.domains.deeptravel.expert.seen import SeenRow
+from tripwright.domains.deeptravel.expert.observations import SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import Wish
@@ -75,11 +75,11 @@ def _parts(findings: Findings, brief: bool) -> Iterator[AdvicePart]:
 
 def _ways(
     choice: Choice, request: TravelRequest, most: int, kinds: tuple[Wish, ...]
-) -> Iterator[Journey]:
+) -> Iterator[RideAdvice]:
     for place, row in enumerate(choice.rows[:most]):
         offer = row.record
         flies = isinstance(offer, FlightOffer)
-        yield Journey(
+        yield RideAdvice(
             offer.number,
             "flight" if flies else "train",
             offer.departs_at,

@@ -1,5 +1,5 @@
-"""What the errand expert recommends: of the rows it was shown, those that meet the wishes, the
-cheapest first; else the closest."""
+"""What the expert recommends: of the rows it was shown, those that meet the wishes, the cheapest
+first; else the closest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from tripwright.domains.deeptravel.expert.seen import SeenRow
+from tripwright.domains.deeptravel.expert.observations import SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import Wish

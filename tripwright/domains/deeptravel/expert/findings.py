@@ -1,11 +1,11 @@
-"""What one errand has come to, before it is written down."""
+"""What the expert knows at the end of an episode, before it writes its answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from tripwright.domains.deeptravel.expert.choice import Choice
-from tripwright.domains.deeptravel.expert.seen import SeenRow
+from tripwright.domains.deeptravel.expert.observations import SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.answers import HotelOffer
 

@@ -1,11 +1,11 @@
-"""Which hotel is probably near a place, before the route planner is asked; and the shortest of its
-ways."""
+"""Guesses which hotel is near a place, before the route planner is asked, and picks the shortest of
+its ways."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tripwright.domains.deeptravel.expert.seen import SeenAnswer, SeenRow
+from tripwright.domains.deeptravel.expert.observations import SeenAnswer, SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import HotelOffer, PointOfInterest, RouteLeg

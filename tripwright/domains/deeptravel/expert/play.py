@@ -1,5 +1,5 @@
-"""One errand from the first call to the answer: which tool to ask next within the turns that are
-left, and what to do about silence.
+"""Plays one request from the first call to the answer: which tool to ask next within the turns that
+are left, and what to do where nothing is found.
 
 The order is there, back, stay, visits. Each part keeps back the calls that the later ones need;
 what is then to spare compares flights with trains, looks for a hotel nearer by, or finds an
@@ -24,7 +24,7 @@ from tripwright.domains.deeptravel.expert.choice import (
 )
 from tripwright.domains.deeptravel.expert.findings import Findings
 from tripwright.domains.deeptravel.expert.near import by_promise, shortest
-from tripwright.domains.deeptravel.expert.seen import SeenAnswer, SeenRow, read_answer
+from tripwright.domains.deeptravel.expert.observations import SeenAnswer, SeenRow, read_answer
 from tripwright.domains.deeptravel.expert.thoughts import Thoughts
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents

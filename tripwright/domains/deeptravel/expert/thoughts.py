@@ -1,5 +1,5 @@
-"""What the errand expert thinks aloud, in the tags of row D6: what was just shown, and what comes
-next. Tiny models think nothing."""
+"""The thoughts that the expert writes down, in the tags of Appendix A.2.1 (row D6): what was just
+shown, and what comes next. Tiny models get none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tripwright.domains.deeptravel.answer.advice_writing import amount
 from tripwright.domains.deeptravel.expert import words
 from tripwright.domains.deeptravel.expert.choice import Choice
 from tripwright.domains.deeptravel.expert.findings import Findings
-from tripwright.domains.deeptravel.expert.seen import SeenAnswer
+from tripwright.domains.deeptravel.expert.observations import SeenAnswer
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import wishes_of
 from tripwright.domains.deeptravel.tools.answers import HotelOffer, RouteLeg

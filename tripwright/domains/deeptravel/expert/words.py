@@ -1,4 +1,5 @@
-"""The errand expert's words: what a wish is called, what a search was for, how many people."""
+"""Phrases for the expert's answers: what a wish is called, what a search was for, how many
+people."""
 
 from __future__ import annotations
 

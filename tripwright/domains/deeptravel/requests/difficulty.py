@@ -1,5 +1,5 @@
-"""How hard a request is, by trying (A.3.1): one minus the share of k attempts that passed; and
-which requests are then for which stage.
+"""How hard a request is, measured by attempts: one minus the share of k attempts that passed; and
+which requests are for which training stage (DeepTravel, Appendix A.3.1).
 
 An attempt that our side spoilt is no attempt (law 4). A request that was tried less often than
 asked for has no difficulty: a share of one attempt is not a measurement.

@@ -1,5 +1,5 @@
-"""Files of travellers' requests: one JSON object a line, and beside it the proofs, one a line, by
-the id of the request."""
+"""Reads and writes files of travellers' requests: one JSON object a line, and beside it the proofs
+that each can be met, one a line, by the id of the request."""
 
 from __future__ import annotations
 

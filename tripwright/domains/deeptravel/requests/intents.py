@@ -1,5 +1,5 @@
-"""The atomic intents of a traveller's request (row D8, A.3.1), enumerated, and what it means to
-meet them.
+"""The atomic intents of a traveller's request, enumerated, and when a recommendation meets them
+(DeepTravel, Appendix A.3.1; row D8).
 
 Every request says where from, where to, on which day and for how many. Its shape says what an
 answer needs besides: a way back, nights, both or neither. Wishes are the ten intents that make the

@@ -1,4 +1,5 @@
-"""A trip with given intents, drawn where it can be met (rows D8, B3).
+"""Draws a trip with given intents such that it can be met (DeepTravel, Appendix A.3.1; rows D8,
+B3).
 
 Rows are drawn first, from what the tools answer; the wishes are then said around them, with some
 slack. The proof is made afterwards from the request alone, so nothing rests on how it was drawn.

@@ -1,5 +1,5 @@
-"""Live services as a source of travellers' requests (row D8): which combinations of intents they
-can answer, and what they say.
+"""Makes travellers' requests from live services: which combinations of intents they can answer, and
+what they answer (DeepTravel, Appendix A.3.1; row D8).
 
 They are asked through the sandbox, which keeps their limits and, with a store, every answer: the
 same command goes on where it was, and the requests can be replayed against the very answers that

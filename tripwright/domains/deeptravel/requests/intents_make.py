@@ -1,5 +1,5 @@
-"""Files of travellers' requests (rows D8, D12): so many, with or without wishes, in levels, none
-twice, each proved and worded.
+"""Makes files of travellers' requests: so many, with or without wishes, by level of difficulty,
+none twice, each proved and put into words (DeepTravel, Appendix A.3; rows D8, D12).
 
 Request n is drawn with dice of the seed and n alone. Combinations of intents are gone through in a
 shuffled order, so that a file covers them evenly; a request whose level is full, or that repeats an

@@ -1,5 +1,5 @@
-"""That a request can be met, proved from what the tools answer (rows D8, B3): the rows that meet it
-are kept.
+"""Proves from tool answers that a request can be met, and keeps the rows that meet it (rows D8,
+B3).
 
 The proof looks at what the tools say and at nothing else, as an agent would. Of all that meets the
 wishes it takes the cheapest; a request whose total budget does not reach for that has no proof.

@@ -1,5 +1,5 @@
-"""What a traveller's request may be made of (row D8): tables of phrases with slots, and how each
-slot is said and read.
+"""Tables of phrases with slots from which travellers' requests are worded, and how each slot is
+written and read (row D8).
 
 Slots {we} {our} {us} {are} are the speaker's words. Every phrase is also a pattern:
 `request_reading` finds the intents with the same tables, so that nothing can be said here which is

@@ -1,5 +1,5 @@
-"""The intents of a request, read out of its words (row D8): the proof that the words say each of
-them.
+"""Reads the intents of a request back out of its words: the proof that the words say each of them
+(row D8).
 
 The patterns are made of the same tables as the words. A text that the grammar did not write may
 still be read, as a person may edit one; where it says one intent twice, or lacks one that every

@@ -1,5 +1,5 @@
-"""People look at requests before anybody trains on them (A.3.1): a review file, and what they let
-pass.
+"""A review file in which people accept or edit requests before anybody trains on them (DeepTravel,
+Appendix A.3.1).
 
 Whoever reviews ticks what is good and may better the words. The words are then read again: a
 request is accepted only where they still ask for the same trip, since that is what an answer will

@@ -1,5 +1,5 @@
-"""How the slots of `request_phrases` are said, each in several ways, and read again whichever way
-it was."""
+"""Writes dates, times, numbers, prices and names of a request in several ways each, and reads every
+one of them back."""
 
 from __future__ import annotations
 

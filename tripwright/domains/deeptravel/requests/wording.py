@@ -1,5 +1,5 @@
-"""A traveller's request in natural English, by grammar (row D8): every intent is said once, and can
-be read out of the words again."""
+"""Writes a traveller's request in natural English, by grammar: every intent is said once, and can
+be read out of the words again (row D8)."""
 
 from __future__ import annotations
 

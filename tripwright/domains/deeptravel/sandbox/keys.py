@@ -1,5 +1,5 @@
-"""What makes two calls the same call: tool, provider, its version, canonical arguments, and the day
-of the snapshot (row D2)."""
+"""The key under which a live answer is remembered: tool, provider, its version, canonical
+arguments, and the day of the snapshot (DeepTravel, section 3.2; row D2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who asks for a key right now: one thread of one process, of all that share a store."""
+"""Locks between threads and processes that share a store, so that only one of them asks a vendor
+for a missing answer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The robust sandbox (row D2): asks vendors as their terms want it, remembers what they said, and
-says it again byte for byte.
+"""A cache between an agent and live travel services: it asks vendors as often as their terms allow,
+remembers what they answered, and gives it again byte for byte (DeepTravel, section 3.2; row D2).
 
 | mode | asks vendors | store |
 |---|---|---|

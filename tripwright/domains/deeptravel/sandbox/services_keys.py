@@ -1,5 +1,5 @@
-"""Keys do not belong into files: found there, they are refused before anything else is read, and
-never repeated."""
+"""Refuses a services file that has an API key in it, before anything else is read, and never
+repeats the key."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The answers of one day as a thing of its own: its contents and hash, one file to hand on, and a
-new day asked anew (row D2).
+"""The answers of live services on one day: their contents and hash, one file to hand on, and
+providers that answer from it (DeepTravel, section 3.2; row D2).
 
 A file is gzip over lines of JSON. The first says what it is: format, day, counts, and the SHA-256
 of all lines after it. The others are the answers, ordered by key. Equal snapshots are equal bytes,

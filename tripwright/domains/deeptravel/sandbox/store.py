@@ -1,4 +1,5 @@
-"""Where answers are remembered (row D2): a protocol, and the SQL that SQLite and PostgreSQL share.
+"""Where answers of live services are remembered: a protocol, and the SQL that SQLite and PostgreSQL
+share (DeepTravel, section 3.2; row D2).
 
 Three tables. `sandbox_answer` only grows: the first answer to a key stays, whoever comes later gets
 it too. `sandbox_lease` says who is asking a vendor right now; it runs out by itself, so that a

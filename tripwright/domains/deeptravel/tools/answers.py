@@ -1,5 +1,5 @@
-"""What the six tools of row D1 answer, as typed records: every vendor's answer becomes these,
-whatever it was written in.
+"""The typed records that the six live tools answer with: every vendor's answer becomes these,
+whatever form it had (DeepTravel, section 3.2; row D1).
 
 Times are local to where they happen, "2026-06-26T06:54", days "2026-06-26"; money carries its
 currency; what a vendor does not say is None, never 0 and never a guess. An answer knows where it

@@ -1,4 +1,5 @@
-"""The faces of the six live tools (row D1), whose models read JSON.
+"""The names and answer formats under which models see the six live tools: JSON in full, and short
+for tiny models (row D1).
 
 `deeptravel` writes rows as objects, numbered, with all that is known and the source beside them: an
 evidence card (row D11) names a call and a row. `deeptravel_compact` is for tiny models: arrays

@@ -1,5 +1,5 @@
-"""The six tools of one episode over a provider or a sandbox: JSON in, text out, as `toolbox.py` has
-it for the seven.
+"""The tools of one episode over a live provider or the sandbox: JSON in, text and rows out, as
+`tools/toolbox.py` has it for a closed world.
 
 A mistake of the model's is an answer. A service that does not answer is our side's fault (law 4),
 and what then happens is a setting: training stops the episode unscored (`ToolHostDown`), serving

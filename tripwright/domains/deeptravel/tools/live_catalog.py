@@ -1,5 +1,5 @@
-"""The six tools of row D1 over any source of live answers: a provider, or the sandbox that
-remembers what providers said.
+"""The six live tools as methods, over any source of answers: a provider, or the sandbox that
+remembers what providers answered (DeepTravel, section 3.2; row D1).
 
 Signature and docstring are the only definition of a tool, as for the seven tools of `catalog.py`.
 The arguments are the paper's names; `depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are

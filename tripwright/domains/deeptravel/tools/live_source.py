@@ -1,5 +1,5 @@
 """What answers the live tools of a run: a closed world or services, directly or through the sandbox
-that remembers (row D2)."""
+that remembers their answers (row D2)."""
 
 from __future__ import annotations
 

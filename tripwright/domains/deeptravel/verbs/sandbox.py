@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.refreshing import DAILY, RefreshCounts, refresh
+from tripwright.domains.deeptravel.sandbox.refresh import DAILY, RefreshCounts, refresh
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.snapshot import (

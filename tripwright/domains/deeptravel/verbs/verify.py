@@ -30,7 +30,7 @@ from tripwright.domains.deeptravel.verifying.labels import (
     labelled_by,
     read_labels,
 )
-from tripwright.domains.deeptravel.verifying.verified import (
+from tripwright.domains.deeptravel.verifying.verification import (
     VerifierInput,
     VerifierVerdict,
     read_episodes,

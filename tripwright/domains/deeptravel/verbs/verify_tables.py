@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripwright.domains.deeptravel.verifying.labels import Calibration
-from tripwright.domains.deeptravel.verifying.verified import NO_ANSWER, VerifierVerdict
+from tripwright.domains.deeptravel.verifying.verification import NO_ANSWER, VerifierVerdict
 from tripwright.statistics.agreement import Agreement
 
 LONGEST_WHY = 90  # characters of a problem in a row

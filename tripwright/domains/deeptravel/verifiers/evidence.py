@@ -1,5 +1,5 @@
-"""The rows that the tools of a transcript have shown: what an answer's words may rest on (rows D3
-and D4).
+"""The rows that the tools of a transcript have shown: what an answer's words may rest on
+(DeepTravel, section 3.3; rows D3 and D4).
 
 What counts is what the model was shown, which a call's rows hold. Those of the six tools of row D1
 are known by their fields; of anything else (a server's own tools, plain text) names, numbers and

@@ -1,4 +1,5 @@
-"""What a verifier says, whichever form it has: rules or an LLM judge (rows D3 to D5).
+"""The types of what a verifier finds, whether it is made of rules or an LLM judge (DeepTravel,
+section 3.3; rows D3 to D5).
 
 Facts, then weights (law 2): a verifier returns findings with evidence; the joint reward of row D5
 only reads them. A judge that could not be asked gives no finding: `unscored`, our side's fault (law

@@ -1,5 +1,6 @@
-"""The LLM form of both verifiers (rows D3, D4): any OpenAI-compatible endpoint, rubrics as data,
-several votes, everything accounted for.
+"""An LLM judge as verifier of whole answers and of single turns: any OpenAI-compatible endpoint,
+rubrics as data, several votes, every token counted (DeepTravel, section 3.3 and Appendices A.2.2,
+A.2.3; rows D3, D4).
 
 Whose fault was it (law 4)? An endpoint that is dead, limits us or talks nonsense leaves the item
 `Unscored`, never failed. An answer that is missing, or longer than any answer in the format of row

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.evidence import evidence
-from tripwright.domains.deeptravel.verifiers.rubrics import Level, LevelName, Rubrics
+from tripwright.domains.deeptravel.verifiers.rubrics import LevelName, RubricLevel, Rubrics
 from tripwright.transcript import ToolCall, Transcript
 
 Form = Literal["schema", "object", "line"]
@@ -106,7 +106,7 @@ def messages(rubrics: Rubrics, case: Case, form: Form) -> list[dict[str, str]]:
     ]
 
 
-def response_format(level: Level) -> dict[str, Any]:
+def response_format(level: RubricLevel) -> dict[str, Any]:
     """For endpoints with structured output: the reason comes first, so that the conclusion can
     follow from it."""
     rubrics = {each.key: {"type": "string", "enum": list(MET_WORDS)} for each in level.rubric}
@@ -174,7 +174,7 @@ def _fence(texts: Sequence[str]) -> str:
     return number
 
 
-def _output(level: Level, form: Form) -> str:
+def _output(level: RubricLevel, form: Form) -> str:
     if form == "line":
         return AS_LINE.format(meanings="\n".join(each.words for each in level.conclusion))
     meanings = "\n".join(f"{each.key}: {each.words}" for each in level.conclusion)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from tripwright.domains.deeptravel.verifiers.findings import VerifierProblem
 from tripwright.domains.deeptravel.verifiers.judge_prompts import MET_WORDS
-from tripwright.domains.deeptravel.verifiers.rubrics import Level, plain
+from tripwright.domains.deeptravel.verifiers.rubrics import RubricLevel, plain
 from tripwright.domains.deeptravel.verifiers.votes import worst
 from tripwright.llm.client import Completion
 
@@ -59,7 +59,7 @@ class Vote:
         )
 
 
-def read_reply(completion: Completion, level: Level, call: int | None = None) -> Vote:
+def read_reply(completion: Completion, level: RubricLevel, call: int | None = None) -> Vote:
     """Raises Unreadable. `call` goes with the problems that are named."""
     if completion.finish_reason == "length":
         raise UnreadableReply("the reply was cut off before its end")
@@ -106,7 +106,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return body
 
 
-def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
+def _read_object(body: dict[str, Any], level: RubricLevel, call: int | None) -> Vote:
     conclusion = _conclusion(body["conclusion"], level)
     rubrics = _rubrics(body.get("rubrics"), level)
     led_to = [level.unmet[key] for key, verdict in rubrics.items() if verdict is False]
@@ -126,7 +126,7 @@ def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
     )
 
 
-def _conclusion(words: Any, level: Level) -> str:
+def _conclusion(words: Any, level: RubricLevel) -> str:
     key = level.by_words.get(plain(words)) if isinstance(words, str) else None
     if key is None:
         raise UnreadableReply(
@@ -135,7 +135,7 @@ def _conclusion(words: Any, level: Level) -> str:
     return key
 
 
-def _rubrics(answers: Any, level: Level) -> dict[str, bool | None]:
+def _rubrics(answers: Any, level: RubricLevel) -> dict[str, bool | None]:
     if not isinstance(answers, dict):
         raise UnreadableReply('the reply has no object "rubrics"')
     return {key: _met(answers, key) for key in level.unmet}
@@ -151,7 +151,7 @@ def _met(answers: dict[str, Any], key: str) -> bool | None:
     return MET_WORDS[word]
 
 
-def _problems(entries: Any, level: Level, call: int | None) -> Iterator[VerifierProblem]:
+def _problems(entries: Any, level: RubricLevel, call: int | None) -> Iterator[VerifierProblem]:
     for each in entries[:MOST_PROBLEMS] if isinstance(entries, list) else ():
         if isinstance(each, dict) and isinstance(each.get("message"), str):
             words = each.get("said")
@@ -168,7 +168,7 @@ def _problems(entries: Any, level: Level, call: int | None) -> Iterator[Verifier
 # ---- A.2.2's plain form
 
 
-def _read_line(text: str, level: Level) -> Vote:
+def _read_line(text: str, level: RubricLevel) -> Vote:
     lines = text.splitlines()
     places = [place for place, line in enumerate(lines) if _LINE.match(line)]
     conclusions, line_numbers = list[str](), set[int]()

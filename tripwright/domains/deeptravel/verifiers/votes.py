@@ -1,4 +1,4 @@
-"""Several votes of a judge → one verdict (rows D3, D4).
+"""Combines several votes of a judge into one verdict (rows D3, D4).
 
 The scale of conclusions is ordered, so the verdict is the middle vote, counted from the best: the
 best conclusion that more than half of the votes reach. It has two properties that the most frequent

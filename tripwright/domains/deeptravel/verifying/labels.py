@@ -1,4 +1,5 @@
-"""What people said of transcripts, one JSON object a line, to hold a judge against.
+"""Labels that people gave transcripts, one JSON object a line, and how well a judge agrees with
+them.
 
 {"id": "…", "trajectory": true} says that the answer passes (row D3). Optional: "turns", a list of
 true and false in the order of the calls or an object {"2": false} for some of them (row D4);
@@ -19,7 +20,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     NoVerdict,
     Verifier,
 )
-from tripwright.domains.deeptravel.verifying.verified import VerifierInput, VerifierVerdict
+from tripwright.domains.deeptravel.verifying.verification import VerifierInput, VerifierVerdict
 from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.statistics.agreement import Agreement, agreement
 

@@ -1,5 +1,5 @@
-"""A closed world behind the six tools of row D1, so that everything works offline and the same
-everywhere.
+"""The six live tools answered from a closed, generated world, so that everything works offline and
+the same everywhere (row D1).
 
 Flights, places to stay, sights and restaurants are the world's own rows. What the world has no
 table for (trains, routes in a city, airports, addresses) is made from its content alone: the same

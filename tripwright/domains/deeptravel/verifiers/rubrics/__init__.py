@@ -45,7 +45,7 @@ class ConclusionWords(_Entry):
     words: str = Field(min_length=1)
 
 
-class Level(BaseModel):
+class RubricLevel(BaseModel):
     """What one of the two verifiers is told. `conclusion` stands from best to worst."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,10 +75,10 @@ class Rubrics(BaseModel):
 
     name: str
     tools: str = ""  # what the assistant could call, for the judge to read
-    trajectory: Level
-    turn: Level
+    trajectory: RubricLevel
+    turn: RubricLevel
 
-    def level(self, name: LevelName) -> Level:
+    def level(self, name: LevelName) -> RubricLevel:
         return self.trajectory if name == "trajectory" else self.turn
 
     @cached_property
@@ -116,7 +116,7 @@ def load_rubrics(path: Path | None = None) -> Rubrics:
     return rubrics
 
 
-def _problem(level: Level, rubrics: tuple[str, ...], conclusions: tuple[str, ...]) -> str:
+def _problem(level: RubricLevel, rubrics: tuple[str, ...], conclusions: tuple[str, ...]) -> str:
     keys = [each.key for each in level.rubric]
     if level.scale != conclusions:
         return (

@@ -1,5 +1,5 @@
-"""Row D5: both levels as one reward. The trajectory comes first; where it fails, the turns are not
-looked at: that is the saving."""
+"""Both levels of verification as one reward. The whole answer comes first; where it fails, the
+turns are not looked at, which saves their cost (DeepTravel, section 3.3; row D5)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A new day's snapshot from an old one (row D2's daily refresh): the same questions, asked
-again."""
+"""Makes a new day's snapshot of live answers from an old one, by asking the same questions again
+(DeepTravel, section 3.2: the sandbox is refreshed daily; row D2)."""
 
 from __future__ import annotations
 

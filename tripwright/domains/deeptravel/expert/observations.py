@@ -1,4 +1,4 @@
-"""The rows that tools have shown, as records: all that the errand expert decides from. What a
+"""Turns the rows that tools have shown into records: all that the expert decides from. What a
 compact row leaves out is completed from the call itself: the day, the cities, the names that were
 asked for."""
 

@@ -1,5 +1,5 @@
-"""Claims of an answer in words that no tool answer bears out (row P14), as the verifier named them
-turn by turn."""
+"""Counts, for reports, what an answer claims and no tool answer supports, as the verifier named it
+turn by turn (Planner-R1's analyses; row P14)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Transcripts of a run → the verifiers' verdict on each, by rules or by a judge, and what they come
-to (rows D3 to D5).
+"""Runs the verifiers over the transcripts of a run, by rules or by an LLM judge, and sums up their
+verdicts (DeepTravel, section 3.3; rows D3 to D5).
 
 An episode that could not be judged is unscored: it leaves the rates, is counted beside them, and
 past 1% of all a rate comes with its worst case (law 4).
@@ -24,7 +24,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     TurnFinding,
     Verifier,
 )
-from tripwright.domains.deeptravel.verifiers.joint import joint
+from tripwright.domains.deeptravel.verifiers.joint_reward import joint
 from tripwright.errors import UserError, described
 from tripwright.llm.threads import MOST_FAULTS, map_unordered
 from tripwright.runs import TRANSCRIPTS, EpisodeLine, episode_lines

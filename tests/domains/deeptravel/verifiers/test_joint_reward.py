@@ -12,7 +12,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     TurnConclusion,
     TurnFinding,
 )
-from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 
 
