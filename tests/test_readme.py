@@ -1,0 +1,135 @@
+"""README.md runs as written, and the episode that it shows is the one that its Python plays."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.domains import dialect_named, domain_named
+from tripwright.episode import play
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ON_REAL_TABLES = "Evaluate"
+# What takes an hour in the recipes, in seconds.
+TINY_MODEL = """
+[model]
+shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48}
+tokenizer_transcripts = 16
+superwords = 80
+subwords = 400
+"""
+TINY_STEPS = {r"^(steps|max_steps) = .*": r"\1 = 1", r'\["stage1", 200\]': '["stage1", 1]'}
+TINY_EXAM = """
+[evaluation]
+queries = 4
+difficulty_queries = 6
+"""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def commands(section: str) -> list[str]:
+    """The lines of a section's shell blocks, without their comments."""
+    _, _, text = README.partition(f"\n## {section}\n")
+    text, _, _ = text.partition("\n## ")
+    scripts = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "".join(scripts).splitlines()
+    return [line.partition(" #")[0].strip() for line in lines if not line.startswith("make ")]
+
+
+SECTIONS = [
+    section
+    for section in re.findall(r"^## (.*)", README, re.MULTILINE)
+    if commands(section) and section != ON_REAL_TABLES
+]
+
+
+def run(line: str, folder: Path) -> None:
+    tools = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    ended = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder,
+        env={**os.environ, **tools, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    # `| head` ends the program before it, which is no failure
+    assert ended.returncode == 0 or "| head" in line, f"{line}\n{ended.stdout}\n{ended.stderr}"
+    assert "Traceback" not in ended.stderr, f"{line}\n{ended.stderr}"
+
+
+def tiny(recipe: str) -> str:
+    text = (ROOT / "recipes" / f"{recipe}.toml").read_text(encoding="utf-8")
+    for pattern, replacement in TINY_STEPS.items():
+        text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
+    return text + TINY_EXAM + ("" if "[model]" in text else TINY_MODEL)
+
+
+def test_the_python_prints_what_it_says() -> None:
+    (code,) = blocks("python")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    outcomes = [line for line in printed.getvalue().splitlines() if line.startswith("passed:")]
+    assert outcomes == ["passed: True reward: 5.0", "passed: False reward: 2.875"]
+
+
+def test_the_episode_is_the_one_that_the_python_plays() -> None:
+    (shown,) = blocks("text")
+    trips = domain_named("travelplanner")
+    world = trips.world("nano", 7)
+    task = trips.task("first", next(trips.draw(None)(world, 1, 3)), world)
+    policies = trips.expert(), trips.baselines["cheapest_row"]()
+    expert, cheapest = (
+        next(play(policy, [task], dialect_named("compact"), rules="strict")) for policy in policies
+    )
+    lines = [f"{each.role}: {each.text}" for each in expert.transcript.segments]
+    for line in shown.splitlines()[:-2]:
+        pieces = [re.escape(piece) for piece in line.split("…")]
+        assert any(re.fullmatch(".*".join(pieces), each) for each in lines), line
+    assert cheapest.verdict is not None
+    facts = [fact for group in cheapest.verdict.groups for fact in (group.facts or {}).values()]
+    (broken,) = [fact.message for fact in facts if fact.passed is False]
+    assert shown.splitlines()[-2:] == [
+        f"verdict: passed, reward {trips.rewards['dense'](expert).total} of 5",
+        "with the cheapest stay, Thorley Home: failed, reward"
+        f" {trips.rewards['dense'](cheapest).total}: {broken}",
+    ]
+
+
+def test_commands(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    for recipe in ("nano/quickstart", "nano/cold_start", "nano/grpo", "nano/dapo"):
+        path = tmp_path / "tiny" / f"{recipe}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(tiny(recipe), encoding="utf-8")
+    run("tripwright train tiny/nano/quickstart.toml --out runs/quickstart", tmp_path)
+    for section in SECTIONS:
+        for line in commands(section):
+            run(re.sub(r"(sft|train|examine) (nano/\w+)", r"\1 tiny/\2.toml", line), tmp_path)
+
+
+def test_commands_on_the_real_tables(
+    tmp_path: Path, travelplanner: Path, serve: Callable[..., str]
+) -> None:
+    answer = {"message": {"role": "assistant", "content": "<answer>[]</answer>"}}
+    body = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", **answer}]}).encode()
+    endpoint = serve(lambda request: (200, body, dict[str, Any]()))
+    for line in commands(ON_REAL_TABLES):
+        line = line.replace("http://localhost:8000/v1", endpoint)
+        line = line.replace("path/to/database", str(travelplanner / "database"))
+        queries = travelplanner / "queries" / "validation_dev.jsonl"
+        run(line.replace("path/to/validation.jsonl", str(queries)), tmp_path)
