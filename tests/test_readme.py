@@ -24,13 +24,30 @@ ON_REAL_TABLES = "Evaluate"
 # What takes an hour in the recipes, in seconds.
 TINY_MODEL = """
 [model]
-shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48}
 tokenizer_transcripts = 16
 superwords = 80
 subwords = 400
+
+[model.shape]
+hidden = 32
+layers = 1
+heads = 2
+kv_heads = 1
+head_size = 16
+feed_forward = 48
+positions = 1024
 """
-TINY_STEPS = {r"^(steps|max_steps) = .*": r"\1 = 1", r'\["stage1", 200\]': '["stage1", 1]'}
-TINY_EXAM = """
+TINY_STEPS = {
+    r"^(steps|max_steps) = \d+": r"\1 = 1",
+    r"^(prompts_per_step|group_size) = .*": r"\1 = 2",
+    r"^max_minutes = .*": "max_minutes = 0.01",
+    r"200\]\]": "1]]",
+    r"^\[copy_pretraining\].*": "[copy_pretraining]\nmax_steps = 1",
+}
+TINY_EPISODES = """
+[dialect]
+max_turn_tokens = 32
+
 [evaluation]
 queries = 4
 difficulty_queries = 6
@@ -75,7 +92,7 @@ def tiny(recipe: str) -> str:
     text = (ROOT / "recipes" / f"{recipe}.toml").read_text(encoding="utf-8")
     for pattern, replacement in TINY_STEPS.items():
         text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
-    return text + TINY_EXAM + ("" if "[model]" in text else TINY_MODEL)
+    return text + TINY_EPISODES + ("" if "[model]" in text else TINY_MODEL)
 
 
 def test_the_python_prints_what_it_says() -> None:
