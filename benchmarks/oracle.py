@@ -42,7 +42,7 @@ from cpsat import solve_cpsat
 
 from tripwright.domains.travelplanner.oracle.planner import first_within_budget, solve
 from tripwright.domains.travelplanner.query import Query
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import standalone
 from tripwright.files import write_atomically
 from tripwright.world.generator.scales import CUISINES
@@ -151,7 +151,7 @@ def draw_chart(rows: Sequence[dict[str, Any]], world: World) -> str:
             if row["cost_usd"] is not None:
                 times[way][len(world.states[row["query"]["dest"]])].append(ms)
     lines = [
-        Line(
+        Series(
             way,
             tuple((float(size), statistics.median(ms)) for size, ms in sorted(by_size.items())),
             colour,

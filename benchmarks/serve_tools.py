@@ -56,7 +56,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tripwright.domains import face_named
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import picture as draw_panels
 from tripwright.server.answers import Answers, EncodedAnswer
 from tripwright.server.metrics import metrics_folder
@@ -369,13 +369,14 @@ def summary(slices: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def picture(slices: Sequence[dict[str, Any]]) -> str:
-    def lines(key: str, names: Sequence[str], suffix: str = "", first: int = 0) -> list[Line]:
+    def lines(key: str, names: Sequence[str], suffix: str = "", first: int = 0) -> list[Series]:
         rows = {
             name: tuple((row["at_seconds"], row[key]) for row in slices if row["server"] == name)
             for name in names
         }
         return [
-            Line(name + suffix, points, first + i) for i, (name, points) in enumerate(rows.items())
+            Series(name + suffix, points, first + i)
+            for i, (name, points) in enumerate(rows.items())
         ]
 
     names = list(dict.fromkeys(row["server"] for row in slices))

@@ -55,7 +55,7 @@ from transformers.utils import logging
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import picture
 from tripwright.files import write_atomically
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
@@ -363,7 +363,7 @@ def draw(rows: Sequence[dict[str, Any]], group: int, turns: int, threads: int) -
     drawings = []
     for title, shown, axis, unit, value in panels:
         lines = [
-            Line(name, tuple((float(row[axis]), value(row[engine])) for row in shown), colour)
+            Series(name, tuple((float(row[axis]), value(row[engine])) for row in shown), colour)
             for colour, (engine, name) in enumerate((("ours", "tripwright"), ("trl", "TRL")))
         ]
         label = "rollouts of a prompt" if axis == "group" else axis

@@ -39,7 +39,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import standalone
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_world
@@ -286,7 +286,7 @@ def by_size(out: Path, sizes: Sequence[int], searches: int) -> list[tuple[int, f
 
 def draw(found: Sequence[tuple[int, float, float]]) -> str:
     lines = [
-        Line(
+        Series(
             name,
             tuple((math.log10(row[0]), row[column]) for row in found),
             colour=column,

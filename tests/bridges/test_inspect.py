@@ -26,7 +26,7 @@ from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai import played, trips
 from tripwright.bridges.inspect_ai.messages import tool_infos
-from tripwright.bridges.inspect_ai.solvers import EPISODE, Table
+from tripwright.bridges.inspect_ai.solvers import EPISODE, SharedPolicy
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, face_named, faces
 from tripwright.domains.travelplanner.expert import expert_turns
@@ -285,7 +285,7 @@ def test_who_waits_is_played_with_the_first(world: World, folder: Path) -> None:
         open_session(TripTask(f"q{n}", query, world), dialect_named("planner_r1"))
         for n, query in enumerate(read_queries(folder / "queries.jsonl")[:4])
     ]
-    table = Table(Slow(world))
+    table = SharedPolicy(Slow(world))
     outcomes: dict[int, object] = {}
 
     def play(number: int) -> None:

@@ -20,7 +20,7 @@ from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.evals.report.charts import (
     Frame,
-    Line,
+    Series,
     line_chart,
     smoothed,
     spread,
@@ -489,8 +489,8 @@ def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):
     [[], [(1, 0.0)], [(1, 0.0), (2, 0.0)], [(5, -3.0), (6, 2.0)], [(1, 1e-9), (10**6, 1e9)]],
 )
 @pytest.mark.parametrize("log", [False, True])
-def test_charts_stand_any_points(draw: Callable[[list[Line], Frame], str], points, log):
-    drawn = draw([Line("a & b", tuple(points))], Frame("t", "step", "unit", log=log))
+def test_charts_stand_any_points(draw: Callable[[list[Series], Frame], str], points, log):
+    drawn = draw([Series("a & b", tuple(points))], Frame("t", "step", "unit", log=log))
     if drawn:
         ElementTree.fromstring(drawn)
     assert "nan" not in drawn and "inf" not in drawn

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tripwright.training.fit import GB, WEIGHT_BYTES
 from tripwright.training.fit_advice import peak
-from tripwright.training.fit_estimate import Estimate
+from tripwright.training.fit_estimate import FitEstimate
 from tripwright.training.fit_time import StepWork
 
 
-def estimate_lines(estimate: Estimate) -> list[str]:
+def estimate_lines(estimate: FitEstimate) -> list[str]:
     episode = estimate.lengths
     lines = [
         (
@@ -54,7 +54,7 @@ def _time(work: StepWork) -> str:
     return f"; about {work.seconds:.2g} s{parts}"
 
 
-def _verdict(estimate: Estimate) -> list[str]:
+def _verdict(estimate: FitEstimate) -> list[str]:
     needed, there = peak(estimate.stages), estimate.available_gb
     if there is None:
         return [

@@ -15,7 +15,7 @@ from tripwright.training.recipe import load_recipe
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FitEstimate:
     """What is printed. `available_gb` None: cannot be seen here. `changes_suffice` is True where
     none are needed."""
 
@@ -53,7 +53,7 @@ class Estimate:
 
 def estimate(
     path: Path, device: str, available_gb: float | None, model: str | None, tokens: int | None
-) -> Estimate:
+) -> FitEstimate:
     """`available_gb` None: what this machine has; `model` None: the recipe's; `tokens`: mean length
     of an episode, where it is known."""
     recipe = load_recipe(path)
@@ -68,4 +68,4 @@ def estimate(
     episode = lengths(recipe, size, tokens)
     needed = changes(recipe, size, available, device) if available is not None else ([], True)
     works = steps_of(recipe, size, episode, device)
-    return Estimate(size, stages, works, episode, available, *needed)
+    return FitEstimate(size, stages, works, episode, available, *needed)

@@ -23,7 +23,7 @@ from tripwright.evals.report.browser import Budget, index_of, sources_of
 from tripwright.evals.report.browser.packing import order, pack
 from tripwright.evals.report.browser.record import drawn
 from tripwright.evals.report.browser.words import TokenWords
-from tripwright.evals.report.folder import RunFolder, read_run
+from tripwright.evals.report.folder import ReportedRun, read_run
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 Line = Callable[..., dict[str, Any]]
@@ -483,7 +483,7 @@ def test_runs_together_are_told_apart(
 ) -> None:
     other = tmp_path / "other"
     lines_to(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
-    runs: dict[str, RunFolder] = {"run": read_run(run), "other": read_run(other)}
+    runs: dict[str, ReportedRun] = {"run": read_run(run), "other": read_run(other)}
     page = write_together([run, other], tmp_path / "both.html", allow_unlike=True).read_text()
     assert columns_of(page)["sources"][-1] == {
         "key": "other/run",

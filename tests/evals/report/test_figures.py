@@ -8,7 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tripwright.evals.report.charts import Frame, Level, Line, line_chart, smoothed, stacked_chart
+from tripwright.evals.report.charts import (
+    Frame,
+    ReferenceLine,
+    Series,
+    line_chart,
+    smoothed,
+    stacked_chart,
+)
 from tripwright.evals.report.drawing import csv_text, data_of, standalone, svg
 from tripwright.evals.report.efficiency import best, first_reached, frontier, frontier_figures
 from tripwright.evals.report.grids import Grid, shaded_grid
@@ -23,7 +30,7 @@ def test_a_chart_carries_the_figures_it_shows():
     points = tuple((float(x), x / 10) for x in range(5))
     band = tuple((x, y - 0.1, y + 0.1) for x, y in points[:2])
     chart = line_chart(
-        [Line("a, b", points, band=band), Line("dots", ((1.0, 0.5),), dots=True)],
+        [Series("a, b", points, band=band), Series("dots", ((1.0, 0.5),), dots=True)],
         Frame("T", "step", "share", smooth=3),
     )
     head, *rows = rows_of(chart)
@@ -38,7 +45,7 @@ def test_a_chart_carries_the_figures_it_shows():
 
 def test_stacked_areas_carry_each_share_alone():
     chart = stacked_chart(
-        [Line("a", ((1.0, 0.25), (2.0, 0.5))), Line("b", ((1.0, 0.75), (2.0, 0.5)))],
+        [Series("a", ((1.0, 0.25), (2.0, 0.5))), Series("b", ((1.0, 0.75), (2.0, 0.5)))],
         Frame("T", "step", "share"),
     )
     assert rows_of(chart)[1] == ["1", "0.25", "0.75"]
@@ -46,9 +53,9 @@ def test_stacked_areas_carry_each_share_alone():
 
 def test_a_chart_says_what_is_seen_to_whoever_does_not_see_it():
     chart = line_chart(
-        [Line("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))],
+        [Series("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))],
         Frame("T", "step", "share", percent=True),
-        [Level(0.81, "goal")],
+        [ReferenceLine(0.81, "goal")],
     )
     root = ElementTree.fromstring(chart)
     assert root.get("aria-label") == "T" and root.get("role") == "img"
@@ -84,7 +91,7 @@ def test_figures_survive_the_page_whatever_they_are_called():
 
 def test_a_drawing_alone_has_its_colours_in_it():
     alone = standalone(
-        line_chart([Line("a", ((1.0, 0.2), (2.0, 0.9)))], Frame("T", "step", "share"))
+        line_chart([Series("a", ((1.0, 0.2), (2.0, 0.9)))], Frame("T", "step", "share"))
     )
     assert "var(" not in alone and "<metadata>" not in alone and "<desc>" in alone
     ElementTree.fromstring(alone)
@@ -92,9 +99,9 @@ def test_a_drawing_alone_has_its_colours_in_it():
 
 def test_a_marked_level_and_a_marked_point_lie_at_the_same_height():
     chart = line_chart(
-        [Line("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))],
+        [Series("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))],
         Frame("T", "step", "share", percent=True),
-        [Level(0.5, "half")],
+        [ReferenceLine(0.5, "half")],
     )
     level = re.search(r'd="M 48 ([\d.]+)\nL [\d.]+ \1\n" [^>]*stroke-dasharray: 5,4', chart)
     ring = re.search(r'<use href="#\w+" x="[\d.]+" y="([\d.]+)"[^>]*/>(?!.*<use)', chart, re.S)
@@ -103,10 +110,11 @@ def test_a_marked_level_and_a_marked_point_lie_at_the_same_height():
 
 def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
     chart = line_chart(
-        [Line("a", ((0.0, 0.1), (1e9, 0.2), (1e12, 0.3)))], Frame("T", "FLOPs", "share", log_x=True)
+        [Series("a", ((0.0, 0.1), (1e9, 0.2), (1e12, 0.3)))],
+        Frame("T", "FLOPs", "share", log_x=True),
     )
     assert [row[0] for row in rows_of(chart)[1:]] == ["1e+09", "1e+12"]
-    assert line_chart([Line("a", ((0.0, 0.1),))], Frame("T", "FLOPs", "share", log_x=True)) == ""
+    assert line_chart([Series("a", ((0.0, 0.1),))], Frame("T", "FLOPs", "share", log_x=True)) == ""
     assert re.findall(r">(\d+[GT])</text>", chart)[:4] == ["1G", "2G", "5G", "10G"]
 
 

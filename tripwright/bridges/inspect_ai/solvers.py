@@ -71,7 +71,7 @@ class Setup:
         )
 
 
-class Table:
+class SharedPolicy:
     """One policy for samples that come in their own time: whoever comes first plays with all who
     have come by then."""
 
@@ -114,7 +114,7 @@ class Table:
 @solver
 def episode(setup: Setup) -> Solver:
     """Plays the sample's task to its end and keeps its record."""
-    table = Table(setup.policy) if setup.policy is not None else None
+    table = SharedPolicy(setup.policy) if setup.policy is not None else None
     waiting = CapacityLimiter(MOST_WAITING)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:

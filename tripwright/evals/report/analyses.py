@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from tripwright.evals.report.charts import Frame, Line, Point, line_chart
+from tripwright.evals.report.charts import Frame, Point, Series, line_chart
 from tripwright.evals.report.curves import (
     MAX_POINTS,
     at_step,
@@ -75,7 +75,7 @@ def top_failures(
 ) -> str:
     """The five lines with the largest area, as `failures` orders them."""
     lines = [
-        Line(constraint_words(name), thin(curve), i)
+        Series(constraint_words(name), thin(curve), i)
         for i, (name, curve) in enumerate(list(curves.items())[:TOP_LINES])
     ]
     return line_chart(

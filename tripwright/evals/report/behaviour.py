@@ -14,7 +14,7 @@ from tripwright.evals.report.checkpoints import (
     sub_reward_figure,
 )
 from tripwright.evals.report.curves import figure
-from tripwright.evals.report.folder import RunFolder
+from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.groundless import groundless_part
 from tripwright.evals.report.histograms import edges, length_histogram, shares
 from tripwright.evals.report.markup import esc
@@ -31,7 +31,7 @@ SECTION = "behaviour"
 Behaviours = Mapping[str, Behaviour]
 
 
-def behaviour_section(run: RunFolder) -> str:
+def behaviour_section(run: ReportedRun) -> str:
     """Nothing where no evaluation has a scored episode; `run.missing` then says so. Reads each
     transcripts.jsonl once."""
     behaviours = read_behaviours(run)
@@ -49,7 +49,7 @@ def behaviour_section(run: RunFolder) -> str:
     return _section("From the transcripts of each evaluation.", order, titles, failing, steps)
 
 
-def behaviour_together(runs: Mapping[str, RunFolder]) -> str:
+def behaviour_together(runs: Mapping[str, ReportedRun]) -> str:
     """The same of the main evaluation of several runs; "" where none has transcripts."""
     behaviours = {}
     for name, run in runs.items():
@@ -106,12 +106,12 @@ _GAP = (
 )
 
 
-def read_behaviours(run: RunFolder) -> dict[str, Behaviour]:
+def read_behaviours(run: ReportedRun) -> dict[str, Behaviour]:
     """Evaluation → behaviour, of those with a scored episode."""
     return {name: behaviour for name in run.transcripts if (behaviour := read_one(run, name))}
 
 
-def read_one(run: RunFolder, name: str) -> Behaviour | None:
+def read_one(run: ReportedRun, name: str) -> Behaviour | None:
     """None where no episode was scored."""
     path, score = run.transcripts[name], run.scores.get(name, {})
     card = score.get("run_card")
@@ -121,7 +121,7 @@ def read_one(run: RunFolder, name: str) -> Behaviour | None:
     return behaviour if behaviour.scored else None
 
 
-def evaluation_titles(names: Sequence[str] | Behaviours, run: RunFolder) -> dict[str, str]:
+def evaluation_titles(names: Sequence[str] | Behaviours, run: ReportedRun) -> dict[str, str]:
     """How the page calls each evaluation: its usual words, else its name; checkpoints by their
     step."""
     titles = {}
@@ -134,7 +134,7 @@ def evaluation_titles(names: Sequence[str] | Behaviours, run: RunFolder) -> dict
     return {name: words if often[words] == 1 else name for name, words in titles.items()}
 
 
-def _in_order(behaviours: Behaviours, run: RunFolder) -> dict[str, Behaviour]:
+def _in_order(behaviours: Behaviours, run: ReportedRun) -> dict[str, Behaviour]:
     """Checkpoints in order of their steps, then all others."""
     steps = checkpoints(behaviours, run)
     return {
@@ -217,7 +217,7 @@ def _long(work: Work, tokens: bool) -> float:
     return float(work.tokens or 0.0) if tokens else float(work.characters)
 
 
-def _say_missing(run: RunFolder, behaviours: Behaviours) -> None:
+def _say_missing(run: ReportedRun, behaviours: Behaviours) -> None:
     """What could not be drawn, and of what file it would be."""
     if not any(work.asked for behaviour in behaviours.values() for work in behaviour.scored):
         run.missing.append(

@@ -33,7 +33,7 @@ MAX_STRIPS = 200
 
 
 @dataclass(frozen=True)
-class Line:
+class Series:
     name: str
     points: tuple[Point, ...]
     colour: int = 0
@@ -44,7 +44,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Level:
+class ReferenceLine:
     """A height across the chart, with its words above it."""
 
     height: float
@@ -80,7 +80,7 @@ class _End:
 
 
 @styled
-def line_chart(lines: Sequence[Line], frame: Frame, levels: Sequence[Level] = ()) -> str:
+def line_chart(lines: Sequence[Series], frame: Frame, levels: Sequence[ReferenceLine] = ()) -> str:
     """Lines over a common x axis; "" where no line has a point."""
     lines = _drawable(lines, frame)
     if not lines:
@@ -129,7 +129,7 @@ def line_chart(lines: Sequence[Line], frame: Frame, levels: Sequence[Level] = ()
 
 
 @styled
-def stacked_chart(lines: Sequence[Line], frame: Frame) -> str:
+def stacked_chart(lines: Sequence[Series], frame: Frame) -> str:
     """Shares on top of each other, first line at the bottom. All lines share the same x values; a
     missing share counts as none."""
     xs = sorted({x for line in lines for x, _ in line.points})
@@ -183,7 +183,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return placed
 
 
-def _drawable(lines: Sequence[Line], frame: Frame) -> list[Line]:
+def _drawable(lines: Sequence[Series], frame: Frame) -> list[Series]:
     """Lines that have a point, without the points that a logarithmic axis cannot show."""
     if frame.log:
         lines = [replace(n, points=tuple(p for p in n.points if p[1] > 0), band=()) for n in lines]
@@ -279,7 +279,7 @@ def _end_labels(axes: Axes, ends: Sequence[_End], frame: Frame) -> None:
         )
 
 
-def _strips(axes: Axes, lines: Sequence[Line], frame: Frame) -> Iterator[Spot]:
+def _strips(axes: Axes, lines: Sequence[Series], frame: Frame) -> Iterator[Spot]:
     xs = sorted({x for line in lines for x, _ in line.points})
     if len(xs) > MAX_STRIPS:
         xs = xs[:: math.ceil(len(xs) / MAX_STRIPS)]
@@ -294,7 +294,7 @@ def _strips(axes: Axes, lines: Sequence[Line], frame: Frame) -> Iterator[Spot]:
         yield (*edges, low, high, "\n".join(words))
 
 
-def _in_words(lines: Sequence[Line], frame: Frame, levels: Sequence[Level] = ()) -> str:
+def _in_words(lines: Sequence[Series], frame: Frame, levels: Sequence[ReferenceLine] = ()) -> str:
     """For whoever does not see the chart: its axes, then where each line begins, ends and is
     highest."""
     xs = [x for line in lines for x, _ in line.points]
@@ -310,7 +310,7 @@ def _in_words(lines: Sequence[Line], frame: Frame, levels: Sequence[Level] = ())
     return " ".join([*words, *(f"Marked level: {level.words}." for level in levels)])
 
 
-def _in_figures(lines: Sequence[Line], frame: Frame) -> str:
+def _in_figures(lines: Sequence[Series], frame: Frame) -> str:
     """One row for each x, one column for each line; its running mean and its band stand beside
     it."""
     unit = f" [{frame.y_label}]" if frame.y_label else ""

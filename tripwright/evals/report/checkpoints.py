@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tripwright.evals.report.analyses import by_area, top_failures
-from tripwright.evals.report.charts import Frame, Line, Point, line_chart
+from tripwright.evals.report.charts import Frame, Point, Series, line_chart
 from tripwright.evals.report.curves import figure
-from tripwright.evals.report.folder import Json, RunFolder
+from tripwright.evals.report.folder import Json, ReportedRun
 from tripwright.evals.report.grids import Grid, shaded_grid
 from tripwright.evals.report.markup import constraint_words, estimate, number
 from tripwright.evals.report.training_charts import STEP, reward_parts
@@ -23,7 +23,7 @@ _METRIC_OF = {"pass_rate": "final", "schema_rate": "schema"}
 _FIGURE_OF = {metric: name for name, metric in _METRIC_OF.items()}
 
 
-def step_of(name: str, run: RunFolder) -> float | None:
+def step_of(name: str, run: ReportedRun) -> float | None:
     """`…step-N` is step N; the cold start is step 0 and the trained agent the last step that was
     logged. None for other evaluations."""
     if match := _STEP.search(name):
@@ -34,7 +34,7 @@ def step_of(name: str, run: RunFolder) -> float | None:
     return {BEFORE_RL: 0.0, AFTER_RL: max(logged)}.get(name)
 
 
-def checkpoints(names: Iterable[str], run: RunFolder) -> dict[str, float]:
+def checkpoints(names: Iterable[str], run: ReportedRun) -> dict[str, float]:
     """Evaluation → RL step of those that have one, in order of steps; {} where there are fewer than
     two."""
     steps = {name: step for name in names if (step := step_of(name, run)) is not None}
@@ -45,7 +45,7 @@ def checkpoints(names: Iterable[str], run: RunFolder) -> dict[str, float]:
     )
 
 
-def examined_passes(run: RunFolder) -> list[Point]:
+def examined_passes(run: ReportedRun) -> list[Point]:
     """(RL step, final pass rate) of each checkpoint with a score."""
     rates = (
         (step_of(name, run), estimate((score.get("metrics") or {}).get("final")))
@@ -127,7 +127,7 @@ def _top(cells: Mapping[tuple[str, str], float], column: str) -> list[tuple[str,
     return [pair for share, pair in there[:TOP] if share > beyond]
 
 
-def sub_reward_figure(run: RunFolder) -> str:
+def sub_reward_figure(run: ReportedRun) -> str:
     """Schema, micro and macro rates and passes of the examined checkpoints over steps, from their
     score.json."""
     steps = checkpoints(run.scores, run)
@@ -137,7 +137,7 @@ def sub_reward_figure(run: RunFolder) -> str:
         for name in score.get("metrics") or ()
     )
     lines = [
-        Line(words, _rates(run.scores, steps, _METRIC_OF.get(key, key)), colour)
+        Series(words, _rates(run.scores, steps, _METRIC_OF.get(key, key)), colour)
         for key, words, colour in parts
     ]
     title = "What the reward is made of, examined checkpoints"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tripwright.evals.report.charts import Frame, Line, Point, line_chart, smoothed
+from tripwright.evals.report.charts import Frame, Point, Series, line_chart, smoothed
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import constraint_words, esc, number, percent
 
@@ -81,10 +81,10 @@ def supervised_figures(rows: Sequence[Json]) -> list[str]:
         return []
     x = "minutes since the start"
 
-    def lines(key: str) -> list[Line]:
+    def lines(key: str) -> list[Series]:
         stages = (("copy_pretraining", "warm-up", 0), ("sft", "SFT", 1))
         return [
-            Line(
+            Series(
                 words,
                 thin(
                     points([row for row in rows if row.get("stage") == stage], key, at=at_minutes)
@@ -96,7 +96,7 @@ def supervised_figures(rows: Sequence[Json]) -> list[str]:
 
     losses, held_out = (
         lines("loss"),
-        Line("held out", points(rows, "val_loss", at=at_minutes), 2, dots=True),
+        Series("held out", points(rows, "val_loss", at=at_minutes), 2, dots=True),
     )
     values = [y for line in losses for _, y in line.points if y > 0]
     log = bool(values) and max(values) > 20 * min(values)
@@ -126,7 +126,7 @@ def constraint_figures(rows: Sequence[Json]) -> str:
             height=112,
             small=True,
         )
-        drawn = line_chart([Line("passed", passed, 0)], small)
+        drawn = line_chart([Series("passed", passed, 0)], small)
         if drawn:
             caption = (
                 f"{esc(constraint_words(name))} <span"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tripwright.evals.report.charts import Frame, Level, Line, Point, line_chart, smoothed
+from tripwright.evals.report.charts import Frame, Point, ReferenceLine, Series, line_chart, smoothed
 from tripwright.evals.report.curves import figure, figure_of, points, smoothing, thin
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import percent
@@ -69,7 +69,7 @@ def against_flops(rows: Sequence[Json]) -> str:
     ):
         level = REACHED * (best(rows, key) or 0.0) if share else 0.0
         lines = [
-            Line(name, thin(points(rows, key, at=figure_of(x))), c, ring=_ring(rows, level, x))
+            Series(name, thin(points(rows, key, at=figure_of(x))), c, ring=_ring(rows, level, x))
             for x, name, c in COSTS
         ]
         smooth = smoothing(max((len(line.points) for line in lines), default=0))
@@ -128,16 +128,16 @@ def _frontier_figure(
     if not any(curves.values()):
         return ""
     lines = [
-        Line(name, thin(curve), i, ring=_ring(runs[name], level, cost))
+        Series(name, thin(curve), i, ring=_ring(runs[name], level, cost))
         for i, (name, curve) in enumerate(curves.items())
     ]
     several = len([curve for curve in curves.values() if curve]) > 1
     if several:
-        lines.insert(0, Line("frontier", frontier(curves.values()), FRONTIER_COLOUR))
+        lines.insert(0, Series("frontier", frontier(curves.values()), FRONTIER_COLOUR))
     for i, (name, rows) in enumerate(runs.items()):
         at = {step: x for x, step in points(rows, "step", at=figure_of(cost))}
         dots = tuple((at[step], rate) for step, rate in examined.get(name, ()) if step in at)
-        lines.append(Line(f"{name}, examined", dots, i, dots=True))
+        lines.append(Series(f"{name}, examined", dots, i, dots=True))
     xs = [x for curve in curves.values() for x, _ in curve]
     title = f"Passes for arithmetic ({words})"
     frame = Frame(
@@ -157,8 +157,8 @@ def _frontier_figure(
     return figure(title, line_chart(lines, frame, [_level(level)]), note)
 
 
-def _level(level: float) -> Level:
-    return Level(level, f"90% of the best: {percent(level)}")
+def _level(level: float) -> ReferenceLine:
+    return ReferenceLine(level, f"90% of the best: {percent(level)}")
 
 
 def _ring(rows: Sequence[Json], level: float, cost: str) -> Point | None:

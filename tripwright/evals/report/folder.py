@@ -31,7 +31,7 @@ _FIRST = ("after_sft", "after_rl", "emptied_tools")
 
 
 @dataclass(frozen=True)
-class RunFolder:
+class ReportedRun:
     path: Path
     card: Json
     difficulty: Json
@@ -75,7 +75,7 @@ def reinforcement(recipe: Json) -> tuple[str, Json]:
     )
 
 
-def read_run(path: Path) -> RunFolder:
+def read_run(path: Path) -> ReportedRun:
     if not path.is_dir():
         raise UserError(
             f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart', 'train'"
@@ -83,7 +83,7 @@ def read_run(path: Path) -> RunFolder:
         )
     missing: list[str] = []
     scores, transcripts = _evaluations(path, missing)
-    run = RunFolder(
+    run = ReportedRun(
         path=path,
         card=_read_object(path / CARD, missing),
         difficulty=_read_object(path / DIFFICULTY, missing),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tripwright.domains import domains
 from tripwright.domains.domain import Grounding
 from tripwright.evals.report.bars import range_strip
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.curves import figure
 from tripwright.evals.report.markup import Estimate, esc, of_words, shown, shown_interval
 from tripwright.evals.report.mistakes import per_query, ratio
@@ -120,7 +120,7 @@ def _over_steps(
         for field in fields
     }
     lines = [
-        Line(field, curve, i) for i, (field, curve) in enumerate(curves.items()) if len(curve) > 1
+        Series(field, curve, i) for i, (field, curve) in enumerate(curves.items()) if len(curve) > 1
     ]
     title = f"{title}, examined checkpoints"
     drawn = figure(title, line_chart(lines, Frame(title, STEP, "share of answers", percent=True)))

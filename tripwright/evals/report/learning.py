@@ -13,12 +13,12 @@ from tripwright.evals.report.curves import (
     supervised_figures,
 )
 from tripwright.evals.report.efficiency import efficiency_words
-from tripwright.evals.report.folder import Json, RunFolder
+from tripwright.evals.report.folder import Json, ReportedRun
 from tripwright.evals.report.markup import esc, number, plural
 from tripwright.evals.report.training_charts import group_sections
 
 
-def learning_section(run: RunFolder) -> str:
+def learning_section(run: ReportedRun) -> str:
     """All charts of one run as figures, or "" where nothing was logged."""
     supervised, rl = run.stage("copy_pretraining", "sft"), run.rl
     groups, before = group_sections(rl), "".join(supervised_figures(supervised))

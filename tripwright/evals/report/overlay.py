@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tripwright.errors import UserError
-from tripwright.evals.report.charts import COLOURS, Frame, Line, line_chart
+from tripwright.evals.report.charts import COLOURS, Frame, Series, line_chart
 from tripwright.evals.report.curves import (
     at_minutes,
     at_step,
@@ -75,7 +75,8 @@ def _overlay(
     at: Callable[[Json], float | None] = at_step,
 ) -> str:
     lines = [
-        Line(name, thin(points(rows, key, at=at)), i) for i, (name, rows) in enumerate(runs.items())
+        Series(name, thin(points(rows, key, at=at)), i)
+        for i, (name, rows) in enumerate(runs.items())
     ]
     if not any(number(row.get(key)) for rows in runs.values() for row in rows):
         return ""  # nothing logged, or nothing but zero

@@ -23,7 +23,7 @@ from tripwright.evals.report.browser import (
     page_script,
 )
 from tripwright.evals.report.downloads import DOWNLOADS_CSS, DOWNLOADS_SCRIPT
-from tripwright.evals.report.folder import RunFolder, read_run
+from tripwright.evals.report.folder import ReportedRun, read_run
 from tripwright.evals.report.learning import learning_section, warnings_section
 from tripwright.evals.report.markup import esc, number, short
 from tripwright.evals.report.results import constraints_section, headline_section, metrics_section
@@ -59,7 +59,7 @@ def write_report(
     return target
 
 
-def page(run: RunFolder, budget: Budget) -> str:
+def page(run: ReportedRun, budget: Budget) -> str:
     browser = make_browser({run.path.resolve().name: run}, budget)
     body = (
         headline_section(run),
@@ -142,7 +142,7 @@ def write_page(target: Path, text: str) -> None:
     os.replace(partial, target)
 
 
-def card_section(run: RunFolder) -> str:
+def card_section(run: ReportedRun) -> str:
     """The run card, nested fields written as a.b.c; without one, the card inside the main
     evaluation's score."""
     card = run.card
@@ -159,7 +159,7 @@ def card_section(run: RunFolder) -> str:
     return f'<section id="card"><h2>Run card</h2>{table}</section>'
 
 
-def missing_section(run: RunFolder) -> str:
+def missing_section(run: ReportedRun) -> str:
     if not run.missing:
         return ""
     lines = "".join(f"<li>{esc(words)}</li>" for words in dict.fromkeys(run.missing))
@@ -184,14 +184,14 @@ def _card_value(name: str, value: Any) -> str:
     return str(value) if figure is None or isinstance(value, int) else f"{figure:.4g}"
 
 
-def _title(run: RunFolder) -> str:
+def _title(run: ReportedRun) -> str:
     recipe = run.card.get("recipe") or run.card.get("name")
     if isinstance(recipe, dict):
         recipe = recipe.get("name")
     return str(recipe or run.path.resolve().name)
 
 
-def _training_tokens(run: RunFolder) -> float:
+def _training_tokens(run: ReportedRun) -> float:
     """The supervised stages log how many tokens they have seen so far; RL logs those of each
     step."""
 
@@ -205,7 +205,7 @@ def _training_tokens(run: RunFolder) -> float:
     )
 
 
-def _subtitle(run: RunFolder) -> str:
+def _subtitle(run: ReportedRun) -> str:
     parts = []
     if run.card.get("seed") is not None:
         parts.append(f"seed {run.card['seed']}")

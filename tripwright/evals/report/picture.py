@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.evals.report.bars import rate_bars
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.curves import points, smoothing, thin
 from tripwright.evals.report.drawing import picture
 from tripwright.evals.report.folder import read_run
@@ -20,7 +20,7 @@ def learning_curve_svg(run_folder: str | Path) -> str:
     run = read_run(Path(run_folder))
     rows = run.rl
     lines = [
-        Line(name, thin(points(rows, key)), colour) for key, name, colour in keys_of(PARTS, rows)
+        Series(name, thin(points(rows, key)), colour) for key, name, colour in keys_of(PARTS, rows)
     ]
     smooth = smoothing(max((len(line.points) for line in lines), default=0))
     frame = Frame("Learning curves", "RL step", "share", percent=True, smooth=smooth, height=270)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripwright.evals.figures import slice_order
 from tripwright.evals.report.bars import Bar, range_strip, rate_bars
-from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, RunFolder
+from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun
 from tripwright.evals.report.markup import (
     Estimate,
     constraint_words,
@@ -77,7 +77,7 @@ def metric_of(score: Json, name: str) -> Estimate | None:
     return Chance(*metric) if metric and name.startswith(CHANCES) else metric
 
 
-def headline_section(run: RunFolder) -> str:
+def headline_section(run: ReportedRun) -> str:
     cards = [_card(run, name) for name in run.scores]
     bars = baseline_bars(run)
     warnings = "".join(_unscored_warning(name, score) for name, score in run.scores.items())
@@ -94,7 +94,7 @@ def headline_section(run: RunFolder) -> str:
     )
 
 
-def baseline_bars(run: RunFolder) -> list[Bar]:
+def baseline_bars(run: ReportedRun) -> list[Bar]:
     """Scripted baselines, then the agent at each evaluation, then what the expert reaches."""
     bars = []
     for name in run.difficulty:  # by the names that a domain gives its baselines
@@ -123,7 +123,7 @@ def metric_words(name: str) -> tuple[str, str] | None:
     return None
 
 
-def metrics_section(run: RunFolder) -> str:
+def metrics_section(run: ReportedRun) -> str:
     """One row per metric, one column per evaluation, and the paired difference where the run
     compared two of them."""
     names = list(
@@ -163,7 +163,7 @@ def metrics_section(run: RunFolder) -> str:
     )
 
 
-def constraints_section(run: RunFolder) -> str:
+def constraints_section(run: ReportedRun) -> str:
     checks = [_object(score.get("constraints")) for score in run.scores.values()]
     names = list(
         dict.fromkeys(
@@ -205,7 +205,7 @@ def constraints_section(run: RunFolder) -> str:
     )
 
 
-def _card(run: RunFolder, name: str) -> str:
+def _card(run: ReportedRun, name: str) -> str:
     score = run.scores[name]
     final = metric_of(score, "final")
     if not final:
@@ -300,7 +300,7 @@ def _difference_cell(record: Any, share: bool) -> str:
     return f'<td class="num">{figure}<small>{interval}{_p_words(record, " · ")}</small></td>'
 
 
-def slice_tables(run: RunFolder) -> str:
+def slice_tables(run: ReportedRun) -> str:
     """Final pass by what requests are divided by: a table for each section of the scores that has
     several values, or the scripts' rates."""
     sections = dict.fromkeys(
@@ -321,7 +321,7 @@ def _is_slices(section: Any) -> bool:
     )
 
 
-def _slices_table(run: RunFolder, section: str) -> str:
+def _slices_table(run: ReportedRun, section: str) -> str:
     columns = {
         evaluation_words(name)[0]: rates
         for name, score in run.scores.items()

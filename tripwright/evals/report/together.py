@@ -19,7 +19,7 @@ from tripwright.evals.report.checkpoints import examined_passes
 from tripwright.evals.report.compared import comparison_section
 from tripwright.evals.report.curves import at_minutes, points
 from tripwright.evals.report.efficiency import REACHED, best, first_reached, frontier_figures
-from tripwright.evals.report.folder import Json, RunFolder, read_run, reinforcement
+from tripwright.evals.report.folder import Json, ReportedRun, read_run, reinforcement
 from tripwright.evals.report.markup import (
     Estimate,
     esc,
@@ -71,7 +71,7 @@ def write_together(
 
 
 def together_page(
-    runs: dict[str, RunFolder], comparison: str = "", browser: Browser | None = None
+    runs: dict[str, ReportedRun], comparison: str = "", browser: Browser | None = None
 ) -> str:
     """`comparison` is the section of the figures on the same queries, `browser` that of the
     episodes."""
@@ -87,7 +87,7 @@ def together_page(
     )
 
 
-def _comparison(runs: dict[str, RunFolder], allow_unlike: bool) -> str:
+def _comparison(runs: dict[str, ReportedRun], allow_unlike: bool) -> str:
     """Of the main evaluations, query by query, from their transcripts; without those, only what
     their cards say is compared."""
     cards = {
@@ -130,11 +130,11 @@ def _comparison(runs: dict[str, RunFolder], allow_unlike: bool) -> str:
         return f'{warning}<p class="note">{esc(problem)}</p>{note}'
 
 
-def _score(run: RunFolder) -> Json:
+def _score(run: ReportedRun) -> Json:
     return run.scores.get(str(run.main_evaluation), {})
 
 
-def _final_section(runs: dict[str, RunFolder]) -> str:
+def _final_section(runs: dict[str, ReportedRun]) -> str:
     """The main evaluation of each run (after RL where there is one), with 95% intervals."""
     scored = {name: run for name, run in runs.items() if run.main_evaluation}
     if not scored:
@@ -178,7 +178,7 @@ def _final_section(runs: dict[str, RunFolder]) -> str:
     )
 
 
-def _metric(run: RunFolder, name: str) -> Estimate | None:
+def _metric(run: ReportedRun, name: str) -> Estimate | None:
     return metric_of(run.scores[run.main_evaluation], name) if run.main_evaluation else None
 
 
@@ -188,7 +188,7 @@ def _cell(figure: Estimate | None) -> str:
     return f"<td class=num>{shown(figure)}<small>{esc(shown_interval(figure))}</small><small>{esc(of_words(figure))}</small></td>"  # noqa: E501
 
 
-def _cost_section(runs: dict[str, RunFolder]) -> str:
+def _cost_section(runs: dict[str, ReportedRun]) -> str:
     """Row P12's efficiency: what each run had spent when it first reached 90% of the best pass rate
     of all of them."""
     tops = {name: top for name, run in runs.items() if (top := best(run.rl)) is not None}
@@ -238,7 +238,7 @@ def _cost_section(runs: dict[str, RunFolder]) -> str:
     )
 
 
-def _settings_section(runs: dict[str, RunFolder]) -> str:
+def _settings_section(runs: dict[str, ReportedRun]) -> str:
     """By the recipes; of runs that no training made, by the run cards of their main evaluations."""
     settings, source = (
         {name: dict(_leaves(_one_rl(run.recipe))) for name, run in runs.items()},
@@ -316,7 +316,7 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, str(value) if leaf is None or isinstance(value, int) else f"{leaf:g}"
 
 
-def _curves_section(runs: dict[str, RunFolder]) -> str:
+def _curves_section(runs: dict[str, ReportedRun]) -> str:
     rows: dict[str, list[Json]] = {name: run.rl for name, run in runs.items()}
     drawn = overlay_sections(rows) if any(rows.values()) else ""
     if not drawn:

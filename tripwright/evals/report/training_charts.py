@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from tripwright.evals.report.charts import Frame, Line, line_chart, stacked_chart
+from tripwright.evals.report.charts import Frame, Series, line_chart, stacked_chart
 from tripwright.evals.report.curves import at_step, figure, inner, points, smoothing, thin
 from tripwright.evals.report.efficiency import against_flops
 from tripwright.evals.report.folder import Json
@@ -306,7 +306,7 @@ def draw(chart: Chart, rows: Sequence[Json]) -> str:
     if chart is STOPS:
         return figure(chart.title, _stops(rows), chart.note)
     lines = [
-        Line(
+        Series(
             name,
             thin(points(rows, key)),
             colour,
@@ -345,7 +345,7 @@ def _stops(rows: Sequence[Json]) -> str:
             (at_step(row), number(inner(row, "stop_reasons").get(name)) or 0.0) for row in logged
         ]
         lines.append(
-            Line(
+            Series(
                 plain(name),
                 thin([(x, share) for x, share in shares if x is not None]),
                 STOP_COLOURS.get(name, 7),

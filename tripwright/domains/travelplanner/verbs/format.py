@@ -27,7 +27,7 @@ PARSER = "parser"
 
 
 @dataclass(frozen=True)
-class ItineraryLine:
+class ItineraryInput:
     """One line of the input. `made_from` is its fingerprint: a plan is kept only while its
     itinerary stays the same."""
 
@@ -146,7 +146,7 @@ def _told(counts: dict[str, int], out: Path) -> str:
     )
 
 
-def _read(path: Path) -> Iterator[ItineraryLine]:
+def _read(path: Path) -> Iterator[ItineraryInput]:
     if not path.is_file():
         raise UserError(
             f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per'
@@ -158,7 +158,7 @@ def _read(path: Path) -> Iterator[ItineraryLine]:
                 yield _asked(line, number, f"{path}:{number}")
 
 
-def _asked(line: bytes, number: int, where: str) -> ItineraryLine:
+def _asked(line: bytes, number: int, where: str) -> ItineraryInput:
     try:
         record = read_json(line)
     except NotJson as problem:
@@ -176,7 +176,7 @@ def _asked(line: bytes, number: int, where: str) -> ItineraryLine:
         query = read_query(record["query"])
     except BadLine as problem:
         raise UserError(f"{where}: {problem}.") from None
-    return ItineraryLine(
+    return ItineraryInput(
         number,
         record["query"],
         query,
@@ -188,7 +188,7 @@ def _asked(line: bytes, number: int, where: str) -> ItineraryLine:
 # ---- the two ways
 
 
-def _by_parser(asked: list[ItineraryLine], out: Path, world: World | None) -> dict[str, int]:
+def _by_parser(asked: list[ItineraryInput], out: Path, world: World | None) -> dict[str, int]:
     """Whole or not at all: it takes seconds."""
     city_of = city_lookup(world) if world else None
     progress = _Progress(len(asked), 0)
@@ -203,7 +203,7 @@ def _by_parser(asked: list[ItineraryLine], out: Path, world: World | None) -> di
 
 def _by_model(
     endpoint: ChatEndpoint,
-    asked: list[ItineraryLine],
+    asked: list[ItineraryInput],
     out: Path,
     concurrency: int,
     world: World | None,
@@ -249,7 +249,7 @@ def _by_model(
     )
 
 
-def _record(asked: ItineraryLine, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
+def _record(asked: ItineraryInput, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
     record = {"line": asked.line, "query": asked.record, "plan": formatted.plan}
     problem = {"problem": formatted.problem} if formatted.problem else {}
     return {**record, **problem, "formatter": formatter, "made_from": asked.made_from}

@@ -7,9 +7,9 @@ it."""
 from __future__ import annotations
 
 from tripwright.domains.travelplanner.verbs.plan_view import (
+    DayLine,
     DayView,
     FactView,
-    Line,
     PlanView,
     budget_words,
     usd,
@@ -72,7 +72,7 @@ def _day(day: DayView) -> str:
     )
 
 
-def _line(line: Line) -> str:
+def _line(line: DayLine) -> str:
     label = f"<dt>{esc(line.label)}</dt>" if line.label else ""
     counted = f" <small>{esc(line.count)}</small>" if line.count else ""
     cost = f'<span class="num">{usd(line.cost_usd)}</span>' if line.cost_usd is not None else ""

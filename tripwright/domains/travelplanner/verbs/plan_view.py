@@ -57,7 +57,7 @@ SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", 
 
 
 @dataclass(frozen=True)
-class Line:
+class DayLine:
     """One piece of a day: `label` only on the first of a field; `remarks` are what is wrong with
     it."""
 
@@ -72,7 +72,7 @@ class Line:
 class DayView:
     title: str
     city: str
-    lines: tuple[Line, ...]
+    lines: tuple[DayLine, ...]
     remarks: tuple[str, ...]  # about the day as a whole
     cost_usd: float | None
     sign: str  # ✓ nothing is wrong with it, ✗ something is; empty where nobody judged it
@@ -171,7 +171,7 @@ def _day(
     remarks: Remarks,
     costs: dict[tuple[int, str], list[Cost]],
 ) -> DayView:
-    lines: list[Line] = []
+    lines: list[DayLine] = []
     said: dict[str, list[tuple[str | None, str]]] = defaultdict(list)
     for (number, field), found in remarks.items():
         if number == day.number:
@@ -198,14 +198,17 @@ def _day(
 
 def _lines(
     field: str, pieces: list[str], said: list[tuple[str | None, str]], costs: list[Cost]
-) -> list[Line]:
+) -> list[DayLine]:
     under = _under(pieces, said)
     total = sum(cost.total_usd for cost in costs) if costs else None
     counted = ", ".join(f"{cost.count} × {usd(cost.unit_usd)}" for cost in costs if cost.count != 1)
-    first = Line(LABELS.get(field, field), pieces[0], total, counted, tuple(under[0]))
+    first = DayLine(LABELS.get(field, field), pieces[0], total, counted, tuple(under[0]))
     return [
         first,
-        *(Line("", piece, remarks=tuple(under[i])) for i, piece in enumerate(pieces[1:], start=1)),
+        *(
+            DayLine("", piece, remarks=tuple(under[i]))
+            for i, piece in enumerate(pieces[1:], start=1)
+        ),
     ]
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from tripwright.evals.report.browser.index import NO_ANSWER, Index, index_of, sources_of
-from tripwright.evals.report.browser.packing import SEED, Budget, Packed, pack
-from tripwright.evals.report.folder import RunFolder
+from tripwright.evals.report.browser.packing import SEED, Budget, PackedEpisodes, pack
+from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.markup import constraint_words, esc, plain, plural
 
 __all__ = [
@@ -54,7 +54,7 @@ class Browser:
     css: str
 
 
-def make_browser(runs: dict[str, RunFolder], budget: Budget) -> Browser | None:
+def make_browser(runs: dict[str, ReportedRun], budget: Budget) -> Browser | None:
     """None where the runs hold no episode. What could not be read is told in `missing`."""
     index = index_of(sources_of(runs))
     _tell_unreadable(runs, index)
@@ -99,7 +99,7 @@ def script_file(name: str) -> str:
     )
 
 
-def _columns(index: Index, packed: Packed, command: str) -> dict[str, object]:
+def _columns(index: Index, packed: PackedEpisodes, command: str) -> dict[str, object]:
     """One list per column, in the order of the index: a fraction of the size of one object per
     episode."""
     entries = index.entries
@@ -139,7 +139,7 @@ def _columns(index: Index, packed: Packed, command: str) -> dict[str, object]:
     }
 
 
-def _lede(index: Index, packed: Packed, command: str) -> str:
+def _lede(index: Index, packed: PackedEpisodes, command: str) -> str:
     words = (
         f"{plural(len(index.entries), 'episode')} of {plural(len(index.sources), 'evaluation')} on"
         f" {plural(len(index.queries), 'request')}."
@@ -154,14 +154,14 @@ def _lede(index: Index, packed: Packed, command: str) -> str:
     return words
 
 
-def _command(runs: dict[str, RunFolder]) -> str:
+def _command(runs: dict[str, ReportedRun]) -> str:
     folders = " ".join(str(run.path) for run in runs.values())
     return (
         f"tripwright report {folders}{' --out OUT.html' if len(runs) > 1 else ''} --transcripts all"
     )
 
 
-def _tell_unreadable(runs: dict[str, RunFolder], index: Index) -> None:
+def _tell_unreadable(runs: dict[str, ReportedRun], index: Index) -> None:
     folders = {run.path: run for run in runs.values()}
     for source in index.sources:
         if lines := index.unreadable.get(source.key):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tripwright.evals.outcome import Outcome, mark_words
-from tripwright.evals.report.folder import RunFolder
+from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.markup import number
 from tripwright.evals.report.results import BASELINES, evaluation_words
 from tripwright.evals.version_1 import older_records
@@ -58,7 +58,7 @@ class Entry:
     cost: float | None
 
 
-class Query(NamedTuple):
+class RequestEntry(NamedTuple):
     """A request in words, and what it is counted under: {"level": "easy", "days": "3 days"}."""
 
     text: str
@@ -69,11 +69,11 @@ class Query(NamedTuple):
 class Index:
     sources: list[Source]
     entries: list[Entry] = field(default_factory=list)
-    queries: list[Query] = field(default_factory=list)  # shared by all evaluations
+    queries: list[RequestEntry] = field(default_factory=list)  # shared by all evaluations
     unreadable: dict[str, int] = field(default_factory=dict)  # source key → lines
 
 
-def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
+def sources_of(runs: dict[str, ReportedRun]) -> list[Source]:
     """The main evaluation first, then the others, then the scripts that measured difficulty. With
     one run, its name is not said."""
     sources = []
@@ -136,7 +136,7 @@ def _entry(
     )
 
 
-def _query(record: Json, outcome: Outcome) -> Query:
+def _query(record: Json, outcome: Outcome) -> RequestEntry:
     """Without words of its own it is what the user said first. Other benchmarks name their
     question, where many prompts begin alike."""
     text = outcome.text or next(
@@ -154,7 +154,7 @@ def _query(record: Json, outcome: Outcome) -> Query:
         for field, value in outcome.marks.items()
         if value is not None
     }
-    return Query(text[:MOST_REQUEST], marks)
+    return RequestEntry(text[:MOST_REQUEST], marks)
 
 
 def _failed(verdict: Verdict) -> Iterable[str]:

@@ -50,7 +50,7 @@ class Budget:
 
 
 @dataclass
-class Packed:
+class PackedEpisodes:
     """`places`: for each entry of the index, the number of its piece and its line in it, or None
     where its text is left out."""
 
@@ -64,8 +64,8 @@ class Packed:
         return sum(place is not None for place in self.places)
 
 
-def pack(index: Index, budget: Budget) -> Packed:
-    packed = Packed([None] * len(index.entries))
+def pack(index: Index, budget: Budget) -> PackedEpisodes:
+    packed = PackedEpisodes([None] * len(index.entries))
     room = budget.bytes
     for group in _pieces(index, budget, packed):
         text = "\n".join(line for _, line in group)
@@ -81,7 +81,9 @@ def pack(index: Index, budget: Budget) -> Packed:
     return packed
 
 
-def _pieces(index: Index, budget: Budget, packed: Packed) -> Iterator[list[tuple[int, str]]]:
+def _pieces(
+    index: Index, budget: Budget, packed: PackedEpisodes
+) -> Iterator[list[tuple[int, str]]]:
     """[(place in the index, line of JSON), …] of each piece."""
     vocabularies = {source.folder: _vocabulary(source.folder) for source in index.sources}
     group: list[tuple[int, str]] = []
