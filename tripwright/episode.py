@@ -130,7 +130,7 @@ def play(
     tasks: Iterable[Task],
     dialect: Dialect,
     chat: ChatFormat | None = None,
-    rules: str = "official",
+    rules: str = "strict",
     emptied_tools: bool = False,
     faults: Faults | None = None,
     tools: Tools | None = None,
@@ -159,7 +159,7 @@ def open_session(
     return Session(task.query, tools, dialect, chat, key=task, id=task.id)
 
 
-def close_session(session: Session, rules: str = "official") -> Episode:
+def close_session(session: Session, rules: str = "strict") -> Episode:
     """Parses and judges what a finished session answered."""
     task: Task = session.key
     if session.transcript.stop_reason is StopReason.UNSCORED:

@@ -128,7 +128,7 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
         ["price_usd", "seats", "name"],
         {"price_usd": "USD"},
     )
-    assert "wishes" in (package / "runs" / "expert" / "report.html").read_text()
+    assert "Wishes" in (package / "runs" / "expert" / "report.html").read_text()
     assert "find_restaurants" in run("tripwright tool --list --face dinner", package)
     assert "Make a town" in run("tripwright dinner --help", package)
 

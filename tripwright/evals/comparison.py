@@ -12,12 +12,11 @@ the seeds lie apart.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from statistics import stdev
 from typing import Any
 
+from tripwright.evals.compared_figure import ComparedFigure, compared_figure
 from tripwright.evals.compared_runs import SeedGroup, common_queries, query_id
 from tripwright.evals.figures import (
     SCALE,
@@ -49,35 +48,7 @@ from tripwright.statistics.resampling import (
 SIGNIFICANT = 0.05
 ROUNDING = 1e-12
 FINAL = ("metrics", "final")
-Pair = tuple[Fraction | int, Fraction | int]
 Key = tuple[str, str]  # table, row
-
-
-@dataclass(frozen=True)
-class ComparedFigure:
-    """One figure of every run on the same queries. `plain` of each group: is it one yes or no of
-    each query and run?"""
-
-    kind: str
-    queries: tuple[str, ...]
-    # of each group, of each of its runs: query → mean part and whole of a sample
-    runs: tuple[tuple[dict[str, Pair], ...], ...]
-    rates: tuple[tuple[float, ...], ...]  # Σ part / Σ whole of each
-    plain: tuple[bool, ...]
-
-    def value(self, group: int) -> float:
-        return sum(self.rates[group]) / len(self.rates[group])
-
-    def differences(self, group: int, base: int) -> list[Fraction | int]:
-        """Query by query; of several seeds, their mean. Where both were asked as much it is in
-        checks, which add up to the difference."""
-        after, before = (_mean(self.runs[place], self.queries) for place in (group, base))
-        if all(after[q][1] == before[q][1] for q in self.queries):
-            return [after[q][0] - before[q][0] for q in self.queries]
-        return [
-            Fraction(after[q][0]) / after[q][1] - Fraction(before[q][0]) / before[q][1]
-            for q in self.queries
-        ]
 
 
 class Comparison:
@@ -109,7 +80,7 @@ class Comparison:
             per_query = [[figure[key] for figure in group] for group in figures]
             shared = set.intersection(*(set(figure.of) for group in per_query for figure in group))
             if shared:
-                rows[key] = _row(per_query, samples, tuple(sorted(shared)))
+                rows[key] = compared_figure(per_query, samples, tuple(sorted(shared)))
         return rows
 
     def _resample(self) -> dict[Key, list[list[float]]]:
@@ -337,18 +308,6 @@ def _ends(row: ComparedFigure, resampled: Sequence[float]) -> dict[str, float | 
     )
 
 
-def _mean(runs: Sequence[Mapping[str, Pair]], queries: Sequence[str]) -> Mapping[str, Pair]:
-    if len(runs) == 1:
-        return runs[0]
-    return {
-        q: (
-            Fraction(sum(run[q][0] for run in runs), len(runs)),
-            Fraction(sum(run[q][1] for run in runs), len(runs)),
-        )
-        for q in queries
-    }
-
-
 def correct(differences: Sequence[dict[str, Any]]) -> None:
     """Adds Holm's p-value to each, and whether the difference is significant."""
     for difference, p in zip(
@@ -381,35 +340,3 @@ def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
         for table, section in tables.items()
         for name, figure in section.items()
     }
-
-
-def _row(
-    per_query: list[list[PerQuery]], samples: list[list[dict[str, int]]], queries: tuple[str, ...]
-) -> ComparedFigure:
-    """Parts and wholes summed over samples become those of a mean sample; what has one value of a
-    query has it already, as a flip rate."""
-    kind = per_query[0][0].kind
-    plain = tuple(
-        kind == "share" and all(figure.of[q][1] == 1 for figure in group for q in queries)
-        for group in per_query
-    )
-
-    def pairs(figure: PerQuery, counts: dict[str, int]) -> dict[str, Pair]:
-        by = counts if kind == "share" and not all(plain) else dict.fromkeys(queries, 1)
-        return {q: (_over(figure.of[q][0], by[q]), _over(figure.of[q][1], by[q])) for q in queries}
-
-    runs = tuple(
-        tuple(map(pairs, group, counts)) for group, counts in zip(per_query, samples, strict=True)
-    )
-    return ComparedFigure(
-        kind, queries, runs, tuple(tuple(map(_rate, group)) for group in runs), plain
-    )
-
-
-def _over(value: Fraction | int, samples: int) -> Fraction | int:
-    return value if samples == 1 else Fraction(value) / samples
-
-
-def _rate(pairs: Mapping[str, Pair]) -> float:
-    part, whole = (sum(pair[place] for pair in pairs.values()) for place in (0, 1))
-    return float(Fraction(part) / whole)

@@ -71,7 +71,7 @@ def run(
     out: Path,
     dialect: Dialect,
     chat: ChatFormat | None = None,
-    rules: str = "official",
+    rules: str = "strict",
     emptied_tools: bool = False,
     card: dict[str, Any] | None = None,
     progress: bool = True,
@@ -110,13 +110,11 @@ def run(
             (out / SCORE).unlink(missing_ok=True)
         with ProgressLine(len(task_list), before, calls, silent=not progress) as line:
             try:
-                unfinished = _play_rounds(
-                    play_tasks, remaining, journal, calls, line, spending.rounds
-                )
+                rest = _play_rounds(play_tasks, remaining, journal, calls, line, spending.rounds)
             except BaseException:
                 _leave(policy, calls, line)
                 raise
-        calls.close(all_done=not unfinished)
+        calls.close(all_done=not rest)
     usage: Counter[str] = Counter()
     lines = (line.read(_readable) for line in episode_lines(path))
     score = scorer(adding_usage(lines, usage), rules, card)
