@@ -133,6 +133,7 @@ def test_commands(tmp_path: Path) -> None:
         path = tmp_path / "tiny" / f"{recipe}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(tiny(recipe), encoding="utf-8")
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     run("tripwright train tiny/nano/quickstart.toml --out runs/quickstart", tmp_path)
     for section in SECTIONS:
         for line in commands(section):
@@ -142,7 +143,9 @@ def test_commands(tmp_path: Path) -> None:
 def test_commands_on_the_real_tables(
     tmp_path: Path, travelplanner: Path, serve: Callable[..., str]
 ) -> None:
-    answer = {"message": {"role": "assistant", "content": "<answer>[]</answer>"}}
+    (plan, *_) = (ROOT / "docs" / "examples" / "plans.jsonl").read_text().splitlines()
+    text = f"<answer>{json.dumps(json.loads(plan)['plan'])}</answer>"
+    answer = {"message": {"role": "assistant", "content": text}}
     body = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", **answer}]}).encode()
     endpoint = serve(lambda request: (200, body, dict[str, Any]()))
     for line in commands(ON_REAL_TABLES):

@@ -403,7 +403,7 @@ def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any) -> N
 
 
 def test_other_rules_are_refused(query: Query, plan: Plan, world: World) -> None:
-    with pytest.raises(UserError, match="Unknown rules 'mine'. Available: official, star, strict."):
+    with pytest.raises(UserError, match="Unknown rules 'mine'. Available: strict, star, official."):
         judge(query, plan, world, "mine")  # type: ignore[arg-type]
 
 
