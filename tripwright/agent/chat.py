@@ -61,7 +61,7 @@ class ChatFormat:
         ]
         try:
             prompt = self._render(opening[:2], add_generation_prompt=True)
-            said = self._render(opening, add_generation_prompt=False)
+            conversation = self._render(opening, add_generation_prompt=False)
             once = self._render([*opening, _ANSWERED], add_generation_prompt=True)
             twice = self._render(
                 [*opening, _ANSWERED, opening[2], _ANSWERED], add_generation_prompt=True
@@ -74,12 +74,12 @@ class ChatFormat:
                 "This chat template does not take a system prompt, a request and tool answers:"
                 f" {why}"
             ) from None
-        self.stop_token = self._stop_after(said)
+        self.stop_token = self._stop_after(conversation)
         self.stop_id = tokenizer.convert_tokens_to_ids(self.stop_token)
         head, _, between = once.partition(_SAID + self.stop_token)
         before, marked, after = between.partition(_MARK)
-        kept = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
-        if not (marked and kept and twice.endswith(_SAID + self.stop_token + between)):
+        same_start = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
+        if not (marked and same_start and twice.endswith(_SAID + self.stop_token + between)):
             raise UserError(
                 "This chat template rewrites earlier turns, or has no 'tool' role: episodes cannot"
                 " be continued token by token."
@@ -117,9 +117,9 @@ class ChatFormat:
         head, _, between = once.partition(_SAID + self.stop_token)
         before, marked, after = between.partition(_MARK)
         prompt = self._render(opening[:1], add_generation_prompt=True)
-        kept = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
+        same_start = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
         again = twice.endswith(_SAID + self.stop_token + between)
-        if not (marked and kept and again):
+        if not (marked and same_start and again):
             raise UserError(
                 "This chat template rewrites earlier turns: a conversation cannot be continued"
                 " token by token."
@@ -141,11 +141,11 @@ class ChatFormat:
 
     def _cut(self, ids: list[int], max_tokens: int) -> list[int]:
         """Where not even the note has room, the beginning is all there is."""
-        for kept in range(max_tokens, -1, -1):
-            note = self.encode(f"… cut: {kept} of {len(ids)} tokens shown")
+        for size in range(max_tokens, -1, -1):
+            note = self.encode(f"… cut: {size} of {len(ids)} tokens shown")
             # half a character
-            if kept + len(note) <= max_tokens and not self.decode(ids[:kept]).endswith("\ufffd"):
-                return [*ids[:kept], *note]
+            if size + len(note) <= max_tokens and not self.decode(ids[:size]).endswith("\ufffd"):
+                return [*ids[:size], *note]
         return ids[:max_tokens]
 
     def said(self, text: str) -> list[int]:

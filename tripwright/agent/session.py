@@ -101,9 +101,9 @@ class Session:
         match read_turn(turn.text, self.dialect.turns):
             case Answer(text):
                 self.transcript.answer = text
-                said = self._said_next(text)
-                if said is not None:
-                    return self._ask(said, turn.cut)
+                message = self._said_next(text)
+                if message is not None:
+                    return self._ask(message, turn.cut)
                 if self.done:
                     return []
                 return self._cut() if turn.cut else self._stop(StopReason.ANSWER)

@@ -24,7 +24,7 @@ def power_from_numbers(
     difference: float,
     rate: float,
     discordance: float | None,
-    wanted: float,
+    power: float,
     alpha: float,
     queries: int | None,
 ) -> dict[str, Any]:
@@ -41,13 +41,17 @@ def power_from_numbers(
             f"--discordance {discordance:g} cannot be at pass rates of {rate:.1%} and {better:.1%}:"
             f" {accepted}."
         )
-    shown = [difference, *(d for d in SHOWN_DISCORDANCES if difference < d < most), independent]
+    discordances = [
+        difference,
+        *(d for d in SHOWN_DISCORDANCES if difference < d < most),
+        independent,
+    ]
     paired = []
     for each in sorted(
-        {max(difference, d) for d in (shown if discordance is None else [discordance])}
+        {max(difference, d) for d in (discordances if discordance is None else [discordance])}
     ):
         if queries is None:
-            n, reached = paired_queries_exact(difference, each, wanted, alpha)
+            n, reached = paired_queries_exact(difference, each, power, alpha)
         else:
             n, reached = queries, _power_of(queries, difference, each, alpha)
         words = {
@@ -55,11 +59,11 @@ def power_from_numbers(
             independent: "two runs that have nothing in common",
         }.get(each, "")
         paired.append({"discordance": each, "queries": n, "power": reached, "words": words})
-    unpaired = None if queries is not None else unpaired_queries(rate, better, wanted, alpha)
+    unpaired = None if queries is not None else unpaired_queries(rate, better, power, alpha)
     return {
         "points": 100 * difference,
         "rate": rate,
-        "power": wanted,
+        "power": power,
         "alpha": alpha,
         "paired": paired,
         "unpaired": unpaired,
@@ -75,7 +79,7 @@ def _power_of(queries: int, difference: float, discordance: float, alpha: float)
 
 
 def power_from_runs(
-    runs: list[Path], difference: float, wanted: float, alpha: float
+    runs: list[Path], difference: float, power: float, alpha: float
 ) -> dict[str, Any]:
     if len(runs) != 2:
         raise UserError(
@@ -90,14 +94,14 @@ def power_from_runs(
             " Give --rate and --discordance."
         )
     scatter = Scatter(**pair["scatter"])
-    shown = scatter.detectable(wanted, alpha)
+    least_difference = scatter.detectable(power, alpha)
     return {
         "points": 100 * difference,
-        "power": wanted,
+        "power": power,
         "alpha": alpha,
         "runs": [run["name"] for run in compared["runs"]],
         "queries_played": compared["queries"],
         **pair["scatter"],
-        "detectable_points": None if shown is None else 100 * shown,
-        "queries": scatter.needed(difference, wanted, alpha),
+        "detectable_points": None if least_difference is None else 100 * least_difference,
+        "queries": scatter.needed(difference, power, alpha),
     }

@@ -165,7 +165,7 @@ def gpu_peak_flops(name: str) -> float | None:
     """Dense bf16 FLOP/s of a GPU by the name that its driver gives, None if it is not in the
     table."""
     words = f" {name} ".replace("-", " ").replace("/", " ")
-    return next((peak for known, peak in GPU_PEAK_FLOPS if f" {known} " in words), None)
+    return next((peak for model, peak in GPU_PEAK_FLOPS if f" {model} " in words), None)
 
 
 @functools.lru_cache(maxsize=8)

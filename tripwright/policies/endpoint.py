@@ -96,8 +96,8 @@ class EndpointPolicy:
             if self._calls and session.id is not None
             else None
         )
-        if self._calls and request and (kept := self._calls.find(request)):
-            _take(session, kept)
+        if self._calls and request and (stored_outcome := self._calls.find(request)):
+            _take(session, stored_outcome)
         elif breaker.is_open:
             session.fail(
                 f"not asked: {MOST_FAULTS} requests in a row had failed, the last because"

@@ -68,11 +68,13 @@ class PersonPolicy:
 
     def _take_turn(self, session: Session) -> None:
         transcript = session.transcript
-        said = [{"role": segment.role, "content": segment.text} for segment in transcript.segments]
-        request = CallKey.of(session.id or "", transcript.turns, said)
-        kept = self._calls.find(request) if self._calls else None
-        text = kept.text if kept else self._turn(session)
-        if self._calls and not kept:
+        conversation = [
+            {"role": segment.role, "content": segment.text} for segment in transcript.segments
+        ]
+        request = CallKey.of(session.id or "", transcript.turns, conversation)
+        completion = self._calls.find(request) if self._calls else None
+        text = completion.text if completion else self._turn(session)
+        if self._calls and not completion:
             self._calls.keep(request, Completion(text, (), "stop", {}))
         say(session, text)
         if transcript.segments[-1].role != "assistant":
@@ -141,23 +143,23 @@ class PersonPolicy:
             raise KeyboardInterrupt from None
 
 
-def _content(said: str) -> str:
+def _content(text: str) -> str:
     """The file of "@FILE", else the text itself."""
-    if not said.startswith("@"):
-        return said
-    path = Path(said[1:].strip()).expanduser()
+    if not text.startswith("@"):
+        return text
+    path = Path(text[1:].strip()).expanduser()
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise Mistyped(f"'{path}' cannot be read: {error}") from None
 
 
-def _new_plan(said: str, session: Session) -> str:
+def _new_plan(file_name: str, session: Session) -> str:
     if not isinstance(session.key, Fillable):
         raise Mistyped("There is no empty plan for this kind of request.")
-    if not said:
+    if not file_name:
         raise Mistyped("Which file? Type: plan FILE")
-    path = Path(said).expanduser()
+    path = Path(file_name).expanduser()
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(session.key.empty_answer(session.dialect.plan_format))

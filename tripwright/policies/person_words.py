@@ -46,8 +46,8 @@ def _tool(word: str, schemas: Schemas) -> dict[str, Any]:
     exact = [tool for tool in tools if tool["name"].casefold() == word.casefold()]
     near = exact or [tool for tool in tools if word.casefold() in tool["name"].casefold()]
     if len(near) == 1:
-        found: dict[str, Any] = near[0]
-        return found
+        function: dict[str, Any] = near[0]
+        return function
     names = ", ".join(tool["name"] for tool in near or tools)
     raise Mistyped(
         f"'{word}' may be {names}: type more of it."
@@ -101,10 +101,10 @@ def tool_list(schemas: Schemas) -> str:
 def readable(session: Session) -> str:
     """The last answer of the tools: its rows as a table, anything else as the model would read
     it."""
-    call, told = session.transcript.segments[-2:]
+    call, answer = session.transcript.segments[-2:]
     rows = call.call.rows if call.call else None
     if rows is None or not rows.values:
-        return told.text
+        return answer.text
     about = ", ".join(f"{name} {value}" for name, value in rows.about.items())
     place = "" if rows.is_whole else "The rest is cut."
     if rows.is_whole and rows.pages != 1:

@@ -68,22 +68,22 @@ class ChatMasks:
     def _by_markers(
         self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
     ) -> Encoded:
-        found = self._apply(
+        encoding = self._apply(
             messages, tools, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
         )
-        ids, mask = list(found["input_ids"]), list(found["assistant_masks"])
-        kept = [
+        ids, mask = list(encoding["input_ids"]), list(encoding["assistant_masks"])
+        flags = [
             t for message, t in zip(messages, train, strict=True) if message["role"] == "assistant"
         ]
-        if all(kept):
+        if all(flags):
             return ids, mask
         runs = [(value, len(list(run))) for value, run in groupby(mask)]
-        if sum(value for value, _ in runs) != len(kept):
+        if sum(value for value, _ in runs) != len(flags):
             raise UserError(
                 "The chat template does not mark one stretch for each assistant message, so single"
                 " ones cannot be left out."
             )
-        left = iter(kept)
+        left = iter(flags)
         return ids, [
             x for value, length in runs for x in [int(bool(value) and next(left))] * length
         ]
@@ -108,23 +108,23 @@ class ChatMasks:
                     " markers: which tokens are the assistant's cannot be told. Use a template with"
                     " markers, or conversations of system, user, then assistant and tool in turn."
                 )
-            said = after[len(before) :].rstrip()
-            self._check_stop(said)
+            turn = after[len(before) :].rstrip()
+            self._check_stop(turn)
             self._add(ids, mask, whole[done : len(before)], False)
-            self._add(ids, mask, said, train[i])
-            done = len(before) + len(said)
+            self._add(ids, mask, turn, train[i])
+            done = len(before) + len(turn)
         self._add(ids, mask, whole[done:], False)
         return ids, mask
 
-    def _add(self, ids: list[int], mask: list[int], text: str, said: bool) -> None:
+    def _add(self, ids: list[int], mask: list[int], text: str, label: bool) -> None:
         piece = self.tokenizer.encode(text, add_special_tokens=False)
         ids += piece
-        mask += [int(said)] * len(piece)
+        mask += [int(label)] * len(piece)
 
-    def _check_stop(self, said: str) -> None:
-        if not any(said.endswith(token) for token in self.tokenizer.all_special_tokens):
+    def _check_stop(self, turn: str) -> None:
+        if not any(turn.endswith(token) for token in self.tokenizer.all_special_tokens):
             raise UserError(
-                f"This chat template ends an assistant turn with {said[-20:]!r}, which is no stop"
+                f"This chat template ends an assistant turn with {turn[-20:]!r}, which is no stop"
                 " token."
             )
 
@@ -150,15 +150,15 @@ def is_episode(messages: Sequence[Message]) -> bool:
 
 
 def as_episode(
-    chat: ChatFormat, said: Sequence[tuple[str, str]], train: Sequence[bool], cut: bool = False
+    chat: ChatFormat, messages: Sequence[tuple[str, str]], train: Sequence[bool], cut: bool = False
 ) -> Encoded:
     """(role, text) of each message, as a session would have appended them. `cut`: the last turn was
     ended by a limit, not by its stop."""
-    ids = chat.opening(said[0][1], said[1][1])
+    ids = chat.opening(messages[0][1], messages[1][1])
     mask = [0] * len(ids)
-    for i, (role, text) in enumerate(said[2:], start=2):
+    for i, (role, text) in enumerate(messages[2:], start=2):
         if role == "assistant":
-            piece = chat.encode(text) if cut and i == len(said) - 1 else chat.said(text)
+            piece = chat.encode(text) if cut and i == len(messages) - 1 else chat.said(text)
         else:
             piece = chat.tool_answer(text, _WHOLE).ids
         ids += piece

@@ -218,10 +218,10 @@ class Encoder:
             self._formats[key] = ChatFormat(self.tokenizer, tools)
         return self._formats[key]
 
-    def _check_ids(self, ids: list[int], said: list[str]) -> None:
+    def _check_ids(self, ids: list[int], turns: list[str]) -> None:
         """Ids mean something to the tokenizer that made them alone."""
         if max(ids, default=0) >= len(self.tokenizer) or (
-            said and said[-1] not in self.tokenizer.decode(ids, skip_special_tokens=False)
+            turns and turns[-1] not in self.tokenizer.decode(ids, skip_special_tokens=False)
         ):
             raise UserError(
                 "its token ids are of another tokenizer than this model's. Export the texts alone,"

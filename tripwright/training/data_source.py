@@ -121,11 +121,11 @@ def file_hash(path: str | Path) -> str:
 def generator_fingerprint(domain: str, scale: str) -> str:
     """Of the first world, its first requests, and the settings of `scale`: a generator that was
     changed makes others."""
-    made = domain_named(domain)
-    if scale not in made.scales:
-        raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(made.scales)}.")
-    world = made.world(next(iter(made.scales)), TRAINING_WORLDS)
-    requests = [request.record() for request in made.draw(None)(world, 4, TRAINING_WORLDS)]
+    source = domain_named(domain)
+    if scale not in source.scales:
+        raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(source.scales)}.")
+    world = source.world(next(iter(source.scales)), TRAINING_WORLDS)
+    requests = [request.record() for request in source.draw(None)(world, 4, TRAINING_WORLDS)]
     return hashlib.sha256(
-        f"{getattr(world, 'content_hash', '')} {requests} {made.scales[scale]}".encode()
+        f"{getattr(world, 'content_hash', '')} {requests} {source.scales[scale]}".encode()
     ).hexdigest()

@@ -108,12 +108,12 @@ def conditions(recipe: Recipe) -> dict[str, Any]:
         if key not in ("rows", "dtype")
     }
     generator = generator_fingerprint(recipe.domain.name, recipe.data.scale)
-    asked = {
+    request_settings = {
         "scale": recipe.data.scale,
         "mix": dataclasses.asdict(recipe.mix),
         "generator": generator,
     }
-    plain: dict[str, Any] = json.loads(json.dumps({**settings, **asked}))
+    plain: dict[str, Any] = json.loads(json.dumps({**settings, **request_settings}))
     return plain
 
 
@@ -316,13 +316,13 @@ def rate_lines(rules: str, final: Mapping[str, Any]) -> list[str]:
         f"final pass rate in worlds never trained on ({judged_by(rules)}, greedy, 95% intervals)"
     ]
     for name, rate in final.items():
-        shown = "not known (0 scored)"
+        words = "not known (0 scored)"
         if rate["n"]:
-            shown = (
+            words = (
                 f"{rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
                 f" {rate['k']}/{rate['n']}"
             )
-        lines.append(f"  {name.replace('_', ' '):<14} {shown}")
+        lines.append(f"  {name.replace('_', ' '):<14} {words}")
     return lines
 
 

@@ -191,7 +191,7 @@ def _rl(
 ) -> StepWork:
     """Groups that agree are not computed in an update; here all are counted."""
     episodes = settings.prompts_per_step * settings.group_size
-    made = _update(
+    update = _update(
         name,
         recipe,
         model,
@@ -205,7 +205,7 @@ def _rl(
     played = rollout_flops(model.shape, [(0, lengths.episode)] * episodes, lengths.agent * episodes)
     tokens = episodes * lengths.episode
     if not measure:
-        return StepWork(name, tokens, made.update_flops, played)
+        return StepWork(name, tokens, update.update_flops, played)
     rows = min(settings.max_concurrent_rollouts or episodes, episodes)
     rates, s = (
         measured(
@@ -227,9 +227,9 @@ def _rl(
     return StepWork(
         name,
         tokens,
-        made.update_flops,
+        update.update_flops,
         played,
-        made.update_seconds,
+        update.update_seconds,
         PLAYING * (read / rates.update + decoding),
     )
 

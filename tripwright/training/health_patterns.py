@@ -61,14 +61,14 @@ _LENGTH_LIMITS = {
 def number(row: Row, key: str) -> float | None:
     """A finite number, or None."""
     value = row.get(key)
-    found = (
+    figure = (
         float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     )
-    return found if math.isfinite(found) else None
+    return figure if math.isfinite(figure) else None
 
 
 def _values(rows: Iterable[Row], key: str) -> list[float]:
-    return [found for row in rows if (found := number(row, key)) is not None]
+    return [figure for row in rows if (figure := number(row, key)) is not None]
 
 
 def _start(rows: Sequence[Row], key: str, limits: Limits) -> float | None:
@@ -150,12 +150,12 @@ def _keep_rate(rows: Sequence[Row], limits: Limits) -> str | None:
 
 
 def _kept_words(rows: Sequence[Row], limits: Limits) -> str:
-    kept, passed = (
+    share, passed = (
         _recent(rows, "kept_groups", limits) or 0.0,
         _recent(rows, "pass_rate", limits) or 0.0,
     )
     return (
-        f"only {_percent(kept)} of groups have rewards that differ, and {_percent(passed)} of"
+        f"only {_percent(share)} of groups have rewards that differ, and {_percent(passed)} of"
         " episodes pass"
     )
 
@@ -177,10 +177,10 @@ def stopped_by_length(rows: Sequence[Row], limits: Limits) -> str | None:
     recent = rows[-min(limits.window, len(rows)) :]
     logged = [reasons for row in recent if isinstance(reasons := row.get("stop_reasons"), dict)]
     if not logged:
-        found = _recent(rows, "stopped_by_length", limits)
+        stop_share = _recent(rows, "stopped_by_length", limits)
         return (
-            f"{_percent(found)} of episodes are stopped by length"
-            if found is not None and found > limits.length_stops
+            f"{_percent(stop_share)} of episodes are stopped by length"
+            if stop_share is not None and stop_share > limits.length_stops
             else None
         )
     for reasons in logged:

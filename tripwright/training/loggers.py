@@ -213,12 +213,12 @@ def flatten(row: dict[str, Any], above: str = "") -> dict[str, float]:
 def _read_state(path: Path) -> dict[str, dict[str, int]]:
     """A file that was lost or damaged costs doubled points at most."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return (
-        found
-        if isinstance(found, dict) and all(isinstance(value, dict) for value in found.values())
+        state
+        if isinstance(state, dict) and all(isinstance(value, dict) for value in state.values())
         else {}
     )
 

@@ -87,7 +87,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
         shape, settings = recipe.model.shape, recipe.model
         # at most: fewer superwords may be found
         vocabulary = settings.subwords + settings.superwords + CONTROL_TOKENS
-        made = ModelShape(
+        model_shape = ModelShape(
             shape.hidden,
             shape.layers,
             shape.heads,
@@ -96,7 +96,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
             shape.feed_forward,
             vocabulary,
         )
-        return ModelSize("a new model", "qwen3", made, True, shape.positions)
+        return ModelSize("a new model", "qwen3", model_shape, True, shape.positions)
     config = _config(name)
     if config is not None:
         return _of_config(name, config)

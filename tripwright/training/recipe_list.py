@@ -72,14 +72,14 @@ def entry_of(path: Path, folder: Path) -> RecipeEntry:
 def recipe_named(name: str) -> RecipeEntry:
     """By its name, such as nano/grpo, or by the last part of it where no other has that."""
     recipes = all_recipes(recipes_folder())
-    wanted = name.removesuffix(".toml").removeprefix("recipes/")
-    matches = [recipe for recipe in recipes if recipe.name == wanted] or [
-        recipe for recipe in recipes if recipe.name.rpartition("/")[2] == wanted
+    stem = name.removesuffix(".toml").removeprefix("recipes/")
+    matches = [recipe for recipe in recipes if recipe.name == stem] or [
+        recipe for recipe in recipes if recipe.name.rpartition("/")[2] == stem
     ]
     if len(matches) == 1:
         return matches[0]
     near = [recipe.name for recipe in matches] or get_close_matches(
-        wanted, [recipe.name for recipe in recipes], n=3, cutoff=0.5
+        stem, [recipe.name for recipe in recipes], n=3, cutoff=0.5
     )
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     raise UserError(f"No recipe '{name}'.{meant} All of them: tripwright recipes")

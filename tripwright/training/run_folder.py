@@ -88,7 +88,7 @@ class RunFolder:
     def trained(folder: str | Path) -> bool:
         """Whether steps were taken here that are kept. Until then a mistake may be mended: nothing
         hangs on the recipe and the data."""
-        stages = {found.name for found in Path(folder).glob("model/*")} - {"start"}
+        stages = {stage.name for stage in Path(folder).glob("model/*")} - {"start"}
         return bool(stages) or any(Path(folder).glob("checkpoints/*/step-*"))
 
     @contextmanager

@@ -32,7 +32,7 @@ def chat_messages(
     transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]
 ) -> list[ChatMessage]:
     """The conversation so far; `how` as in the endpoint policy."""
-    return [_message(said) for said in messages(transcript, how, schemas)]
+    return [_message(message) for message in messages(transcript, how, schemas)]
 
 
 def tool_infos(schemas: Sequence[dict[str, Any]]) -> list[ToolInfo]:
@@ -65,20 +65,24 @@ def completion_of(output: ModelOutput) -> Completion:
 
 def last_words(transcript: Transcript, model: str) -> ModelOutput:
     """The answer (else the last turn) as a model's output, which the viewer shows first."""
-    said = [segment.text for segment in transcript.segments if segment.role == "assistant"]
+    turns = [segment.text for segment in transcript.segments if segment.role == "assistant"]
     output = ModelOutput.from_content(
-        model, transcript.answer if transcript.answer is not None else "".join(said[-1:])
+        model, transcript.answer if transcript.answer is not None else "".join(turns[-1:])
     )
-    given, made = (
+    input_tokens, output_tokens = (
         int(transcript.usage.get(name, 0)) for name in ("prompt_tokens", "completion_tokens")
     )
-    if given or made:
-        output.usage = ModelUsage(input_tokens=given, output_tokens=made, total_tokens=given + made)
+    if input_tokens or output_tokens:
+        output.usage = ModelUsage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            total_tokens=input_tokens + output_tokens,
+        )
     return output
 
 
-def _message(said: dict[str, Any]) -> ChatMessage:
-    role, text = said["role"], said["content"]
+def _message(message: dict[str, Any]) -> ChatMessage:
+    role, text = message["role"], message["content"]
     if role == "system":
         return ChatMessageSystem(content=text)
     if role == "assistant":
@@ -88,11 +92,11 @@ def _message(said: dict[str, Any]) -> ChatMessage:
                 function=call["function"]["name"],
                 arguments=json.loads(call["function"]["arguments"]),
             )
-            for call in said.get("tool_calls", ())
+            for call in message.get("tool_calls", ())
         ]
         return ChatMessageAssistant(content=text, tool_calls=calls or None)
-    if role == "tool" and "tool_call_id" in said:
-        return ChatMessageTool(content=text, tool_call_id=said["tool_call_id"])
+    if role == "tool" and "tool_call_id" in message:
+        return ChatMessageTool(content=text, tool_call_id=message["tool_call_id"])
     return ChatMessageUser(content=text)
 
 

@@ -44,13 +44,14 @@ def rates() -> Metric:
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         score = _score(scores)
-        named = {
+        estimates = {
             **score["metrics"],
             **{
-                f"final_{level}": found["final"] for level, found in score.get("levels", {}).items()
+                f"final_{level}": metrics["final"]
+                for level, metrics in score.get("levels", {}).items()
             },
         }
-        return _numbers(named)
+        return _numbers(estimates)
 
     return measure
 
@@ -62,9 +63,9 @@ def constraints() -> Metric:
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         return {
-            name: found["value"]
-            for name, found in _score(scores)["constraints"].items()
-            if found["value"] is not None
+            name: estimate["value"]
+            for name, estimate in _score(scores)["constraints"].items()
+            if estimate["value"] is not None
         }
 
     return measure
@@ -143,26 +144,26 @@ def without_words(record: Mapping[str, Any]) -> dict[str, Any]:
     turn's mask its sum is kept, the number of sampled tokens."""
     transcript = record["transcript"]
     segments = [
-        {"role": said["role"], "loss_mask": [sum(said.get("loss_mask") or ())]}
-        for said in transcript["segments"]
+        {"role": segment["role"], "loss_mask": [sum(segment.get("loss_mask") or ())]}
+        for segment in transcript["segments"]
     ]
-    kept = {name: transcript.get(name) for name in ("stop_reason", "fault", "usage")}
-    return {**record, "transcript": {**kept, "segments": segments}}
+    outcome = {name: transcript.get(name) for name in ("stop_reason", "fault", "usage")}
+    return {**record, "transcript": {**outcome, "segments": segments}}
 
 
 def _score(scores: list[SampleScore]) -> dict[str, Any]:
-    kept = [score.score.metadata[EPISODE] for score in scores if score.score.metadata]
-    return score_records(kept, "", {})
+    records = [score.score.metadata[EPISODE] for score in scores if score.score.metadata]
+    return score_records(records, "", {})
 
 
-def _numbers(named: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def _numbers(estimates: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Each value with its ends; what was not measured is left out."""
     numbers: dict[str, float] = {}
-    for name, found in named.items():
-        if found["value"] is not None:
+    for name, estimate in estimates.items():
+        if estimate["value"] is not None:
             numbers |= {
-                name: found["value"],
-                f"{name}_low": found["low"],
-                f"{name}_high": found["high"],
+                name: estimate["value"],
+                f"{name}_low": estimate["low"],
+                f"{name}_high": estimate["high"],
             }
     return numbers

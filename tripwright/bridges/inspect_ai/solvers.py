@@ -146,19 +146,19 @@ async def _converse(session: Session, native_tools: bool) -> None:
         output = await model.generate(
             chat_messages(session.transcript, how, schemas), tools=offered
         )
-        said = completion_of(output)
-        dropped = max(0, len(said.tool_calls) - 1)
+        completion = completion_of(output)
+        dropped = max(0, len(completion.tool_calls) - 1)
         count(
             session.transcript,
             requests=1,
-            **counted(said),
+            **counted(completion),
             **({"dropped_calls": dropped} if dropped else {}),
         )
-        if said.finish_reason == "model_length":
+        if completion.finish_reason == "model_length":
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
             await to_thread.run_sync(
-                session.take, Turn(turn_text(said), cut=said.finish_reason == "length")
+                session.take, Turn(turn_text(completion), cut=completion.finish_reason == "length")
             )
 
 

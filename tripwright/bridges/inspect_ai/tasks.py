@@ -98,17 +98,17 @@ def trips(  # long: each option of the task is a parameter
     )
     opened = ExitStack()
     atexit.register(opened.close)
-    found = open_tasks(Path(queries), spoken, options, opened)
+    tasks = open_tasks(Path(queries), spoken, options, opened)
     identity, decoding = (
         ({"kind": INSPECT}, {}) if chosen is None else (dict(chosen.identity), chosen.decoding)
     )
     if policy == "local" and policy_model:
         identity["fingerprint"] = model_fingerprint(policy_model)
     card = run_card(
-        identity, decoding, spoken, judged_by, Path(queries), found.place.identity, samples
+        identity, decoding, spoken, judged_by, Path(queries), tasks.place.identity, samples
     )
     setup = Setup(
-        {each.id: each for each in found.tasks},
+        {each.id: each for each in tasks.tasks},
         spoken,
         judged_by,
         chosen.policy if chosen else None,
@@ -118,7 +118,7 @@ def trips(  # long: each option of the task is a parameter
     )
     return Task(
         dataset=MemoryDataset(
-            [_sample(each.id, each.domain, each.query.record()) for each in found.tasks],
+            [_sample(each.id, each.domain, each.query.record()) for each in tasks.tasks],
             name=Path(queries).stem,
         ),
         solver=episode(setup),

@@ -143,13 +143,13 @@ def _in_order(behaviours: Behaviours, run: ReportedRun) -> dict[str, Behaviour]:
     }
 
 
-def _part(title: str, note: str, drawn: str) -> str:
+def _part(title: str, note: str, content: str) -> str:
     words = f'<p class="lede">{note}</p>' if note else ""
-    return f"<h3>{title}</h3>{words}{drawn}" if drawn else ""
+    return f"<h3>{title}</h3>{words}{content}" if content else ""
 
 
-def _charts(drawn: str) -> str:
-    return f'<div class="charts">{drawn}</div>' if drawn else ""
+def _charts(figures: str) -> str:
+    return f'<div class="charts">{figures}</div>' if figures else ""
 
 
 Draw = Callable[[Behaviour, Behaviours, str], str]
@@ -162,48 +162,52 @@ def _pictures(
     between."""
     names = list(behaviours)
     if len(names) > MOST_SHOWN:
-        kept = dict.fromkeys(
+        sample = dict.fromkeys(
             names[round(i * (len(names) - 1) / (MOST_SHOWN - 1))] for i in range(MOST_SHOWN)
         )
-        note = f"{note} {len(kept)} of {len(names)} evaluations.".strip()
-        names = list(kept)
-    shown = {name: behaviours[name] for name in names}
-    drawn = "".join(
-        figure(f"{title}: {titles[name]}", draw(each, shown, f"{title}: {titles[name]}"))
-        for name, each in shown.items()
+        note = f"{note} {len(sample)} of {len(names)} evaluations.".strip()
+        names = list(sample)
+    selection = {name: behaviours[name] for name in names}
+    figures = "".join(
+        figure(f"{title}: {titles[name]}", draw(each, selection, f"{title}: {titles[name]}"))
+        for name, each in selection.items()
     )
-    return _part(title, esc(note), _charts(drawn))
+    return _part(title, esc(note), _charts(figures))
 
 
 def _tools(behaviours: Behaviours) -> list[str]:
     """All tools of the page, the most used first: one order, and one colour each, in every
     picture."""
-    counted: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for behaviour in behaviours.values():
-        counted.update(behaviour.tools)
-    return [tool for tool, _ in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
+        totals.update(behaviour.tools)
+    return [tool for tool, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))]
 
 
-def _matrix(behaviour: Behaviour, shown: Behaviours, title: str) -> str:
-    return transition_matrix(behaviour.scored, _tools(shown), title) if behaviour.has_steps else ""
-
-
-def _strip(behaviour: Behaviour, shown: Behaviours, title: str) -> str:
+def _matrix(behaviour: Behaviour, behaviours: Behaviours, title: str) -> str:
     return (
-        call_strips(behaviour.scored, tool_colours(_tools(shown)), title)
+        transition_matrix(behaviour.scored, _tools(behaviours), title)
         if behaviour.has_steps
         else ""
     )
 
 
-def _length(behaviour: Behaviour, shown: Behaviours, title: str) -> str:
+def _strip(behaviour: Behaviour, behaviours: Behaviours, title: str) -> str:
+    return (
+        call_strips(behaviour.scored, tool_colours(_tools(behaviours)), title)
+        if behaviour.has_steps
+        else ""
+    )
+
+
+def _length(behaviour: Behaviour, behaviours: Behaviours, title: str) -> str:
     """In tokens where every evaluation counts them, else in characters: one axis for all."""
-    tokens = all(each.counts_tokens for each in shown.values())
+    tokens = all(each.counts_tokens for each in behaviours.values())
     unit = "tokens written" if tokens else "characters written"
-    limits = edges(max(_long(work, tokens) for each in shown.values() for work in each.scored))
+    limits = edges(max(_long(work, tokens) for each in behaviours.values() for work in each.scored))
     highest = max(
         whole + cut
-        for each in shown.values()
+        for each in behaviours.values()
         for _, _, whole, cut in shares(_lengths(each, tokens), limits)
     )
     return length_histogram(_lengths(behaviour, tokens), limits, unit, title, highest)

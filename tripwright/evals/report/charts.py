@@ -167,14 +167,14 @@ def smoothed(points: Sequence[Point], width: int) -> tuple[Point, ...]:
     return tuple(result)
 
 
-def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Heights as near as may be to the wanted ones, in their order, at least `gap` apart and
     between low and high if they fit."""
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    placed = [0.0] * len(wanted)
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    placed = [0.0] * len(heights)
     floor = low
     for i in order:
-        placed[i] = max(wanted[i], floor)
+        placed[i] = max(heights[i], floor)
         floor = placed[i] + gap
     ceiling = high
     for i in reversed(order):

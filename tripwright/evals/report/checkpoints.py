@@ -73,14 +73,14 @@ def failure_figures(
     those that `steps` holds."""
     failures = {name: failing(behaviour) for name, behaviour in behaviours.items()}
     names = dict.fromkeys(name for shares in failures.values() for name in shares)
-    drawn = ""
+    curves_figure = ""
     if steps:
         curves = {
             c: tuple((x, failures[name][c][0]) for name, x in steps.items() if c in failures[name])
             for c in names
         }
         title = "What fails most, examined checkpoints"
-        drawn = figure(
+        curves_figure = figure(
             title,
             top_failures(by_area({c: curve for c, curve in curves.items() if curve}), title, STEP),
         )
@@ -114,7 +114,7 @@ def failure_figures(
     )
     note = "In percent of the episodes held to it. Bold: the three commonest of each evaluation. "
     note += "What was not judged (no plan, or behind a gate) counts as failed."
-    return drawn + figure(title, table, note)
+    return curves_figure + figure(title, table, note)
 
 
 def _top(cells: Mapping[tuple[str, str], float], column: str) -> list[tuple[str, str]]:

@@ -68,11 +68,11 @@ def smoothing(count: int) -> int:
     return 1 if count < SMOOTH_FROM else max(3, count // 14) | 1
 
 
-def figure(title: str, drawn: str, note: str = "") -> str:
-    if not drawn:
+def figure(title: str, picture: str, note: str = "") -> str:
+    if not picture:
         return ""
     words = f'<p class="note">{esc(note)}</p>' if note else ""
-    return f"<figure><figcaption>{esc(title)}</figcaption>{drawn}{words}</figure>"
+    return f"<figure><figcaption>{esc(title)}</figcaption>{picture}{words}</figure>"
 
 
 def supervised_figures(rows: Sequence[Json]) -> list[str]:
@@ -126,11 +126,11 @@ def constraint_figures(rows: Sequence[Json]) -> str:
             height=112,
             small=True,
         )
-        drawn = line_chart([Series("passed", passed, 0)], small)
-        if drawn:
+        chart = line_chart([Series("passed", passed, 0)], small)
+        if chart:
             caption = (
                 f"{esc(constraint_words(name))} <span"
                 f' class="muted">{percent(smoothed(passed, smooth)[-1][1])}</span>'
             )
-            figures.append(f"<figure><figcaption>{caption}</figcaption>{drawn}</figure>")
+            figures.append(f"<figure><figcaption>{caption}</figcaption>{chart}</figure>")
     return "".join(figures)

@@ -62,7 +62,7 @@ def efficiency_words(rows: Sequence[Json]) -> str:
 
 def against_flops(rows: Sequence[Json]) -> str:
     """Reward and passes of one run over the arithmetic spent."""
-    drawn = []
+    figures = []
     for key, title, share in (
         ("reward_mean", "Reward against arithmetic", False),
         ("pass_rate", "Passes against arithmetic", True),
@@ -86,8 +86,8 @@ def against_flops(rows: Sequence[Json]) -> str:
             if level
             else ""
         )
-        drawn.append(figure(title, line_chart(lines, frame, levels), note))
-    return "".join(drawn)
+        figures.append(figure(title, line_chart(lines, frame, levels), note))
+    return "".join(figures)
 
 
 def frontier(curves: Iterable[Sequence[Point]]) -> tuple[Point, ...]:

@@ -106,15 +106,15 @@ def read_run(path: Path) -> ReportedRun:
 def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[str, Path]]:
     held = {file.parent for name in (SCORE, TRANSCRIPTS) for file in path.glob(f"eval/*/{name}")}
     folders = {folder.name: folder for folder in sorted(held)}
-    named = {
+    evaluations = {
         name: folders[name]
         for name in (*(n for n in _FIRST if n in folders), *(n for n in folders if n not in _FIRST))
     }
-    if not named:
-        named = {TOP_LEVEL_RUN: path}
+    if not evaluations:
+        evaluations = {TOP_LEVEL_RUN: path}
     scores: dict[str, Json] = {}
     transcripts: dict[str, Path] = {}
-    for name, folder in named.items():
+    for name, folder in evaluations.items():
         score = _read_object(folder / SCORE, missing)
         if score:
             scores[name] = score

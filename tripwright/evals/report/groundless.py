@@ -27,26 +27,26 @@ def groundless_part(
     names anything."""
     works = {name: behaviour.scored for name, behaviour in behaviours.items()}
     names = dict.fromkeys(work.domain for each in works.values() for work in each)
-    drawn = ""
+    blocks = ""
     for domain in (domains()[name] for name in names if name in domains()):
         for place, sense in enumerate(domain.ungrounded):
             by_evaluation = {
                 name: shares(sense, place, [work for work in each if work.domain == domain.name])
                 for name, each in works.items()
             }
-            drawn += _block(sense.title, sense.note, by_evaluation, titles, steps)
-    return f"<h3>Names and claims without ground</h3>{drawn}" if drawn else ""
+            blocks += _block(sense.title, sense.note, by_evaluation, titles, steps)
+    return f"<h3>Names and claims without ground</h3>{blocks}" if blocks else ""
 
 
 def shares(sense: Grounding, place: int, works: Sequence[Work]) -> Found:
     """Kind → share of the answers that have it in which one rests on nothing, with its 95% interval
     over queries. `place`: of the sense among its domain's."""
     looked_at = [work for work in works if work.ungrounded[place] is not None]
-    named = {kind for work in looked_at for kind in work.ungrounded[place] or ()}
+    kinds = {kind for work in looked_at for kind in work.ungrounded[place] or ()}
     by_kind = {}
     for kind in (
-        *(kind for kind in sense.kinds if kind in named),
-        *sorted(named.difference(sense.kinds)),
+        *(kind for kind in sense.kinds if kind in kinds),
+        *sorted(kinds.difference(sense.kinds)),
     ):
 
         def count(work: Work, kind: str = kind) -> tuple[int, int]:
@@ -123,8 +123,8 @@ def _over_steps(
         Series(field, curve, i) for i, (field, curve) in enumerate(curves.items()) if len(curve) > 1
     ]
     title = f"{title}, examined checkpoints"
-    drawn = figure(title, line_chart(lines, Frame(title, STEP, "share of answers", percent=True)))
-    return f'<div class="charts">{drawn}</div>' if drawn else ""
+    chart = figure(title, line_chart(lines, Frame(title, STEP, "share of answers", percent=True)))
+    return f'<div class="charts">{chart}</div>' if chart else ""
 
 
 def _cell(share: Estimate | None) -> str:

@@ -25,8 +25,8 @@ def learning_section(run: ReportedRun) -> str:
     if not groups and not before:
         return ""
     parts = [groups]
-    if drawn := failure_figures(rl):
-        parts.append(f'<h3>What fails</h3><div class="charts">{drawn}</div>')
+    if failures := failure_figures(rl):
+        parts.append(f'<h3>What fails</h3><div class="charts">{failures}</div>')
     if small := constraint_figures(rl):
         parts.append(f'<h3>Each constraint during RL</h3><div class="smalls">{small}</div>')
     if before:

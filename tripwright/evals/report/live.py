@@ -68,11 +68,11 @@ def live_body(runs: Sequence[LiveRun]) -> str:
     cards = "".join(_card(run, i, len(runs) > 1) for i, run in enumerate(runs))
     parts = [f'<div class="cards">{cards}</div>']
     for run in runs:
-        if drawn := warnings_section(run.warnings):
+        if section := warnings_section(run.warnings):
             parts.append(
-                drawn
+                section
                 if len(runs) == 1
-                else drawn.replace("<h2>Warnings", f"<h2>{esc(run.name)}: warnings", 1)
+                else section.replace("<h2>Warnings", f"<h2>{esc(run.name)}: warnings", 1)
             )
     if len(runs) > 1:
         parts.append(

@@ -40,15 +40,15 @@ def overlay_sections(runs: Runs) -> str:
     arithmetic."""
     sections = []
     for group in GROUPS:
-        drawn = []
+        figures = []
         for chart in group.charts:
             keys = keys_of(chart, (row for rows in runs.values() for row in rows))
             for key, name, _ in keys:
                 title = chart.title if len(keys) == 1 else f"{chart.title}: {name}"
-                drawn.append(_overlay(runs, key, title, chart.unit, chart.share))
-        if any(drawn):
+                figures.append(_overlay(runs, key, title, chart.unit, chart.share))
+        if any(figures):
             sections.append(
-                f'<h3>{esc(group.title)}</h3><div class="charts">{"".join(drawn)}</div>'
+                f'<h3>{esc(group.title)}</h3><div class="charts">{"".join(figures)}</div>'
             )
     against = [
         _overlay(runs, key, f"{title} against {label}", unit, share, label, at)

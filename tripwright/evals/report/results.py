@@ -83,10 +83,10 @@ def headline_section(run: ReportedRun) -> str:
     warnings = "".join(_unscored_warning(name, score) for name, score in run.scores.items())
     if not any(cards) and not bars and not warnings:
         return ""
-    drawn = rate_bars(bars, "Final pass rate")
+    picture = rate_bars(bars, "Final pass rate")
     chart = (
         '<figure class="wide"><figcaption>Final pass rate on the test'
-        f" queries</figcaption>{drawn}</figure>"
+        f" queries</figcaption>{picture}</figure>"
     )
     return (
         f'<section id="result"><h2>Result</h2>{warnings}<div class="cards">{"".join(cards)}</div>'
@@ -211,7 +211,7 @@ def _card(run: ReportedRun, name: str) -> str:
     if not final:
         return ""
     words, note, colour = evaluation_words(name)
-    counted = f"{of_words(final)} pass" + (
+    count_words = f"{of_words(final)} pass" + (
         f" · {judged_by(str(score['rules']))}" if score.get("rules") else ""
     )
     change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
@@ -219,7 +219,7 @@ def _card(run: ReportedRun, name: str) -> str:
         f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p'
         f' class="muted">{esc(note)}</p><p class="big">{shown(final)}</p><p class="interval">95%'
         f" interval {esc(shown_interval(final))}</p><p"
-        f' class="muted">{esc(counted)}</p>{_stops(score)}{_faults(score)}{change}</div>'
+        f' class="muted">{esc(count_words)}</p>{_stops(score)}{_faults(score)}{change}</div>'
     )
 
 
@@ -329,15 +329,15 @@ def _slices_table(run: ReportedRun, section: str) -> str:
     }
     scripts = _object(run.difficulty.get(section))
     values = sorted({value for rates in columns.values() for value in rates}, key=slice_order)
-    known = [
+    baselines = [
         name for name in BASELINES if any(_level_rate(scripts, value, name) for value in values)
     ]
-    if len(values) < 2 and not known:
+    if len(values) < 2 and not baselines:
         return ""
     # as in the bars
     below, above = (
-        [name for name in known if name != "expert"],
-        [name for name in known if name == "expert"],
+        [name for name in baselines if name != "expert"],
+        [name for name in baselines if name == "expert"],
     )
     titles = (*(BASELINES[b][0] for b in below), *columns, *(BASELINES[b][0] for b in above))
     head = "".join(f'<th class="num">{esc(words)}</th>' for words in titles)

@@ -215,7 +215,7 @@ def _cost_section(runs: dict[str, ReportedRun]) -> str:
             "<tr><th"
             f" scope=row>{esc(name)}</th>{''.join(f'<td class=num>{cell}</td>' for cell in cells)}</tr>"  # noqa: E501
         )
-    drawn = frontier_figures(
+    frontiers = frontier_figures(
         {name: run.rl for name, run in runs.items()},
         {name: examined_passes(run) for name, run in runs.items()},
     )
@@ -234,7 +234,7 @@ def _cost_section(runs: dict[str, ReportedRun]) -> str:
     return (
         f'<section id="cost"><h2>What it cost to get there</h2><p class="lede">{note}</p><div'
         f' class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div><div'  # noqa: E501
-        f' class="charts">{drawn}</div></section>'
+        f' class="charts">{frontiers}</div></section>'
     )
 
 
@@ -318,8 +318,8 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 def _curves_section(runs: dict[str, ReportedRun]) -> str:
     rows: dict[str, list[Json]] = {name: run.rl for name, run in runs.items()}
-    drawn = overlay_sections(rows) if any(rows.values()) else ""
-    if not drawn:
+    sections = overlay_sections(rows) if any(rows.values()) else ""
+    if not sections:
         return ""
     note = "Thick lines: running means. Training trips, with sampling: every run on its own."
-    return f'<section id="curves"><h2>Curves</h2><p class="lede">{note}</p>{drawn}</section>'
+    return f'<section id="curves"><h2>Curves</h2><p class="lede">{note}</p>{sections}</section>'

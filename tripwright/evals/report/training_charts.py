@@ -266,11 +266,11 @@ def group_sections(rows: Sequence[Json]) -> str:
     """The groups that have anything to show, each with a heading."""
     sections = []
     for group in GROUPS:
-        drawn = "".join(draw(chart, rows) for chart in group.charts)
+        figures = "".join(draw(chart, rows) for chart in group.charts)
         if group.title.startswith("Speed"):
-            drawn += against_flops(rows)
-        if drawn:
-            sections.append(f'<h3>{esc(group.title)}</h3><div class="charts">{drawn}</div>')
+            figures += against_flops(rows)
+        if figures:
+            sections.append(f'<h3>{esc(group.title)}</h3><div class="charts">{figures}</div>')
     return "".join(sections)
 
 

@@ -18,14 +18,14 @@ MOST_TOOLS = 12
 def transitions(works: Iterable[Work]) -> Counter[tuple[str, str]]:
     """How often each step follows each; an episode goes from `start` to `answer` or to `no
     answer`."""
-    counted: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for work in works:
-        counted.update(
+        counts.update(
             pairwise(
                 [START, *(step.tool for step in work.steps), ANSWER if work.answered else NO_ANSWER]
             )
         )
-    return counted
+    return counts
 
 
 def transition_matrix(works: Sequence[Work], tools: Sequence[str], title: str) -> str:
@@ -33,21 +33,21 @@ def transition_matrix(works: Sequence[Work], tools: Sequence[str], title: str) -
     episode is there."""
     if not works:
         return ""
-    kept = list(tools) if len(tools) <= MOST_TOOLS else list(tools[: MOST_TOOLS - 1])
-    known = {START, *kept, UNREADABLE, ANSWER, NO_ANSWER}
-    counted: Counter[tuple[str, str]] = Counter()
+    first_tools = list(tools) if len(tools) <= MOST_TOOLS else list(tools[: MOST_TOOLS - 1])
+    labels = {START, *first_tools, UNREADABLE, ANSWER, NO_ANSWER}
+    counts: Counter[tuple[str, str]] = Counter()
     for (before, after), count in transitions(works).items():
-        counted[before if before in known else OTHER, after if after in known else OTHER] += count
+        counts[before if before in labels else OTHER, after if after in labels else OTHER] += count
     totals: Counter[str] = Counter()
-    for (before, _), count in counted.items():
+    for (before, _), count in counts.items():
         totals[before] += count
-    order = [START, *kept, OTHER, UNREADABLE, ANSWER, NO_ANSWER]
+    order = [START, *first_tools, OTHER, UNREADABLE, ANSWER, NO_ANSWER]
     rows = [name for name in order if totals[name]]
-    columns = [name for name in order if any(counted[row, name] for row in rows)]
-    cells = {pair: count / totals[pair[0]] for pair, count in counted.items() if count}
+    columns = [name for name in order if any(counts[row, name] for row in rows)]
+    cells = {pair: count / totals[pair[0]] for pair, count in counts.items() if count}
     hover = {
         pair: (
-            f"{pair[0]} → {pair[1]}: {percent(cells[pair])}, {counted[pair]:,} of"
+            f"{pair[0]} → {pair[1]}: {percent(cells[pair])}, {counts[pair]:,} of"
             f" {totals[pair[0]]:,}"
         )
         for pair in cells

@@ -58,9 +58,9 @@ def importance_weights(
         # padding may hold anything, NaN too
         gap = (trainer_logprobs - sampler_logprobs).masked_fill(~mask_NT, 0.0)
         if settings.level == "token":
-            log_ratio, counted = gap, mask_NT
+            log_ratio, ratio_mask = gap, mask_NT
         else:
-            log_ratio, counted = gap.sum(-1, keepdim=True), mask_NT.any(-1, keepdim=True)
+            log_ratio, ratio_mask = gap.sum(-1, keepdim=True), mask_NT.any(-1, keepdim=True)
         ratio = log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
         if settings.correction == "truncate":
             weights = ratio.clamp(max=settings.cap)
@@ -69,7 +69,7 @@ def importance_weights(
         else:
             weights = torch.ones_like(ratio)
         return weights.expand_as(gap) * mask_NT, _figures(
-            gap[mask_NT], ratio[counted], settings.cap
+            gap[mask_NT], ratio[ratio_mask], settings.cap
         )
 
 

@@ -77,31 +77,31 @@ def requests_to_word(path: Path, way: WordingMethod, world: World) -> Iterator[R
         if problem := unwordable(query):
             raise UserError(f"{path}:{line}: no text can say this request: {problem}.")
         kind = "city" if query.visiting_city_number == 1 else "state"
-        for name, known, what in (
+        for name, places, what in (
             (query.org, world.cities, "city"),
             (query.dest, world.cities if kind == "city" else states, kind),
         ):
-            if name not in known:
+            if name not in places:
                 raise UserError(
                     f"{path}:{line}: '{name}' is no {what} of the world '{world.name}'."
                 )
         record = {name: value for name, value in query.record().items() if name != "query"}
-        told = json.dumps([record, way.names], sort_keys=True)
-        yield RequestToWord(line, query, hashlib.sha256(told.encode()).hexdigest()[:16])
+        source = json.dumps([record, way.names], sort_keys=True)
+        yield RequestToWord(line, query, hashlib.sha256(source.encode()).hexdigest()[:16])
 
 
 def word_all(
-    asked: list[RequestToWord], way: WordingMethod, places: Gazetteer, out: Path
+    requests: list[RequestToWord], way: WordingMethod, places: Gazetteer, out: Path
 ) -> dict[str, Any]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
-    made, status, shown = list[Wording](), StatusLine(), 0
-    of_line, kept = {each.line: each for each in asked}, dict[int, dict[str, Any]]()
+    wordings, status, problem_count = list[Wording](), StatusLine(), 0
+    of_line, records = {each.line: each for each in requests}, dict[int, dict[str, Any]]()
 
     def take(record: Any) -> None:
         wording = record["wording"]
         if of_line[wording["line"]].made_from != wording["made_from"]:
             raise ValueError
-        kept[wording["line"]] = record
+        records[wording["line"]] = record
 
     foreign = (
         f"was not made from these requests by {', '.join(way.names)}. Choose another file for"
@@ -109,28 +109,31 @@ def word_all(
     )
     in_use = f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
     with Journal(out, take, foreign, in_use) as journal:
-        if kept:
-            print(f"{len(kept)} of {len(asked)} requests are there already", file=sys.stderr)
-        for each, worded in _worded([each for each in asked if each.line not in kept], way, places):
-            made.append(worded)
+        if records:
+            print(f"{len(records)} of {len(requests)} requests are there already", file=sys.stderr)
+        for each, worded in _worded(
+            [each for each in requests if each.line not in records], way, places
+        ):
+            wordings.append(worded)
             if worded.text is not None:
-                kept[each.line] = _record(each, worded)
-                journal.append(kept[each.line])
-            elif (shown := shown + 1) <= MOST_SHOWN:
+                records[each.line] = _record(each, worded)
+                journal.append(records[each.line])
+            elif (problem_count := problem_count + 1) <= MOST_SHOWN:
                 print(
                     f"line {each.line}: {'unscored' if worded.unscored else 'rejected'}:"
                     f" {worded.problem}",
                     file=sys.stderr,
                 )
             status.show(
-                f"{len(kept)} of {len(asked)} requests worded,"
-                f" {len(made) / max(status.seconds, 0.001):.1f}/s"
+                f"{len(records)} of {len(requests)} requests worded,"
+                f" {len(wordings) / max(status.seconds, 0.001):.1f}/s"
             )
     status.end()
     write_atomically(
-        out, "".join(json.dumps(kept[line], ensure_ascii=False) + "\n" for line in sorted(kept))
+        out,
+        "".join(json.dumps(records[line], ensure_ascii=False) + "\n" for line in sorted(records)),
     )
-    return _counts(len(asked), list(kept.values()), made)
+    return _counts(len(requests), list(records.values()), wordings)
 
 
 def _worded(
@@ -143,9 +146,9 @@ def _worded(
                 word_checked(each.query, places, index=each.line, seed=way.seed, style=way.style),
             )
         return
-    asked = ((each, each.line, each.query) for each in waiting)
+    requests = ((each, each.line, each.query) for each in waiting)
     for each, worded in back_translate_all(
-        way.pool, asked, places, retries=way.retries, concurrency=way.concurrency
+        way.pool, requests, places, retries=way.retries, concurrency=way.concurrency
     ):
         if worded.text is None and not worded.unscored and way.fallback:
             by_grammar = word_checked(
@@ -164,17 +167,19 @@ def _worded(
             yield each, worded
 
 
-def _record(asked: RequestToWord, worded: Wording) -> dict[str, Any]:
-    record = {**asked.query.record(), "query": worded.text, "worded_by": worded.worded_by}
+def _record(request: RequestToWord, worded: Wording) -> dict[str, Any]:
+    record = {**request.query.record(), "query": worded.text, "worded_by": worded.worded_by}
     wording = {
-        "line": asked.line,
-        "made_from": asked.made_from,
+        "line": request.line,
+        "made_from": request.made_from,
         "rejected": [asdict(each) for each in worded.rejected],
     }
     return {**record, "wording": wording}
 
 
-def _counts(asked: int, records: list[dict[str, Any]], made: list[Wording]) -> dict[str, Any]:
+def _counts(
+    request_count: int, records: list[dict[str, Any]], wordings: list[Wording]
+) -> dict[str, Any]:
     """Of the whole file, earlier starts included; requests that were left out count as this start
     found them."""
     rejections = [
@@ -183,9 +188,9 @@ def _counts(asked: int, records: list[dict[str, Any]], made: list[Wording]) -> d
         for each in record["wording"]["rejected"]
     ]
     rejections += [
-        rejection for worded in made if worded.text is None for rejection in worded.rejected
+        rejection for worded in wordings if worded.text is None for rejection in worded.rejected
     ]
-    unscored = sum(worded.unscored for worded in made)
+    unscored = sum(worded.unscored for worded in wordings)
     accepted_by = Counter(record["worded_by"] for record in records)
     rejected_by = Counter(each.model for each in rejections)
     by_model = {
@@ -193,9 +198,9 @@ def _counts(asked: int, records: list[dict[str, Any]], made: list[Wording]) -> d
         for name in sorted({*accepted_by, *rejected_by}, key=str)
     }
     return {
-        "queries": asked,
+        "queries": request_count,
         "accepted": len(records),
-        "rejected": asked - len(records) - unscored,
+        "rejected": request_count - len(records) - unscored,
         "unscored": unscored,
         "rejected_texts": len(rejections),
         "rejected_texts_by_field": dict(

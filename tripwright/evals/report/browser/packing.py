@@ -38,15 +38,15 @@ class Budget:
     bytes: int | None = DEFAULT_BYTES
 
     @classmethod
-    def of(cls, asked: str | None) -> Budget:
+    def of(cls, option: str | None) -> Budget:
         """What `--transcripts` says: a number, "all", or nothing."""
-        if asked is None:
+        if option is None:
             return cls()
-        if asked == "all":
+        if option == "all":
             return cls(None, None)
-        if asked.isdecimal():
-            return cls(int(asked), None)
-        raise UserError(f"--transcripts is '{asked}'. Accepted: a number of episodes, or 'all'.")
+        if option.isdecimal():
+            return cls(int(option), None)
+        raise UserError(f"--transcripts is '{option}'. Accepted: a number of episodes, or 'all'.")
 
 
 @dataclass
@@ -88,16 +88,16 @@ def _pieces(
     vocabularies = {source.folder: _vocabulary(source.folder) for source in index.sources}
     group: list[tuple[int, str]] = []
     size = taken = 0
-    wanted = order(index)
+    ranking = order(index)
     of_source = [
-        [entry.place for place in wanted if (entry := index.entries[place]).source == n]
+        [entry.place for place in ranking if (entry := index.entries[place]).source == n]
         for n in range(len(index.sources))
     ]
     lines = [
         episode_lines(source.path, places, older_records(source.path))
         for source, places in zip(index.sources, of_source, strict=True)
     ]
-    for place in wanted:
+    for place in ranking:
         if budget.episodes is not None and taken >= budget.episodes:
             break
         entry = index.entries[place]
