@@ -83,10 +83,10 @@ def browse(settings: BrowseFlags, as_json: Json = False) -> None:
         settings.party_size,
         settings.nights,
     )
-    opened = World.open(settings.world)
-    columns, rows = rows_of(opened, settings.what, filters)
+    place = World.open(settings.world)
+    columns, rows = rows_of(place, settings.what, filters)
     _check_date(settings.date)
-    unknown, searches = _unknown_searches(opened, settings.what, filters)
+    unknown, searches = _unknown_searches(place, settings.what, filters)
     if unknown and unknown == searches:
         where = f"from {settings.origin}" + (
             f" to {settings.destination}" if settings.destination else ""
@@ -99,16 +99,16 @@ def browse(settings: BrowseFlags, as_json: Json = False) -> None:
         for row in itertools.islice(rows, settings.count or None):
             typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
     else:
-        shown = list(itertools.islice(rows, settings.count or None))
-        _print_table(columns, shown)
-        typer.echo(_count(opened, settings.what, filters, len(shown), rows), err=True)
+        listing = list(itertools.islice(rows, settings.count or None))
+        _print_table(columns, listing)
+        typer.echo(_count(place, settings.what, filters, len(listing), rows), err=True)
     if unknown:
         typer.echo(
             f"{unknown:,} of the {searches:,} searches from {settings.origin} on {settings.date}"
             " are outside this world's records",
             err=True,
         )
-    elif settings.what == "routes" and not opened.flights_complete:
+    elif settings.what == "routes" and not place.flights_complete:
         typer.echo(
             "only flights in this world's records are counted; a route or day that is not listed"
             " may be unknown",
@@ -135,31 +135,31 @@ def _unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, i
         or filters.date is None
     ):
         return 0, 0
-    found = [
+    answers = [
         world.flights(filters.origin, destination, filters.date)
         for destination in (
             [filters.destination] if filters.destination is not None else world.cities
         )
         if destination != filters.origin
     ]
-    return found.count(None), len(found)
+    return answers.count(None), len(answers)
 
 
-def _count(world: World, what: str, filters: Filters, shown: int, rest: Iterator[Row]) -> str:
+def _count(world: World, what: str, filters: Filters, length: int, rest: Iterator[Row]) -> str:
     """How many rows there are: a list that was cut says so. Routes are not added up only to be
     counted: that takes long."""
     if next(rest, None) is None:
-        noun = what if shown != 1 else what[:-1] if what != "cities" else "city"
-        return f"{shown:,} {noun}" if shown else f"no {what} match"
+        noun = what if length != 1 else what[:-1] if what != "cities" else "city"
+        return f"{length:,} {noun}" if length else f"no {what} match"
     if what != "routes":
-        return f"{shown:,} of {shown + 1 + sum(1 for _ in rest):,} {what}; --count 0 shows all"
+        return f"{length:,} of {length + 1 + sum(1 for _ in rest):,} {what}; --count 0 shows all"
     if filters.date is not None or filters.word is not None or filters.most_usd is not None:
-        return f"the first {shown:,} {what}; --count 0 shows all"
+        return f"the first {length:,} {what}; --count 0 shows all"
     total = sum(
         filters.destination in (None, destination)
         for _, destination in world.routes(filters.origin)
     )
-    return f"{shown:,} of {total:,} {what}; --count 0 shows all"
+    return f"{length:,} of {total:,} {what}; --count 0 shows all"
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:

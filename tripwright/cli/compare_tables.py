@@ -20,51 +20,53 @@ SMALLEST_SHOWN = 0.0001
 TEXT_CHARACTERS = 70
 
 
-def comparison_text(found: Mapping[str, Any], listed: int) -> str:
+def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
     """`listed` queries of each kind are named."""
-    names = [run["name"] for run in found["runs"]]
-    parts = [_heading(found)]
-    for table, rows in found["tables"].items():
+    names = [run["name"] for run in comparison["runs"]]
+    parts = [_heading(comparison)]
+    for table, rows in comparison["tables"].items():
         parts.append(
-            _table(TITLES.get(table, f"final pass by {table}"), rows, names, bool(found["unlike"]))
+            _table(
+                TITLES.get(table, f"final pass by {table}"), rows, names, bool(comparison["unlike"])
+            )
         )
-    parts.append(_pairs(found["pairs"], bool(found["unlike"])))
-    parts += [_seeds(name, seeds) for name, seeds in found.get("seeds", {}).items()]
+    parts.append(_pairs(comparison["pairs"], bool(comparison["unlike"])))
+    parts += [_seeds(name, seeds) for name, seeds in comparison.get("seeds", {}).items()]
     parts += [
-        _changed(name, found["baseline"], changed, listed)
-        for name, changed in found["changed"].items()
+        _changed(name, comparison["baseline"], changed, listed)
+        for name, changed in comparison["changed"].items()
     ]
-    parts += [_power(name, power, found) for name, power in found["power"].items()]
-    if "worst_case" in found:
-        parts.append(_worst(found["worst_case"]))
+    parts += [_power(name, power, comparison) for name, power in comparison["power"].items()]
+    if "worst_case" in comparison:
+        parts.append(_worst(comparison["worst_case"]))
     parts.append(
         f"{MARK} significant: p < 0.05 after Holm's correction over the table, against"
-        f" {found['baseline']}. Brackets: 95% intervals, each for itself alone. --json has every p"
-        " before the correction too."
+        f" {comparison['baseline']}. Brackets: 95% intervals, each for itself alone. --json has"
+        " every p before the correction too."
     )
     return "\n\n".join(parts)
 
 
-def _heading(found: Mapping[str, Any]) -> str:
-    by = judged_by(found["rules"])
-    anew = ", judged anew" if found["rejudged"] else ""
-    lines = [f"{found['queries']:,} queries that all of them played, {by}{anew}"]
-    for run in found["runs"]:
+def _heading(comparison: Mapping[str, Any]) -> str:
+    by = judged_by(comparison["rules"])
+    anew = ", judged anew" if comparison["rejudged"] else ""
+    lines = [f"{comparison['queries']:,} queries that all of them played, {by}{anew}"]
+    for run in comparison["runs"]:
         unscored = f", {run['unscored']:,} unscored" if run["unscored"] else ""
         lines.append(
             f"  {run['name']}: {run['episodes']:,} episodes{unscored} "
             f" ({', '.join(run['folders'])})"
         )
-    if found["left_out"]:
-        lines.append(f"  {found['left_out']:,} queries that not all of them have are left out")
-    lines += [f"  NOT ALIKE: {phrase}" for phrase in found["unlike"]]
-    return "\n".join([*lines, *(f"  note: {note}" for note in found["notes"])])
+    if comparison["left_out"]:
+        lines.append(f"  {comparison['left_out']:,} queries that not all of them have are left out")
+    lines += [f"  NOT ALIKE: {phrase}" for phrase in comparison["unlike"]]
+    return "\n".join([*lines, *(f"  note: {note}" for note in comparison["notes"])])
 
 
 def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike: bool) -> str:
     """Two runs stand in one line with their difference; of more, the differences have lines of
     their own."""
-    shown = {
+    filled_rows = {
         name: row
         for name, row in rows.items()
         if any(figure["value"] is not None for figure in row["runs"].values())
@@ -73,7 +75,7 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
     two = len(others) == 1
     head = ["", *names, *(["difference", HOLM] if two else [])]
     body = []
-    for name, row in shown.items():
+    for name, row in filled_rows.items():
         marks = {
             other: MARK if row["differences"][other].get("significant") else "" for other in others
         }
@@ -83,16 +85,16 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
             *(_cell(row["runs"][other], marks[other]) for other in others),
         ]
         body.append([*cells, *(_difference(row["differences"][others[0]]) if two else [])])
-    said = f"{title}{NOT_ALIKE if is_unlike else ''}"
-    lines = [said, *aligned([head, *body])]
+    heading = f"{title}{NOT_ALIKE if is_unlike else ''}"
+    lines = [heading, *aligned([head, *body])]
     if not two:
         differing = [
             [name, *(_difference_and_p(row["differences"][other]) for other in others)]
-            for name, row in shown.items()
+            for name, row in filled_rows.items()
         ]
         lines += [
             "",
-            f"{said}: difference from {base}, with {HOLM}",
+            f"{heading}: difference from {base}, with {HOLM}",
             *aligned([["", *others], *differing]),
         ]
     return "\n".join(lines)
@@ -119,25 +121,25 @@ def _interval(figure: Mapping[str, Any], form: str, scale: float) -> str:
     return f" [{form.format(scale * figure['low'])}, {form.format(scale * figure['high'])}]"
 
 
-def _difference(found: Mapping[str, Any]) -> tuple[str, str]:
+def _difference(figure: Mapping[str, Any]) -> tuple[str, str]:
     """(difference in points or units, Holm's p)"""
-    form, scale = ("{:+.4g}", 1) if found["kind"] == "mean" else ("{:+.1f}", 100)
-    return form.format(scale * found["value"]) + _interval(found, form, scale), " ".join(
-        _p(found)
+    form, scale = ("{:+.4g}", 1) if figure["kind"] == "mean" else ("{:+.1f}", 100)
+    return form.format(scale * figure["value"]) + _interval(figure, form, scale), " ".join(
+        _p(figure)
     ).removeprefix("= ")
 
 
-def _difference_and_p(found: Mapping[str, Any]) -> str:
-    return f"{_difference(found)[0]} p {' '.join(_p(found))}"
+def _difference_and_p(figure: Mapping[str, Any]) -> str:
+    return f"{_difference(figure)[0]} p {' '.join(_p(figure))}"
 
 
-def _p(found: Mapping[str, Any]) -> tuple[str, str]:
+def _p(figure: Mapping[str, Any]) -> tuple[str, str]:
     """('=', '0.012'), ('<', '0.0001'), or ('≤', '0.0019') where the draws were too few to give a
     smaller one."""
-    p = found["p_holm"]
+    p = figure["p_holm"]
     if p < SMALLEST_SHOWN:
         return "<", f"{SMALLEST_SHOWN:.4f}"
-    return "≤" if found["p_is_bound"] and p < 1 else "=", f"{p:.2g}"
+    return "≤" if figure["p_is_bound"] and p < 1 else "=", f"{p:.2g}"
 
 
 def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
@@ -188,13 +190,13 @@ def _changed(
     return "\n".join(lines)
 
 
-def _power(name: str, power: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _power(name: str, power: Mapping[str, Any], comparison: Mapping[str, Any]) -> str:
     seen, needed, points = (
         power["detectable"],
         power["queries"],
         f"{100 * power['points']:.0f} points",
     )
-    shown = (
+    difference = (
         f"a difference of {100 * seen:.1f} points"
         if seen is not None
         else "no difference that there can be"
@@ -205,8 +207,8 @@ def _power(name: str, power: Mapping[str, Any], found: Mapping[str, Any]) -> str
         else f"queries that differ so little cannot make {points}"
     )
     return (
-        f"power, {name} against {found['baseline']}: {power['discordance']:.1%} of the queries"
-        f" differ; {found['queries']:,} queries show {shown} with power 80%; {more}"
+        f"power, {name} against {comparison['baseline']}: {power['discordance']:.1%} of the queries"
+        f" differ; {comparison['queries']:,} queries show {difference} with power 80%; {more}"
     )
 
 

@@ -83,7 +83,7 @@ def collect(settings: CollectFlags, as_json: Json = False) -> None:
 
     choice = EpisodeSelection(settings.dedup, settings.most_per_query, settings.choose)
     with open_worlds(settings.world or ()) as worlds:
-        kept = collect_runs(
+        counts = collect_runs(
             open_runs(settings.runs, settings.unfinished),
             settings.out,
             worlds,
@@ -91,9 +91,9 @@ def collect(settings: CollectFlags, as_json: Json = False) -> None:
             choice,
         )
     typer.echo(
-        json.dumps({"out": str(settings.out), "rules": kept.rules, **kept.record()})
+        json.dumps({"out": str(settings.out), "rules": counts.rules, **counts.record()})
         if as_json
-        else _collected_table(kept, settings.out)
+        else _collected_table(counts, settings.out)
     )
 
 
@@ -103,11 +103,11 @@ def _collected_table(collected: CollectionCounts, out: Path) -> str:
         for run, counts in collected.by_run.items()
     ]
     lines += [f"  {n:>7,}  {reason}" for reason, n in collected.dropped.most_common()]
-    judged = f", {collected.judged_again:,} judged here" if collected.judged_again else ""
+    note = f", {collected.judged_again:,} judged here" if collected.judged_again else ""
     return "\n".join(
         [
             *lines,
-            f"{out}: {collected.kept:,} trajectories of {collected.requests:,} requests{judged}",
+            f"{out}: {collected.kept:,} trajectories of {collected.requests:,} requests{note}",
         ]
     )
 
@@ -204,7 +204,7 @@ def export(settings: ExportFlags) -> None:
                 settings.layout,
             )
     else:
-        if given := [
+        if flags := [
             name
             for name, value in (
                 ("--dialect", settings.dialect),
@@ -214,7 +214,7 @@ def export(settings: ExportFlags) -> None:
             if value is not None
         ]:
             raise UserError(
-                f"{given[0]} is for --layout verl: trajectories hold what they were made with."
+                f"{flags[0]} is for --layout verl: trajectories hold what they were made with."
                 " Leave it out."
             )
         path, rows = export_trajectories(
@@ -259,10 +259,10 @@ def split(
     for name in sizes:
         check_new(out / f"{name}.jsonl", restart)
     merged = splitting.merge(files)
-    kept = read_keep(keep, merged.marks)
-    divided = splitting.divide(merged.requests, sizes, seed, kept)
+    marks = read_keep(keep, merged.marks)
+    divided = splitting.divide(merged.requests, sizes, seed, marks)
     places = splitting.write_parts(divided, out, files)
-    found = {
+    summary = {
         "requests": len(merged.requests),
         "duplicates": len(merged.duplicates),
         "differing": merged.differing,
@@ -271,18 +271,18 @@ def split(
             name: {
                 "file": str(places[name]),
                 "n": len(divided[name]),
-                "mix": splitting.mix(divided[name], kept),
+                "mix": splitting.mix(divided[name], marks),
             }
             for name in sizes
         },
         "seed": seed,
     }
-    typer.echo(json.dumps(found) if as_json else _split_table(found, merged.duplicates))
+    typer.echo(json.dumps(summary) if as_json else _split_table(summary, merged.duplicates))
 
 
-def _split_table(found: dict[str, Any], duplicates: list[tuple[str, str]]) -> str:
+def _split_table(summary: dict[str, Any], duplicates: list[tuple[str, str]]) -> str:
     lines = []
-    for part in found["parts"].values():
+    for part in summary["parts"].values():
         lines.append(
             f"{part['file']}: {part['n']} requests"
             f" ({', '.join(f'{name}: {n}' for name, n in part['mix'].items())})"
@@ -290,14 +290,14 @@ def _split_table(found: dict[str, Any], duplicates: list[tuple[str, str]]) -> st
     if duplicates:
         source, first = duplicates[0]
         more = (
-            f", and {found['differing']} of them ask for something else by their fields"
-            if found["differing"]
+            f", and {summary['differing']} of them ask for something else by their fields"
+            if summary["differing"]
             else ""
         )
         lines.append(
             f"dropped {len(duplicates)} duplicates ('{source}' has the text of '{first}'){more}"
         )
-    lines.append(f"left out: {found['left_out']} of {found['requests']} different requests")
+    lines.append(f"left out: {summary['left_out']} of {summary['requests']} different requests")
     return "\n".join(lines)
 
 
@@ -320,12 +320,12 @@ def read_parts(text: str) -> dict[str, int]:
 
 def read_keep(text: str | None, keeps: Sequence[str]) -> list[str]:
     """`keeps`: those that there are; None: all of them."""
-    kept = [piece.strip() for piece in text.split(",")] if text is not None else list(keeps)
-    if len(set(kept)) < len(kept) or any(name not in keeps for name in kept):
+    marks = [piece.strip() for piece in text.split(",")] if text is not None else list(keeps)
+    if len(set(marks)) < len(marks) or any(name not in keeps for name in marks):
         raise UserError(
             f"--keep '{text}' is not {' or '.join(keeps)}, or both with a comma between."
         )
-    return kept
+    return marks
 
 
 def reliability(

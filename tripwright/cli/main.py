@@ -105,24 +105,26 @@ def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
     """All verbs by name and one line each; the one that `words` asks for with its real function."""
     app = _group("Train, judge and serve LLM agents that plan trips with tools.")
     app.callback(epilog="Examples of a verb: tripwright VERB --help")(_root)
-    opened: dict[str, typer.Typer] = {}
+    group_apps: dict[str, typer.Typer] = {}
     for verb in verbs:
         if importlib.util.find_spec(verb.module) is None:
             continue
         *group, name = verb.words.split()
-        asked = list(words[: len(group) + 1]) == [*group, name]
+        is_wanted = list(words[: len(group) + 1]) == [*group, name]
         function = (
-            getattr(importlib.import_module(verb.module), verb.function) if asked else _not_loaded
+            getattr(importlib.import_module(verb.module), verb.function)
+            if is_wanted
+            else _not_loaded
         )
         parent = app
         for group_name in group:
-            if group_name not in opened:
-                opened[group_name] = _group(groups().get(group_name, ""))
-                app.add_typer(opened[group_name], name=group_name)
-            parent = opened[group_name]
-        parent.command(name, help=_help(function) if asked else verb.help, short_help=verb.help)(
-            as_command(function)
-        )
+            if group_name not in group_apps:
+                group_apps[group_name] = _group(groups().get(group_name, ""))
+                app.add_typer(group_apps[group_name], name=group_name)
+            parent = group_apps[group_name]
+        parent.command(
+            name, help=_help(function) if is_wanted else verb.help, short_help=verb.help
+        )(as_command(function))
     return app
 
 
@@ -138,8 +140,8 @@ def _group(help_text: str) -> typer.Typer:
     )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
         print(f"tripwright {__version__}")
         raise typer.Exit()
 

@@ -32,7 +32,7 @@ def power(
             show_default=False,
         ),
     ] = None,
-    wanted: Annotated[
+    target: Annotated[
         float,
         typer.Option(
             "--power",
@@ -66,9 +66,9 @@ def power(
     from tripwright.evals.power_figures import power_from_numbers, power_from_runs
 
     figures = (
-        power_from_runs(runs, points / 100, wanted, alpha)
+        power_from_runs(runs, points / 100, target, alpha)
         if runs
-        else power_from_numbers(points / 100, rate, discordance, wanted, alpha, count)
+        else power_from_numbers(points / 100, rate, discordance, target, alpha, count)
     )
     typer.echo(json.dumps(figures) if as_json else _text(figures))
 
@@ -84,7 +84,7 @@ def _text(figures: dict[str, Any]) -> str:
             f"{figures['points']:g} points cannot be between runs whose queries differ so little."
             " Give --rate and --discordance instead."
         )
-        shown = (
+        difference = (
             f"{figures['detectable_points']:.1f} points"
             if figures["detectable_points"] is not None
             else "no difference that there can be"
@@ -97,7 +97,7 @@ def _text(figures: dict[str, Any]) -> str:
                 if figures["queries"] is not None
                 else f"{cannot}\n"
             )
-            + f"The {figures['queries_played']:,} queries show {shown} with {power_text}."
+            + f"The {figures['queries_played']:,} queries show {difference} with {power_text}."
         )
     rows = [["discordance", "queries", "exact power", ""]]
     for row in figures["paired"]:

@@ -231,12 +231,12 @@ def _played(  # long: what a run is made of, each on a line of its own
     how = decoding_of(**vars(sampling))
     dialect = dialect_named(settings.dialect)
     rules = settled_rules(domain_of(dialect), settings.rules)
-    with ExitStack() as opened:
+    with ExitStack() as resources:
         requests = open_tasks(
             settings.queries,
             dialect,
             PlaceOptions(**vars(place_flags)),
-            opened,
+            resources,
             settings.samples,
             settings.count,
             settings.out,

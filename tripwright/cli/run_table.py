@@ -13,13 +13,13 @@ def table(score: dict[str, Any], out: Path) -> str:
         f"{score['n']} episodes, {judged_by(score['rules'])}"
         + (f", {score['unscored']} unscored" if score["unscored"] else "")
     ]
-    lines += [_row(name.replace("_", " "), found) for name, found in score["metrics"].items()]
+    lines += [_row(name.replace("_", " "), rate) for name, rate in score["metrics"].items()]
     lines += [
-        _row(f"final, {level}", found["final"]) for level, found in score.get("levels", {}).items()
+        _row(f"final, {level}", rates["final"]) for level, rates in score.get("levels", {}).items()
     ]
     lines += [
-        _row(f"worst case {name.replace('_', ' ')}", found)
-        for name, found in score.get("worst_case", {}).items()
+        _row(f"worst case {name.replace('_', ' ')}", rate)
+        for name, rate in score.get("worst_case", {}).items()
         if name == "final"
     ]
     if "faults" in score:
@@ -36,29 +36,29 @@ def table(score: dict[str, Any], out: Path) -> str:
 
 
 def _usage(usage: dict[str, Any]) -> str:
-    said = f"{usage['requests']:,} requests"
+    text = f"{usage['requests']:,} requests"
     if usage["prompt_tokens"] is None:
-        said += f", of which the endpoint counted no tokens in {usage['uncounted_requests']:,}"
+        text += f", of which the endpoint counted no tokens in {usage['uncounted_requests']:,}"
     else:
         cached = f" ({usage['cached_tokens']:,} cached)" if usage["cached_tokens"] else ""
-        said += (
+        text += (
             f", {usage['prompt_tokens']:,} prompt{cached} and {usage['completion_tokens']:,}"
             " completion tokens"
         )
-    return said + (f", ${usage['cost_usd']:,.4f}" if usage["cost_usd"] is not None else "")
+    return text + (f", ${usage['cost_usd']:,.4f}" if usage["cost_usd"] is not None else "")
 
 
-def _row(name: str, found: dict[str, Any]) -> str:
-    if found["value"] is None:
+def _row(name: str, rate: dict[str, Any]) -> str:
+    if rate["value"] is None:
         return f"  {name:<24} {'-':>8}"
-    if "k" in found:
+    if "k" in rate:
         return (
-            f"  {name:<24} {found['value']:>8.1%}  [{found['low']:.1%}, {found['high']:.1%}] "
-            f" {found['k']}/{found['n']}"
+            f"  {name:<24} {rate['value']:>8.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
+            f" {rate['k']}/{rate['n']}"
         )
     if name.startswith("pass"):  # pass@k, pass^k: shares of queries
         return (
-            f"  {name:<24} {found['value']:>8.1%}  [{found['low']:.1%}, {found['high']:.1%}] "
-            f" {found['n']} queries"
+            f"  {name:<24} {rate['value']:>8.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
+            f" {rate['n']} queries"
         )
-    return f"  {name:<24} {found['value']:>8.4g}  [{found['low']:.4g}, {found['high']:.4g}]"
+    return f"  {name:<24} {rate['value']:>8.4g}  [{rate['low']:.4g}, {rate['high']:.4g}]"

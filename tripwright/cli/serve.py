@@ -111,12 +111,12 @@ def _app(place: PlaceFlags, face: str | None, on_fault: str, workers: int, cache
 
     options = PlaceOptions(**vars(place))
     live = next(domain for domain in domains().values() if domain.live)
-    offered = {each.name: each for each in live.faces} if options.live else faces()
+    by_name = {each.name: each for each in live.faces} if options.live else faces()
     if face is not None:
-        face_named(face, offered)  # a wrong face is named even where the world is wrong too
+        face_named(face, by_name)  # a wrong face is named even where the world is wrong too
     if options.live:
         name, settings, what = import_module(str(live.live)).prepare(options, on_fault, workers)
-        return _App(name, {"live": settings}, what, tuple(offered))
+        return _App(name, {"live": settings}, what, tuple(by_name))
     if options.world is None:
         raise UserError(
             "What is served? Give --world DIR, or live tools: --services FILE, or --store with"

@@ -43,15 +43,15 @@ def make(
     from tripwright.evals.study.dimensions import paper_dimensions
     from tripwright.evals.study.sample import make_study, sources
 
-    made = make_study(sources(transcripts), out, paper_dimensions(), per_run, seed)
-    unscored = f"; {made.unscored} unscored left out" if made.unscored else ""
+    counts = make_study(sources(transcripts), out, paper_dimensions(), per_run, seed)
+    unscored = f"; {counts.unscored} unscored left out" if counts.unscored else ""
     runs = (
-        f"{len(made.runs)} runs, {made.shared_requests} requests answered by several"
-        if len(made.runs) > 1
+        f"{len(counts.runs)} runs, {counts.shared_requests} requests answered by several"
+        if len(counts.runs) > 1
         else "1 run"
     )
     print(
-        f"{made.items} items from {runs}{unscored}. Next: tripwright study serve {out}",
+        f"{counts.items} items from {runs}{unscored}. Next: tripwright study serve {out}",
         file=sys.stderr,
     )
 

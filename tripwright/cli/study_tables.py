@@ -20,11 +20,11 @@ def summary_text(study: Study, figures: Mapping[str, Any]) -> str:
         or "nobody yet"
     )
     lines = [f"{figures['items']} items; done by {raters}", "", HEADER]
-    lines += [_dimension(names[key], found) for key, found in figures["dimensions"].items()]
+    lines += [_dimension(names[key], entry) for key, entry in figures["dimensions"].items()]
     pairs = figures["dimensions"][ALL]["cohen_kappa_by_pair"]
     if len(pairs) > 1:
-        said = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
-        lines += ["", f"Cohen's κ on {names[ALL]}, by pair: {said}"]
+        kappas = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
+        lines += ["", f"Cohen's κ on {names[ALL]}, by pair: {kappas}"]
     if figures["verdicts"]:
         width = max(30, *(len(name) + 2 for name in figures["verdicts"]))
         lines += [
@@ -34,33 +34,33 @@ def summary_text(study: Study, figures: Mapping[str, Any]) -> str:
             ),
         ]
         lines += [
-            _verdict(f"{name:<{width}}", names[found["against"]], found)
-            for name, found in figures["verdicts"].items()
+            _verdict(f"{name:<{width}}", names[entry["against"]], entry)
+            for name, entry in figures["verdicts"].items()
         ]
-    for run, found in figures.get("runs", {}).items():
-        lines += ["", f"{run} ({found['items']} items)"]
+    for run, entry in figures.get("runs", {}).items():
+        lines += ["", f"{run} ({entry['items']} items)"]
         lines += [
             f"  {names[key]:<31}{_rate(share):>24}{share['k']:>6} of {share['n']}"
-            for key, share in found["true"].items()
+            for key, share in entry["true"].items()
         ]
     return "\n".join(lines)
 
 
-def _dimension(name: str, found: Mapping[str, Any]) -> str:
-    kappas = f"{_figure(found['cohen_kappa']):>9}{_figure(found['fleiss_kappa']):>10}{_figure(found['krippendorff_alpha']):>8}"  # noqa: E501
-    agreement = "–" if found["agreement"] is None else f"{100 * found['agreement']:.1f}%"
-    return f"{name:<31}{_rate(found['true']):>24}{found['tied']:>6}{agreement:>8}{kappas}{found['true']['n']:>7}"  # noqa: E501
+def _dimension(name: str, figures: Mapping[str, Any]) -> str:
+    kappas = f"{_figure(figures['cohen_kappa']):>9}{_figure(figures['fleiss_kappa']):>10}{_figure(figures['krippendorff_alpha']):>8}"  # noqa: E501
+    agreement = "–" if figures["agreement"] is None else f"{100 * figures['agreement']:.1f}%"
+    return f"{name:<31}{_rate(figures['true']):>24}{figures['tied']:>6}{agreement:>8}{kappas}{figures['true']['n']:>7}"  # noqa: E501
 
 
-def _verdict(name: str, against: str, found: Mapping[str, Any]) -> str:
-    agrees = f"{_rate(found['agreement']):>25}{_figure(found['cohen_kappa']):>7}"
-    return f"{name}{against:<31}{agrees}{found['too_strict']:>12}{found['too_lenient']:>13}"
+def _verdict(name: str, against: str, figures: Mapping[str, Any]) -> str:
+    agrees = f"{_rate(figures['agreement']):>25}{_figure(figures['cohen_kappa']):>7}"
+    return f"{name}{against:<31}{agrees}{figures['too_strict']:>12}{figures['too_lenient']:>13}"
 
 
-def _rate(found: Mapping[str, Any]) -> str:
-    if found["value"] is None:
+def _rate(share: Mapping[str, Any]) -> str:
+    if share["value"] is None:
         return "–"
-    return f"{100 * found['value']:.1f}% ({100 * found['low']:.1f}–{100 * found['high']:.1f})"
+    return f"{100 * share['value']:.1f}% ({100 * share['low']:.1f}–{100 * share['high']:.1f})"
 
 
 def _figure(value: float | None) -> str:

@@ -95,7 +95,7 @@ def tool(  # long: mostly examples, a line for each kind of face
         )
     if place.world is not None and server is not None:
         raise UserError("Give --world DIR or --server URL, not both.")
-    with ExitStack() as opened:
+    with ExitStack() as resources:
         options = PlaceOptions(**vars(place))
         box: Tools
         if server is not None:
@@ -107,7 +107,7 @@ def tool(  # long: mostly examples, a line for each kind of face
         else:
             domain = domain_of_face(face)
             box = domain.tools(
-                opened.enter_context(domain.open_place(options)).source, face_named(face), rows
+                resources.enter_context(domain.open_place(options)).source, face_named(face), rows
             )
         try:
             answer = box.call(name, _with_page(arguments, page))

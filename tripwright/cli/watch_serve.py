@@ -56,14 +56,14 @@ def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> Thr
                 # another site's name that points here
                 self._answer(403, b"Open this page by its address on this machine.")
                 return
-            asked = urlsplit(self.path)
-            if asked.path == "/":
+            address = urlsplit(self.path)
+            if address.path == "/":
                 self._answer(200, page.encode("utf-8", "replace"))
-            elif asked.path == "/now":
-                mark, drawn = body.now()
-                unchanged = parse_qs(asked.query).get("seen") == [mark]
+            elif address.path == "/now":
+                mark, content = body.now()
+                unchanged = parse_qs(address.query).get("seen") == [mark]
                 self._answer(
-                    204 if unchanged else 200, b"" if unchanged else drawn, {"X-Seen": mark}
+                    204 if unchanged else 200, b"" if unchanged else content, {"X-Seen": mark}
                 )
             else:
                 self._answer(404, b"There is / and /now.")

@@ -55,14 +55,14 @@ class Watched:
 
 def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
     """Changes whenever a file that is read here does: grown, cut by a resume, or replaced."""
-    found = []
+    marks = []
     for name in (METRICS, RECIPE, "model"):
         try:
             stat = (folder / name).stat()
-            found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+            marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
         except OSError:
-            found.append((0, 0, 0))
-    return tuple(found)
+            marks.append((0, 0, 0))
+    return tuple(marks)
 
 
 def read(folder: Path, name: str) -> Watched:

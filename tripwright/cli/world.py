@@ -96,19 +96,19 @@ def info(
       tripwright world info worlds/real --verify
       tripwright world info worlds/real --json
     """
-    opened = World.open(world)
-    stated, counted = _verified(opened) if check else ("", "")
-    _describe(opened, as_json, {"verified": stated == counted} if check else {})
+    place = World.open(world)
+    manifest_hash, row_hash = _verified(place) if check else ("", "")
+    _describe(place, as_json, {"verified": manifest_hash == row_hash} if check else {})
     if check and not as_json:
         typer.echo(
             (
                 "the rows match the hash"
-                if stated == counted
-                else f"the rows do not match the hash: found {counted}"
+                if manifest_hash == row_hash
+                else f"the rows do not match the hash: found {row_hash}"
             ),
-            err=stated != counted,
+            err=manifest_hash != row_hash,
         )
-    if stated != counted:
+    if manifest_hash != row_hash:
         raise typer.Exit(1)
 
 

@@ -124,34 +124,34 @@ def make(  # long: most of it is help
         request_key(request) for path in settings.not_in or () for request in read_requests(path)
     )
     line, live = StatusLine(log_seconds=5), PlaceOptions(**vars(replace(place, world=None)))
-    with field_of(place.world, settings.nano_seed, live, settings.cities, settings.days) as found:
+    with field_of(place.world, settings.nano_seed, live, settings.cities, settings.days) as field:
 
         def report(tally: RequestTally) -> None:
-            line.show(_progress(tally, settings.count, line.seconds, found.survey.asked))
+            line.show(_progress(tally, settings.count, line.seconds, field.survey.asked))
 
-        made, tally = make_requests(
-            found.survey,
-            found.places,
+        proven, tally = make_requests(
+            field.survey,
+            field.places,
             settings.count,
             constraints=cast(Constraints, settings.constraints),
             weights=weights,
             seed=settings.seed,
             excluded=excluded,
-            possible=found.possible,
+            possible=field.possible,
             report=report,
         )
     line.end()
-    _write(settings.out, made)
+    _write(settings.out, proven)
     summary = {
         "out": str(settings.out),
         "proofs": str(proofs_beside(settings.out)),
-        **_summary(made, tally),
+        **_summary(proven, tally),
     }
     summary |= {
         "seconds": round(line.seconds, 2),
-        **found.identity,
+        **field.identity,
         "seed": settings.seed,
-        "asked": found.survey.asked,
+        "asked": field.survey.asked,
     }
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
@@ -194,7 +194,7 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
       tripwright request difficulty requests.jsonl runs/k1 runs/k2 runs/k3 --out staged
       tripwright request difficulty requests.jsonl runs/pool --least 8 --share 0.05 --out staged
     """
-    asked = read_requests(settings.requests)
+    requests = read_requests(settings.requests)
     if settings.out.exists() and not settings.out.is_dir():
         raise UserError(f"'{settings.out}' is a file. Name a folder for --out.")
     files = {name: settings.out / f"{name}.jsonl" for name in ("difficulty", "sft", "rl")}
@@ -202,9 +202,9 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
         for path in files.values():
             check_new(path, settings.restart)
     tried = request_difficulty.measured(
-        asked, request_difficulty.read_attempts(settings.runs), settings.least
+        requests, request_difficulty.read_attempts(settings.runs), settings.least
     )
-    stages = request_difficulty.staged(asked, tried, settings.share, settings.seed)
+    stages = request_difficulty.staged(requests, tried, settings.share, settings.seed)
     settings.out.mkdir(parents=True, exist_ok=True)
     measured = (
         {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}
@@ -215,7 +215,7 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     write_requests(files["rl"], stages.rl)
     levels = Counter(one.level for one in tried.values())
     counts = {
-        "requests": len(asked),
+        "requests": len(requests),
         "measured": len(tried),
         "levels": {level: levels[level] for level in LEVELS if levels[level]},
     }
@@ -223,8 +223,10 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({**counts, "out": str(settings.out)}))
         return
-    told = ", ".join(f"{levels[level]} {level}" for level in LEVELS)
-    typer.echo(f"{settings.out}: {len(tried)} of {len(asked)} requests measured ({told})")
+    level_counts = ", ".join(f"{levels[level]} {level}" for level in LEVELS)
+    typer.echo(
+        f"{settings.out}: {len(tried)} of {len(requests)} requests measured ({level_counts})"
+    )
     typer.echo(
         f"  {len(stages.sft)} for SFT, {len(stages.rl)} for RL, {len(stages.left)} tried fewer than"
         f" {settings.least} times"
@@ -248,11 +250,11 @@ def review(
     if out.suffix.lower() not in REVIEW_FORMS:
         raise UserError(f"--out '{out}' ends in neither {' nor '.join(REVIEW_FORMS)}.")
     check_new(out, restart)
-    asked = read_requests(requests)
+    pool = read_requests(requests)
     make_parent(out)
-    write_atomically(out, request_review.write_review(asked, out.suffix.lower().removeprefix(".")))
+    write_atomically(out, request_review.write_review(pool, out.suffix.lower().removeprefix(".")))
     typer.echo(
-        f"{out}: {len(asked)} requests to look at; then: tripwright request accept {requests} {out}"
+        f"{out}: {len(pool)} requests to look at; then: tripwright request accept {requests} {out}"
         " --out accepted.jsonl"
     )
 
@@ -271,23 +273,23 @@ def accept(
       tripwright request accept requests.jsonl review.md --out accepted.jsonl
     """
     check_new(out, restart)
-    asked = read_requests(requests)
-    found = request_review.accept(asked, request_review.read_review(reviewed), reviewed)
-    if not found.accepted:
+    pool = read_requests(requests)
+    result = request_review.accept(pool, request_review.read_review(reviewed), reviewed)
+    if not result.accepted:
         raise UserError(
             f"No request in '{reviewed}' is ticked and can be accepted; '{out}' is not written."
         )
     make_parent(out)
-    write_requests(out, found.accepted)
-    unread = [entry for entry in found.refused if entry[2] != "not ticked"]
+    write_requests(out, result.accepted)
+    unread = [entry for entry in result.refused if entry[2] != "not ticked"]
     if as_json:
-        refused = [{"line": line, "id": name, "why": why} for line, name, why in found.refused]
+        refused = [{"line": line, "id": name, "why": why} for line, name, why in result.refused]
         typer.echo(
             json.dumps(
                 {
                     "out": str(out),
-                    "accepted": len(found.accepted),
-                    "edited": found.edited,
+                    "accepted": len(result.accepted),
+                    "edited": result.edited,
                     "refused": refused,
                 }
             )
@@ -298,39 +300,39 @@ def accept(
         others = ", ".join(
             f"{number} {how}"
             for number, how in (
-                (len(found.refused) - len(unread), "not ticked"),
+                (len(result.refused) - len(unread), "not ticked"),
                 (len(unread), "refused"),
             )
             if number
         )
         typer.echo(
-            f"{out}: {len(found.accepted)} of {len(asked)} requests accepted, {found.edited} with"
+            f"{out}: {len(result.accepted)} of {len(pool)} requests accepted, {result.edited} with"
             " other words" + (f"; {others}" if others else "")
         )
     if unread:
         raise typer.Exit(1)
 
 
-def _progress(tally: RequestTally, wanted: int, seconds: float, asked: int) -> str:
+def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
     often = ", ".join(f"{reason} {number}" for reason, number in tally.rejected.most_common(2))
-    done = f"{tally.made}/{wanted} requests, {tally.made / max(seconds, 1e-9):.1f} a second"
-    return f"{done}, {asked} calls of tools, {tally.rejected.total()} rejected ({often})"
+    done = f"{tally.made}/{total} requests, {tally.made / max(seconds, 1e-9):.1f} a second"
+    return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
 
 
-def _write(out: Path, made: list[ProvenRequest]) -> None:
+def _write(out: Path, proven: list[ProvenRequest]) -> None:
     """The proofs first: where there are requests, there are proofs of them."""
     make_parent(out)
     write_atomically(
         proofs_beside(out),
-        lines_of({"id": request.id, **proof.record()} for request, proof in made),
+        lines_of({"id": request.id, **proof.record()} for request, proof in proven),
     )
-    write_requests(out, [request for request, _ in made])
+    write_requests(out, [request for request, _ in proven])
 
 
-def _summary(made: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]:
+def _summary(proven: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]:
     return {
-        "requests": len(made),
-        "with_wishes": sum(request.constrained for request, _ in made),
+        "requests": len(proven),
+        "with_wishes": sum(request.constrained for request, _ in proven),
         "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
         "intents": spread(tally.combinations),
         "rejected": dict(tally.rejected.most_common()),

@@ -46,15 +46,15 @@ def field_of(
     """Raises UserError for options that do not go together."""
     is_live = live.services is not None or live.replay
     if not is_live:
-        given = {
+        options = {
             "--cities": cities,
             "--days": days,
             "--store": live.store,
             "--snapshot": live.snapshot,
         }
-        if said := [name for name, value in given.items() if value is not None]:
+        if names := [name for name, value in options.items() if value is not None]:
             raise UserError(
-                f"{said[0]} is of live services: give --services FILE too, or --store with"
+                f"{names[0]} is of live services: give --services FILE too, or --store with"
                 " --snapshot and --replay."
             )
         place = _world(world, nano_seed)

@@ -52,14 +52,22 @@ def info(
       tripwright sandbox info --store runs/live.sqlite --snapshot 2026-06-20 --json
       tripwright sandbox info --store postgresql://me@db.example/tripwright
     """
-    with _opened(store) as opened:
-        days = [snapshot] if snapshot else sorted({count.snapshot for count in opened.counts()})
-        found = [describe(opened, day) for day in days]
+    with _opened(store) as answer_store:
+        days = (
+            [snapshot] if snapshot else sorted({count.snapshot for count in answer_store.counts()})
+        )
+        snapshots = [describe(answer_store, day) for day in days]
     if as_json:
-        typer.echo(json.dumps({"store": opened.name, "snapshots": [asdict(day) for day in found]}))
+        typer.echo(
+            json.dumps(
+                {"store": answer_store.name, "snapshots": [asdict(day) for day in snapshots]}
+            )
+        )
         return
-    typer.echo(f"Store {opened.name}: {len(found)} snapshot{'' if len(found) == 1 else 's'}")
-    for day in found:
+    typer.echo(
+        f"Store {answer_store.name}: {len(snapshots)} snapshot{'' if len(snapshots) == 1 else 's'}"
+    )
+    for day in snapshots:
         typer.echo("\n".join(_described(day)))
 
 
@@ -97,11 +105,11 @@ def refresh_day(
       tripwright sandbox refresh --store runs/live.sqlite --from 2026-06-20 --to 2026-06-21 \\
         --services live.toml --tool flight_search
     """
-    with _opened(store) as opened:
-        sandbox = Sandbox(load_services(services, opened), opened, "record", to_day)
+    with _opened(store) as answer_store:
+        sandbox = Sandbox(load_services(services, answer_store), answer_store, "record", to_day)
         line = StatusLine()
         try:
-            found = refresh(
+            counts = refresh(
                 sandbox,
                 from_day,
                 tool or DAILY,
@@ -111,14 +119,14 @@ def refresh_day(
         finally:
             line.end()
     figures = {
-        "store": opened.name,
+        "store": answer_store.name,
         "from": from_day,
         "to": to_day,
-        **asdict(found),
+        **asdict(counts),
         "calls": sandbox.counts.as_dict(),
     }
-    typer.echo(json.dumps(figures) if as_json else "\n".join(_refreshed(found, from_day, to_day)))
-    if found.unanswered:
+    typer.echo(json.dumps(figures) if as_json else "\n".join(_refreshed(counts, from_day, to_day)))
+    if counts.unanswered:
         raise typer.Exit(1)
 
 
@@ -135,8 +143,8 @@ def export_day(
       tripwright sandbox export --store runs/live.sqlite --snapshot 2026-06-20 \\
         --out 2026-06-20.jsonl.gz
     """
-    with _opened(store) as opened:
-        _say(export_snapshot(opened, snapshot, out), f"wrote {out}", as_json)
+    with _opened(store) as answer_store:
+        _say(export_snapshot(answer_store, snapshot, out), f"wrote {out}", as_json)
 
 
 def import_day(
@@ -151,8 +159,8 @@ def import_day(
       tripwright sandbox import 2026-06-20.jsonl.gz --store runs/live.sqlite
     """
     check_file(file)  # before a store is made for it
-    with _opened(store, create=True) as opened:
-        _say(import_snapshot(file, opened), f"imported into {opened.name}", as_json)
+    with _opened(store, create=True) as answer_store:
+        _say(import_snapshot(file, answer_store), f"imported into {answer_store.name}", as_json)
 
 
 def drop_day(store: StoreName, snapshot: Day, as_json: AsJson = False) -> None:
@@ -161,26 +169,26 @@ def drop_day(store: StoreName, snapshot: Day, as_json: AsJson = False) -> None:
     Examples:
       tripwright sandbox drop --store runs/live.sqlite --snapshot 2026-06-20
     """
-    with _opened(store) as opened:
-        found = describe(opened, snapshot)
-        opened.drop(snapshot)
-        _say(found, f"deleted from {opened.name}", as_json)
+    with _opened(store) as answer_store:
+        description = describe(answer_store, snapshot)
+        answer_store.drop(snapshot)
+        _say(description, f"deleted from {answer_store.name}", as_json)
 
 
 @contextmanager
 def _opened(name: str, create: bool = False) -> Iterator[Store]:
     """A store that fails while it is used is one line for the user."""
-    opened = open_store(name, create)
+    store = open_store(name, create)
     try:
-        yield opened
+        yield store
     except ProviderFault as fault:
         raise UserError(str(fault)) from None
     finally:
-        opened.close()
+        store.close()
 
 
-def _say(found: Snapshot, done: str, as_json: bool) -> None:
-    typer.echo(json.dumps(asdict(found)) if as_json else "\n".join([*_described(found), done]))
+def _say(day: Snapshot, done: str, as_json: bool) -> None:
+    typer.echo(json.dumps(asdict(day)) if as_json else "\n".join([*_described(day), done]))
 
 
 def _described(day: Snapshot) -> list[str]:
@@ -193,20 +201,20 @@ def _described(day: Snapshot) -> list[str]:
     return [*lines, f"  content hash {day.content_hash}"]
 
 
-def _progress(found: RefreshCounts, seconds: float) -> str:
+def _progress(counts: RefreshCounts, seconds: float) -> str:
     return (
-        f"{found.done:,} of {found.questions:,} questions, {found.unanswered.total():,} unanswered,"
-        f" {seconds:.0f} s"
+        f"{counts.done:,} of {counts.questions:,} questions, {counts.unanswered.total():,}"
+        f" unanswered, {seconds:.0f} s"
     )
 
 
-def _refreshed(found: RefreshCounts, from_day: str, to_day: str) -> list[str]:
+def _refreshed(counts: RefreshCounts, from_day: str, to_day: str) -> list[str]:
     lines = [
-        f"{found.questions:,} questions of {from_day} asked again for {to_day}: {found.answered:,}"
-        f" answered now, {found.known:,} known before, {found.unanswered.total():,} unanswered;"
-        f" {found.carried:,} answers copied"
+        f"{counts.questions:,} questions of {from_day} asked again for {to_day}:"
+        f" {counts.answered:,} answered now, {counts.known:,} known before,"
+        f" {counts.unanswered.total():,} unanswered; {counts.carried:,} answers copied"
     ]
     return lines + [
-        f"  {tool}: {found.unanswered[tool]:,} unanswered, the first because: {why}"
-        for tool, why in found.problems.items()
+        f"  {tool}: {counts.unanswered[tool]:,} unanswered, the first because: {why}"
+        for tool, why in counts.problems.items()
     ]

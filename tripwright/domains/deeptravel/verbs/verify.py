@@ -260,33 +260,33 @@ def _llm_judge(judge: JudgeFlags, log: JudgementLog) -> LlmJudge:
 
 
 def _check_files(transcripts: Path, *written: Path | None) -> None:
-    named = [path for path in written if path]
-    if len({path.resolve() for path in named}) < len(named):
-        raise UserError(f"--out and --judgements are the same file, '{named[0]}'. Name two.")
-    for path in named:
+    paths = [path for path in written if path]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UserError(f"--out and --judgements are the same file, '{paths[0]}'. Name two.")
+    for path in paths:
         if path.is_dir() or (path.exists() and transcripts.exists() and path.samefile(transcripts)):
             raise UserError(f"'{path}' is a folder or the file to read. Name another file.")
 
 
-def _conclusions(said: list[str]) -> tuple[Conclusion, ...]:
-    known = get_args(Conclusion)
-    if strange := [each for each in said if each not in known]:
-        raise UserError(f"--passing '{strange[0]}' is not one of {', '.join(known)}.")
-    return tuple(each for each in known if each in said)
+def _conclusions(words: list[str]) -> tuple[Conclusion, ...]:
+    choices = get_args(Conclusion)
+    if strange := [each for each in words if each not in choices]:
+        raise UserError(f"--passing '{strange[0]}' is not one of {', '.join(choices)}.")
+    return tuple(each for each in choices if each in words)
 
 
 def _verified(
     verifier: Verifier,
-    asked: list[VerifierInput],
+    inputs: list[VerifierInput],
     concurrency: int,
     every_turn: bool,
     passing: Sequence[Conclusion],
 ) -> list[VerifierVerdict]:
     status, verdicts = StatusLine(), list[VerifierVerdict]()
-    for verdict in verify_all(verifier, asked, concurrency, every_turn, passing):
+    for verdict in verify_all(verifier, inputs, concurrency, every_turn, passing):
         verdicts.append(verdict)
         status.show(
-            f"{len(verdicts)} of {len(asked)} verified,"
+            f"{len(verdicts)} of {len(inputs)} verified,"
             f" {len(verdicts) / max(status.seconds, 0.001):.1f}/s"
         )
     status.end()
@@ -295,7 +295,7 @@ def _verified(
 
 def _tell(
     verdicts: list[VerifierVerdict],
-    told: dict[str, Any],
+    figures: dict[str, Any],
     out: Path | None,
     verbose: bool,
     as_json: bool,
@@ -305,11 +305,13 @@ def _tell(
         make_parent(out)
         write_atomically(out, "".join(f"{line}\n" for line in lines))
     if as_json:
-        typer.echo("\n".join([*lines, json.dumps(told)]))
+        typer.echo("\n".join([*lines, json.dumps(figures)]))
     else:
         rows = [*map(verdict_line, verdicts), ""] if verbose else []
-        typer.echo("\n".join([*rows, *summary_lines(verdicts, told), *([str(out)] if out else [])]))
-    if unscored := told["unscored"]:
+        typer.echo(
+            "\n".join([*rows, *summary_lines(verdicts, figures), *([str(out)] if out else [])])
+        )
+    if unscored := figures["unscored"]:
         print(
             f"warning: {unscored} of {len(verdicts)} unscored. The same command tries them again.",
             file=sys.stderr,

@@ -51,18 +51,18 @@ def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
         )
         kind = _conclusion(verdict)
     kind = problem.kind if problem else kind
-    told = problem.message if problem else verdict.reason
-    words = " ".join("".join(c if c.isprintable() else " " for c in told).split())
+    message = problem.message if problem else verdict.reason
+    words = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     return kind, words[:LONGEST_WHY] + ("…" if len(words) > LONGEST_WHY else "")
 
 
 def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
     """What fails first, by kind, the most frequent first, each with one transcript to look at."""
-    found: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {}
     for verdict in verdicts:
         if first := _first_problem(verdict):
-            found.setdefault(first[0], []).append(f"{verdict.id}: {first[1]}".rstrip(": "))
-    often = sorted(found.items(), key=lambda each: -len(each[1]))
+            kinds.setdefault(first[0], []).append(f"{verdict.id}: {first[1]}".rstrip(": "))
+    often = sorted(kinds.items(), key=lambda each: -len(each[1]))
     lines = [
         f"  {kind:<{WIDTH}}{len(examples):>6}  {examples[0]}"
         for kind, examples in often[:MOST_KINDS]
@@ -73,35 +73,35 @@ def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
         )
     return (
         [
-            f"{'what fails first':<{WIDTH + 2}}{sum(map(len, found.values())):>6}  for instance",
+            f"{'what fails first':<{WIDTH + 2}}{sum(map(len, kinds.values())):>6}  for instance",
             *lines,
         ]
-        if found
+        if kinds
         else []
     )
 
 
-def summary_lines(verdicts: Sequence[VerifierVerdict], told: Mapping[str, Any]) -> list[str]:
+def summary_lines(verdicts: Sequence[VerifierVerdict], figures: Mapping[str, Any]) -> list[str]:
     """The figures of `evals.verified.summary`, of the judge and of the calibration, as a table."""
-    found = told["reward"]
+    reward = figures["reward"]
     lines = [
-        f"{told['n']} transcripts by {told['verifier']}, {told['unscored']} unscored",
-        f"reward {_rate(found)}",
+        f"{figures['n']} transcripts by {figures['verifier']}, {figures['unscored']} unscored",
+        f"reward {_rate(reward)}",
     ]
-    if "worst_case" in told:
+    if "worst_case" in figures:
         lines.append(
-            f"  more than 1% unscored; if all of them had failed: {_rate(told['worst_case'])}"
+            f"  more than 1% unscored; if all of them had failed: {_rate(figures['worst_case'])}"
         )
-    lines += [f"  {name:<{WIDTH}}{count:>6}" for name, count in told["trajectory"].items()]
+    lines += [f"  {name:<{WIDTH}}{count:>6}" for name, count in figures["trajectory"].items()]
     lines += _problem_lines(verdicts)
     lines += [
-        f"turns: {told['turns']}, of which {told['turns_saved']} were not judged, because what came"
-        " before had decided"
+        f"turns: {figures['turns']}, of which {figures['turns_saved']} were not judged, because"
+        " what came before had decided"
     ]
-    lines += [f"  {name:<{WIDTH}}{count:>6}" for name, count in told["turn"].items()]
-    if judge := told.get("judge"):
+    lines += [f"  {name:<{WIDTH}}{count:>6}" for name, count in figures["turn"].items()]
+    if judge := figures.get("judge"):
         lines += _judge_lines(judge)
-    for name, calibration in told["calibration"].items():
+    for name, calibration in figures["calibration"].items():
         lines += _calibration_lines(name, calibration)
     return lines
 
@@ -124,47 +124,51 @@ def _judge_lines(judge: dict[str, Any]) -> list[str]:
             f" {judge['unanimous']} of {judge['items']}"
         )
     if judge["verdict_first"] or judge["contradictions"]:
-        told = (
+        votes = (
             f"{judge['verdict_first']} votes came before their reason, {judge['contradictions']}"
             " were better than their own rubrics"
         )
-        lines.append(f"  {told} (the worse counts)")
+        lines.append(f"  {votes} (the worse counts)")
     return lines
 
 
-def _calibration_lines(name: str, found: Calibration) -> list[str]:
+def _calibration_lines(name: str, calibration: Calibration) -> list[str]:
     lines = [
-        f"against {name}: {found['compared']} transcripts compared, {found['without_label']}"
-        " without a label"
+        f"against {name}: {calibration['compared']} transcripts compared,"
+        f" {calibration['without_label']} without a label"
     ]
-    tables = {"trajectory": found["trajectory"], "turns": found["turns"], **found["rubrics"]}
+    tables = {
+        "trajectory": calibration["trajectory"],
+        "turns": calibration["turns"],
+        **calibration["rubrics"],
+    }
     return lines + [f"  {key}: {_agreement(each)}" for key, each in tables.items() if each["n"]]
 
 
-def _agreement(found: Agreement) -> str:
+def _agreement(table: Agreement) -> str:
     kappa = (
         "kappa undefined (one answer only)"
-        if found["kappa"] is None
-        else f"kappa {found['kappa']:.2f}"
+        if table["kappa"] is None
+        else f"kappa {table['kappa']:.2f}"
     )
-    interval = "" if found["low"] is None else f" ({found['low']:.2f} to {found['high']:.2f})"
+    interval = "" if table["low"] is None else f" ({table['low']:.2f} to {table['high']:.2f})"
     cells = [
         f"{count} {truth}→{judge}"
-        for truth, row in zip(found["labels"], found["confusion"], strict=True)
-        for judge, count in zip(found["labels"], row, strict=True)
+        for truth, row in zip(table["labels"], table["confusion"], strict=True)
+        for judge, count in zip(table["labels"], row, strict=True)
         if count
     ]
     return (
-        f"{kappa}{interval}, accuracy {_rate(found['accuracy'])}; label→verdict: {', '.join(cells)}"
+        f"{kappa}{interval}, accuracy {_rate(table['accuracy'])}; label→verdict: {', '.join(cells)}"
     )
 
 
-def _rate(found: Any) -> str:
+def _rate(rate: Any) -> str:
     return (
         "-"
-        if found["value"] is None
+        if rate["value"] is None
         else (
-            f"{found['value']:.1%} ({found['low']:.1%} to {found['high']:.1%}), {found['k']} of"
-            f" {found['n']}"
+            f"{rate['value']:.1%} ({rate['low']:.1%} to {rate['high']:.1%}), {rate['k']} of"
+            f" {rate['n']}"
         )
     )

@@ -118,17 +118,17 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
         else None
     )
     place = World.open(settings.world) if settings.world else None
-    asked = list(_read(settings.itineraries))
-    if not asked:
+    inputs = list(_read(settings.itineraries))
+    if not inputs:
         raise UserError(
             f"No itineraries in '{settings.itineraries}'. Expected a JSONL file with"
             ' {"query": …, "itinerary": …} per line.'
         )
     settings.out.parent.mkdir(parents=True, exist_ok=True)
     if endpoint:
-        counts = _by_model(endpoint, asked, settings.out, settings.concurrency, place)
+        counts = _by_model(endpoint, inputs, settings.out, settings.concurrency, place)
     else:
-        counts = _by_parser(asked, settings.out, place)
+        counts = _by_parser(inputs, settings.out, place)
     typer.echo(json.dumps(counts) if as_json else _told(counts, settings.out))
     if counts["unscored"]:
         print(
@@ -188,29 +188,29 @@ def _asked(line: bytes, number: int, where: str) -> ItineraryInput:
 # ---- the two ways
 
 
-def _by_parser(asked: list[ItineraryInput], out: Path, world: World | None) -> dict[str, int]:
+def _by_parser(inputs: list[ItineraryInput], out: Path, world: World | None) -> dict[str, int]:
     """Whole or not at all: it takes seconds."""
     city_of = city_lookup(world) if world else None
-    progress = _Progress(len(asked), 0)
-    records, made = [], []
-    for each in asked:
-        made.append(parse_itinerary(each.text, each.query, city_of))
-        records.append(_record(each, made[-1], PARSER))
-        progress.add(each.line, made[-1])
+    progress = _Progress(len(inputs), 0)
+    records, plans = [], []
+    for each in inputs:
+        plans.append(parse_itinerary(each.text, each.query, city_of))
+        records.append(_record(each, plans[-1], PARSER))
+        progress.add(each.line, plans[-1])
     _write(out, records)
-    return _counts(len(asked), made)
+    return _counts(len(inputs), plans)
 
 
 def _by_model(
     endpoint: ChatEndpoint,
-    asked: list[ItineraryInput],
+    inputs: list[ItineraryInput],
     out: Path,
     concurrency: int,
     world: World | None,
 ) -> dict[str, int]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
-    of_line, kept, unscored = (
-        {each.line: each for each in asked},
+    of_line, records, unscored = (
+        {each.line: each for each in inputs},
         dict[int, dict[str, Any]](),
         list[FormattedPlan](),
     )
@@ -221,53 +221,53 @@ def _by_model(
             record["formatter"],
         ):
             raise ValueError
-        kept[record["line"]] = record
+        records[record["line"]] = record
 
     foreign = (
         f"was not made from these itineraries by '{endpoint.model}'. Choose another file for --out."
     )
     in_use = f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
     with Journal(out, take, foreign, in_use) as journal:
-        progress = _Progress(len(asked), len(kept))
-        waiting = ((each, each.query, each.text) for each in asked if each.line not in kept)
+        progress = _Progress(len(inputs), len(records))
+        waiting = ((each, each.query, each.text) for each in inputs if each.line not in records)
         for each, formatted in format_all(
             endpoint, waiting, concurrency, city_lookup(world) if world else None
         ):
             if formatted.unscored:
                 unscored.append(formatted)
             else:
-                kept[each.line] = _record(each, formatted, endpoint.model)
-                journal.append(kept[each.line])
+                records[each.line] = _record(each, formatted, endpoint.model)
+                journal.append(records[each.line])
             progress.add(each.line, formatted)
-    _write(out, [kept[line] for line in sorted(kept)])
+    _write(out, [records[line] for line in sorted(records)])
     return _counts(
-        len(asked),
+        len(inputs),
         [
             *unscored,
-            *(FormattedPlan(record["plan"], record.get("problem")) for record in kept.values()),
+            *(FormattedPlan(record["plan"], record.get("problem")) for record in records.values()),
         ],
     )
 
 
-def _record(asked: ItineraryInput, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
-    record = {"line": asked.line, "query": asked.record, "plan": formatted.plan}
+def _record(itinerary: ItineraryInput, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
+    record = {"line": itinerary.line, "query": itinerary.record, "plan": formatted.plan}
     problem = {"problem": formatted.problem} if formatted.problem else {}
-    return {**record, **problem, "formatter": formatter, "made_from": asked.made_from}
+    return {**record, **problem, "formatter": formatter, "made_from": itinerary.made_from}
 
 
 def _write(out: Path, records: list[dict[str, Any]]) -> None:
     write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
 
 
-def _counts(asked: int, made: list[FormattedPlan]) -> dict[str, int]:
+def _counts(itineraries: int, outcomes: list[FormattedPlan]) -> dict[str, int]:
     plans, unscored = (
-        sum(each.plan is not None for each in made),
-        sum(each.unscored for each in made),
+        sum(each.plan is not None for each in outcomes),
+        sum(each.unscored for each in outcomes),
     )
     return {
-        "itineraries": asked,
+        "itineraries": itineraries,
         "plans": plans,
-        "unreadable": len(made) - plans - unscored,
+        "unreadable": len(outcomes) - plans - unscored,
         "unscored": unscored,
     }
 

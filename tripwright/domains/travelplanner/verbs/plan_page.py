@@ -37,7 +37,7 @@ def plan_page(view: PlanView, source: str, world: str | None) -> str:
         kind, sign = ("pass", "✓") if verdict.final else ("fail", "✗")
         badge = f'<p class="badge {kind}">{sign} {esc(verdict_words(verdict))}</p>'
     notes = "".join(f'<p class="warning">{esc(note)}</p>' for note in view.notes)
-    made = f"From <code>{esc(source)}</code>" + (
+    origin = f"From <code>{esc(source)}</code>" + (
         f", judged in world {esc(world)} under the {esc(verdict.rules)} rules." if verdict else "."
     )
     days = "".join(_day(day) for day in view.days)
@@ -49,7 +49,7 @@ def plan_page(view: PlanView, source: str, world: str | None) -> str:
         f' class="brand">tripwright</p><h1>{esc(view.request)}</h1>{badge}{_total(view)}{notes}</header><main>'  # noqa: E501
         '<section><h2>Days</h2><div class="days'
         f' plan">{days}</div></section>{_costs(view)}{_constraints(view)}</main>'
-        f"<footer><p>{made}</p></footer></body></html>\n"
+        f"<footer><p>{origin}</p></footer></body></html>\n"
     )
 
 
@@ -74,10 +74,10 @@ def _day(day: DayView) -> str:
 
 def _line(line: DayLine) -> str:
     label = f"<dt>{esc(line.label)}</dt>" if line.label else ""
-    counted = f" <small>{esc(line.count)}</small>" if line.count else ""
+    count = f" <small>{esc(line.count)}</small>" if line.count else ""
     cost = f'<span class="num">{usd(line.cost_usd)}</span>' if line.cost_usd is not None else ""
     wrong = f"<dd>{_wrong(line.remarks)}</dd>" if line.remarks else ""
-    return f"{label}<dd><span>{esc(line.text)}{counted}</span>{cost}</dd>{wrong}"
+    return f"{label}<dd><span>{esc(line.text)}{count}</span>{cost}</dd>{wrong}"
 
 
 def _wrong(remarks: tuple[str, ...]) -> str:
@@ -93,12 +93,12 @@ def _costs(view: PlanView) -> str:
     kinds = view.by_kind
     if not kinds:
         return ""
-    days = sorted({day for found in kinds.values() for day in found})
+    days = sorted({day for amounts in kinds.values() for day in amounts})
     head = "".join(f'<th class="num">{esc(kind)}</th>' for kind in kinds)
     rows = "".join(
-        _cost_row(f"Day {day}", [found.get(day) for found in kinds.values()]) for day in days
+        _cost_row(f"Day {day}", [amounts.get(day) for amounts in kinds.values()]) for day in days
     )
-    foot = _cost_row("All days", [sum(found.values()) for found in kinds.values()])
+    foot = _cost_row("All days", [sum(amounts.values()) for amounts in kinds.values()])
     return (
         f'<section><h2>Costs</h2><div class="scroll"><table><thead><tr><th></th>{head}<th'
         ' class="num">total</th></tr></thead>'

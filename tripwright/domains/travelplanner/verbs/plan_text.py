@@ -52,9 +52,9 @@ def _day(day: DayView, priced: bool, sign: Sign) -> list[str]:
     lines += [f"    {sign('✗', remark)}" for remark in day.remarks]
     for line in day.lines:
         price = "" if line.cost_usd is None else usd(line.cost_usd)
-        counted = f"  ({line.count})" if line.count else ""
+        count = f"  ({line.count})" if line.count else ""
         prices = f"{price:>11}  " if priced else ""
-        lines.append(f"  {line.label:<9} {prices}{line.text}{counted}")
+        lines.append(f"  {line.label:<9} {prices}{line.text}{count}")
         lines += [f"  {'':<9} {' ' * len(prices)}{sign('✗', remark)}" for remark in line.remarks]
     return lines
 

@@ -98,13 +98,13 @@ class PlanView:
     @property
     def by_kind(self) -> dict[str, dict[int, float]]:
         """Kind of cost → day → US dollars."""
-        found: dict[str, dict[int, float]] = {}
+        kinds: dict[str, dict[int, float]] = {}
         for kind, words in KINDS.items():
             for cost in self.verdict.costs if self.verdict else ():
                 if cost.kind == kind:
-                    days = found.setdefault(words, {})
+                    days = kinds.setdefault(words, {})
                     days[cost.day] = days.get(cost.day, 0.0) + cost.total_usd
-        return found
+        return kinds
 
 
 def plan_view(
@@ -134,8 +134,10 @@ def plan_view(
             cost.day,
             "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind,
         ].append(cost)
-    judged = verdict is not None and verdict.commonsense is not None
-    days = tuple(_day(day, query.days if query else None, judged, remarks, costs) for day in rows)
+    is_judged = verdict is not None and verdict.commonsense is not None
+    days = tuple(
+        _day(day, query.days if query else None, is_judged, remarks, costs) for day in rows
+    )
     request = request_line(query) if query else "A plan without its request"
     return PlanView(
         request,
@@ -167,29 +169,31 @@ def _whole_trip(rows: list[DayRows], query: Query | None) -> list[DayRows]:
 def _day(
     day: DayRows,
     trip_days: int | None,
-    judged: bool,
+    is_judged: bool,
     remarks: Remarks,
     costs: dict[tuple[int, str], list[Cost]],
 ) -> DayView:
     lines: list[DayLine] = []
-    said: dict[str, list[tuple[str | None, str]]] = defaultdict(list)
-    for (number, field), found in remarks.items():
+    own_remarks: dict[str, list[tuple[str | None, str]]] = defaultdict(list)
+    for (number, field), field_remarks in remarks.items():
         if number == day.number:
-            said[field or "current_city"] += found
-    for field in [*FIELDS, *(field for field in said if field not in OFFICIAL_FIELDS)]:
+            own_remarks[field or "current_city"] += field_remarks
+    for field in [*FIELDS, *(field for field in own_remarks if field not in OFFICIAL_FIELDS)]:
         pieces = day.pieces.get(field, [])
-        if pieces or field in said:
-            lines += _lines(field, pieces or ["-"], said.get(field, []), costs[day.number, field])
+        if pieces or field in own_remarks:
+            lines += _lines(
+                field, pieces or ["-"], own_remarks.get(field, []), costs[day.number, field]
+            )
     city = day.city if day.odd is None else day.odd
-    whole = _under([city], said.get("current_city", []))[0]
+    whole = _under([city], own_remarks.get("current_city", []))[0]
     total = [
         cost.total_usd
-        for (number, _), found in costs.items()
+        for (number, _), piece_costs in costs.items()
         if number == day.number
-        for cost in found
+        for cost in piece_costs
     ]
     beyond = trip_days is not None and day.number > trip_days
-    sign = "✗" if said else "✓" if judged and lines and not beyond else ""
+    sign = "✗" if own_remarks else "✓" if is_judged and lines and not beyond else ""
     city += "  (after the last day of the trip)" if beyond else ""
     return DayView(
         day_title(day), city, tuple(lines), tuple(whole), sum(total) if total else None, sign
@@ -197,12 +201,12 @@ def _day(
 
 
 def _lines(
-    field: str, pieces: list[str], said: list[tuple[str | None, str]], costs: list[Cost]
+    field: str, pieces: list[str], remarks: list[tuple[str | None, str]], costs: list[Cost]
 ) -> list[DayLine]:
-    under = _under(pieces, said)
+    under = _under(pieces, remarks)
     total = sum(cost.total_usd for cost in costs) if costs else None
-    counted = ", ".join(f"{cost.count} × {usd(cost.unit_usd)}" for cost in costs if cost.count != 1)
-    first = DayLine(LABELS.get(field, field), pieces[0], total, counted, tuple(under[0]))
+    count = ", ".join(f"{cost.count} × {usd(cost.unit_usd)}" for cost in costs if cost.count != 1)
+    first = DayLine(LABELS.get(field, field), pieces[0], total, count, tuple(under[0]))
     return [
         first,
         *(
@@ -212,16 +216,16 @@ def _lines(
     ]
 
 
-def _under(pieces: list[str], said: list[tuple[str | None, str]]) -> list[list[str]]:
+def _under(pieces: list[str], remarks: list[tuple[str | None, str]]) -> list[list[str]]:
     """The remarks for each piece. One about a piece stands under it; any other under the last, and
     says what it is about."""
     under: list[list[str]] = [[] for _ in pieces]
-    for found, remark in said:
+    for value, remark in remarks:
         at = next(
-            (i for i, piece in enumerate(pieces) if found and piece == printable(found)), None
+            (i for i, piece in enumerate(pieces) if value and piece == printable(value)), None
         )
-        told = remark if at is not None or found is None else f"{remark} (found {printable(found)})"
-        under[len(pieces) - 1 if at is None else at].append(told)
+        text = remark if at is not None or value is None else f"{remark} (found {printable(value)})"
+        under[len(pieces) - 1 if at is None else at].append(text)
     return under
 
 

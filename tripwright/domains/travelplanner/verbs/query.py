@@ -135,15 +135,15 @@ def make(
     excluded = excluded_keys(settings.not_in or ())
     line = StatusLine(log_seconds=5)
 
-    def report(made: QueryBatch) -> None:
-        rate = (len(made.records) - made.resumed) / max(line.seconds, 1e-9)
-        often = ", ".join(f"{reason} {number}" for reason, number in made.rejected.most_common(2))
+    def report(batch: QueryBatch) -> None:
+        rate = (len(batch.records) - batch.resumed) / max(line.seconds, 1e-9)
+        often = ", ".join(f"{reason} {number}" for reason, number in batch.rejected.most_common(2))
         line.show(
-            f"{len(made.records)}/{settings.count} requests, {rate:.1f} a second,"
-            f" {made.rejected.total()} rejected ({often or 'none'})"
+            f"{len(batch.records)}/{settings.count} requests, {rate:.1f} a second,"
+            f" {batch.rejected.total()} rejected ({often or 'none'})"
         )
 
-    made = make_files(
+    batch = make_files(
         place,
         settings.out,
         settings.count,
@@ -158,10 +158,10 @@ def make(
     if settings.plot is not None:
         from tripwright.domains.travelplanner.verbs.query_plot import requests_svg
 
-        write_atomically(settings.plot, requests_svg(made.records))
+        write_atomically(settings.plot, requests_svg(batch.records))
     summary = {
         "out": str(settings.out),
-        **_summary(made, line.seconds),
+        **_summary(batch, line.seconds),
         "world": place.content_hash,
         "seed": settings.seed,
     }
@@ -220,9 +220,9 @@ def _drawing(flags: QueryFlags) -> QuerySettings:
     )
 
 
-def _summary(made: QueryBatch, seconds: float) -> dict[str, Any]:
-    records = made.records
-    new = len(records) - made.resumed
+def _summary(batch: QueryBatch, seconds: float) -> dict[str, Any]:
+    records = batch.records
+    new = len(records) - batch.resumed
     slacks = [
         record["oracle"]["slack"] for record in records if record["oracle"]["slack"] is not None
     ]
@@ -234,11 +234,11 @@ def _summary(made: QueryBatch, seconds: float) -> dict[str, Any]:
             if (n := sum(record["level"] == level for record in records))
         },
         "days": dict(sorted(Counter(record["days"] for record in records).items())),
-        "files": made.files,
-        "resumed": made.resumed,
+        "files": batch.files,
+        "resumed": batch.resumed,
         "seconds": round(seconds, 2),
         "per_second": round(new / max(seconds, 1e-9), 2),
-        "rejected": dict(made.rejected.most_common()),
+        "rejected": dict(batch.rejected.most_common()),
         "budget_usd": {
             level: _spread([r["budget"] for r in records if r["level"] == level])
             for level in LEVELS
@@ -265,16 +265,16 @@ def _told(summary: dict[str, Any]) -> str:
     ]
     if len(summary["files"]) > 1:
         lines += [f"  {path}: {number}" for path, number in summary["files"].items()]
-    for level, found in summary["budget_usd"].items():
-        if found:
+    for level, spread in summary["budget_usd"].items():
+        if spread:
             lines.append(
-                f"  {level} budgets: ${found['low']:,} to ${found['high']:,}, half up to"
-                f" ${found['median']:,.0f}"
+                f"  {level} budgets: ${spread['low']:,} to ${spread['high']:,}, half up to"
+                f" ${spread['median']:,.0f}"
             )
-    if found := summary["slack"]:
+    if spread := summary["slack"]:
         lines.append(
-            f"  budget over cheapest cost: {found['low']:.2f} to {found['high']:.2f}, half up to"
-            f" {found['median']:.2f}"
+            f"  budget over cheapest cost: {spread['low']:.2f} to {spread['high']:.2f}, half up to"
+            f" {spread['median']:.2f}"
         )
     total = sum(summary["rejected"].values())
     lines.append(f"  {total} drafts rejected" + ":" * bool(total))
@@ -304,47 +304,47 @@ def check(  # long: half of it is help and options
       tripwright query check queries.jsonl --world worlds/nano
     """
     place = World.open(world)
-    given = list(iter_queries(queries))
-    if not given:
+    pairs = list(iter_queries(queries))
+    if not pairs:
         raise UserError(f"No queries in '{queries}'. Expected one query record per line.")
     kinds: Counter[str] = Counter()
     status, failed, impossible = StatusLine(log_seconds=5), 0, 0
-    labelled = {line for line, query in given if (query.model_extra or {}).get("feasible") is False}
-    for number, (line, problems) in enumerate(check_queries(given, place, workers), start=1):
-        found = {problem.kind for problem in problems}
-        kinds.update(found)
+    labelled = {line for line, query in pairs if (query.model_extra or {}).get("feasible") is False}
+    for number, (line, problems) in enumerate(check_queries(pairs, place, workers), start=1):
+        own_kinds = {problem.kind for problem in problems}
+        kinds.update(own_kinds)
         failed += bool(problems)
         impossible += not problems and line in labelled
-        told = "; ".join(problem.text for problem in problems) or None
+        problem_text = "; ".join(problem.text for problem in problems) or None
         if as_json:
             typer.echo(
                 json.dumps(
                     {
                         "line": line,
-                        "ok": told is None,
-                        "kinds": [kind for kind in KINDS if kind in found],
-                        "problem": told,
+                        "ok": problem_text is None,
+                        "kinds": [kind for kind in KINDS if kind in own_kinds],
+                        "problem": problem_text,
                     }
                 )
             )
-        elif told:
-            typer.echo(f"{queries}:{line}: {told}")
+        elif problem_text:
+            typer.echo(f"{queries}:{line}: {problem_text}")
         status.show(
-            f"{number}/{len(given)} requests checked, {number / max(status.seconds, 1e-9):.1f} a"
+            f"{number}/{len(pairs)} requests checked, {number / max(status.seconds, 1e-9):.1f} a"
             f" second, {failed} with problems"
         )
     status.end()
-    counted = {kind: kinds[kind] for kind in KINDS}
+    counts = {kind: kinds[kind] for kind in KINDS}
     if as_json:
-        typer.echo(json.dumps({"kind": "problems", **counted}))
-        typer.echo(json.dumps({"kind": "summary", "queries": len(given), "failed": failed}))
+        typer.echo(json.dumps({"kind": "problems", **counts}))
+        typer.echo(json.dumps({"kind": "summary", "queries": len(pairs), "failed": failed}))
     else:
         proved = f", {impossible} are proved impossible, as they say" if labelled else ""
-        typer.echo(f"{len(given) - failed - impossible} of {len(given)} queries can be met{proved}")
+        typer.echo(f"{len(pairs) - failed - impossible} of {len(pairs)} queries can be met{proved}")
         if failed:
             typer.echo(
                 "problems: "
-                + ", ".join(f"{number} {kind}" for kind, number in counted.items() if number)
+                + ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
             )
     if failed:
         raise typer.Exit(1)

@@ -122,19 +122,19 @@ def _compare(
     split: str | None,
     as_json: bool,
 ) -> None:
-    meter, noted, shown = HackingMeter(rules), Notes(plans), 0
+    meter, noted, row_count = HackingMeter(rules), Notes(plans), 0
     for compared in compared_lines(plans, world, rules, queries, split):
         meter.add(compared)
         noted.add(compared.line.problem, compared.line.error)
         if as_json:
             typer.echo(json.dumps(compared.record()))
         elif compared.verdicts[0].final != compared.verdicts[1].final:
-            shown += 1
-            if shown <= MOST_ROWS:
+            row_count += 1
+            if row_count <= MOST_ROWS:
                 typer.echo(compared_row(compared))
-    if shown > MOST_ROWS:
+    if row_count > MOST_ROWS:
         typer.echo(
-            f"… and {shown - MOST_ROWS} more plans that only one passes (--json has every line)"
+            f"… and {row_count - MOST_ROWS} more plans that only one passes (--json has every line)"
         )
     summary = meter.summary()
     typer.echo(json.dumps(summary) if as_json else comparison_table(summary))

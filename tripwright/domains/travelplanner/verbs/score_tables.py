@@ -25,14 +25,14 @@ def row(scored: ScoredLine) -> str:
     verdict = scored.verdict
     cost = "-" if verdict.total_cost is None else f"${verdict.total_cost:,.2f}"
     final = "pass" if verdict.final else "fail"
-    judged = f"{_passed(verdict.commonsense):>5}  {_passed(verdict.hard):>5}"
+    counts = f"{_passed(verdict.commonsense):>5}  {_passed(verdict.hard):>5}"
     note = "  (request inferred from its text)" if scored.inferred else ""
-    return f"{scored.line:>5}  {final:<5}  {judged}  {cost:>10}  {_first_problem(scored)}{note}".rstrip()  # noqa: E501
+    return f"{scored.line:>5}  {final:<5}  {counts}  {cost:>10}  {_first_problem(scored)}{note}".rstrip()  # noqa: E501
 
 
 def _passed(facts: Facts | None) -> str:
-    judged = [fact.passed for fact in (facts or {}).values() if fact.passed is not None]
-    return f"{sum(judged)}/{len(judged)}" if judged else "-"
+    states = [fact.passed for fact in (facts or {}).values() if fact.passed is not None]
+    return f"{sum(states)}/{len(states)}" if states else "-"
 
 
 def _first_problem(scored: ScoredLine) -> str:
@@ -165,10 +165,10 @@ def comparison_table(summary: dict[str, Any]) -> str:
         "  gap: first less second; (n): of them, not failed by the other rules but never reached."
     )
     examples = {name: gap[f"only_{first}"]["example"] for name, gap in gaps.items()}
-    said = {name: example for name, example in examples.items() if example and name != "final"}
+    others = {name: example for name, example in examples.items() if example and name != "final"}
     lines += [
         f"  {name}, line {example['line']}: {one_line(example['message'])}"
-        for name, example in said.items()
+        for name, example in others.items()
     ]
     return "\n".join(lines)
 

@@ -70,8 +70,8 @@ def show(
     if settings.html:
         check_new(settings.html, settings.restart, "--html")
     place = World.open(settings.world) if settings.world else None
-    found = read_plan(settings.plan, settings.line, place)
-    verdict = _verdict(found, place, cast(Rules, settings.rules))
+    entry = read_plan(settings.plan, settings.line, place)
+    verdict = _verdict(entry, place, cast(Rules, settings.rules))
     if as_json:
         if verdict is None:
             raise UserError(
@@ -80,36 +80,36 @@ def show(
         typer.echo(
             json.dumps(
                 verdict.to_contract(
-                    int(found.where.rpartition(":")[2]) if ":" in found.where else 1
+                    int(entry.where.rpartition(":")[2]) if ":" in entry.where else 1
                 )
             )
         )
-    view = plan_view(found.query, found.plan, verdict, _notes(found, place))
+    view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
     if settings.html:
         from tripwright.domains.travelplanner.verbs.plan_page import plan_page
 
         make_parent(settings.html)
-        write_atomically(settings.html, plan_page(view, found.where, place.name if place else None))
+        write_atomically(settings.html, plan_page(view, entry.where, place.name if place else None))
         print(f"page: {settings.html}", file=sys.stderr)
     if not as_json:
         typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
         if settings.plan.suffix == ".jsonl" and settings.line is None:
-            print(f"this is {found.where}; --line N shows another", file=sys.stderr)
+            print(f"this is {entry.where}; --line N shows another", file=sys.stderr)
 
 
-def _verdict(found: PlanEntry, world: World | None, rules: Rules) -> PlanVerdict | None:
-    if world is None or found.query is None:
+def _verdict(entry: PlanEntry, world: World | None, rules: Rules) -> PlanVerdict | None:
+    if world is None or entry.query is None:
         return None
-    if found.unreadable:
-        return PlanVerdict.undelivered(rules, BAD_PLAN if found.plan else None)
-    return judge(found.query, found.plan, world, rules)
+    if entry.unreadable:
+        return PlanVerdict.undelivered(rules, BAD_PLAN if entry.plan else None)
+    return judge(entry.query, entry.plan, world, rules)
 
 
-def _notes(found: PlanEntry, world: World | None) -> list[str]:
-    notes = list(found.notes)
-    if found.unreadable:
-        notes.append(f"The plan could not be read: {' '.join(found.unreadable.split())}")
-    if found.query is None:
+def _notes(entry: PlanEntry, world: World | None) -> list[str]:
+    notes = list(entry.notes)
+    if entry.unreadable:
+        notes.append(f"The plan could not be read: {' '.join(entry.unreadable.split())}")
+    if entry.query is None:
         notes.append(
             'Not judged: the file holds no trip request. Expected {"query": …, "plan": …}.'
         )
@@ -117,8 +117,8 @@ def _notes(found: PlanEntry, world: World | None) -> list[str]:
         notes.append(
             f"Not judged: add --world DIR, and --rules {', '.join(RULES[:-1])} or {RULES[-1]}."
         )
-    elif found.query.org not in world.cities:
+    elif entry.query.org not in world.cities:
         notes.append(
-            f"'{found.query.org}' is no city of world '{world.name}': is it the right world?"
+            f"'{entry.query.org}' is no city of world '{world.name}': is it the right world?"
         )
     return notes

@@ -123,17 +123,17 @@ def solve_query(
     elif solution.cost_usd is not None:
         plan, cost_usd = _official(query, solution, world), solution.cost_usd
     status = "infeasible" if plan is None else "feasible" if solution.comfortable else "optimal"
-    found: dict[str, Any] = {"status": status, "plan": plan, "cost_usd": cost_usd}
+    result: dict[str, Any] = {"status": status, "plan": plan, "cost_usd": cost_usd}
     if k:
         best = [
             each
             for each in k_best(query, world, k)
             if each.cost_usd is not None and each.cost_usd <= query.budget
         ]
-        found["plans"] = [
+        result["plans"] = [
             {"cost_usd": each.cost_usd, "plan": _official(query, each, world)} for each in best
         ]
-    return {**found, "seconds": round(time.monotonic() - started, 4), "why": why}
+    return {**result, "seconds": round(time.monotonic() - started, 4), "why": why}
 
 
 def _official(query: Query, solution: Solution, world: World) -> list[dict[str, Any]] | None:
@@ -144,10 +144,10 @@ def _official(query: Query, solution: Solution, world: World) -> list[dict[str, 
 def reasons(query: Query, world: World, met: bool) -> dict[str, Any]:
     """What --why adds: `explanation` (None where the query is met) and `changes`, plain JSON."""
     explanation = None if met else explain(query, world)
-    found = [] if explanation is None else repairs(query, world)
+    changes = [] if explanation is None else repairs(query, world)
     return {
         "explanation": explanation.record() if explanation else None,
-        "changes": [each.record() for each in found],
+        "changes": [each.record() for each in changes],
     }
 
 

@@ -176,19 +176,19 @@ def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
         raise UserError(
             "--model and --base-url go together: an endpoint needs both, the grammar neither."
         )
-    for name, given in (("--base-url", urls), ("--api-key-env", keys)):
-        if len(given) not in (
+    for name, values in (("--base-url", urls), ("--api-key-env", keys)):
+        if len(values) not in (
             (0, 1, len(models)) if name == "--api-key-env" else (1, len(models)) if models else (0,)
         ):
             raise UserError(
-                f"{len(given)} {name} for {len(models)} --model: expected one for all, or one for"
+                f"{len(values)} {name} for {len(models)} --model: expected one for all, or one for"
                 " each."
             )
     if keys and not models:
         raise UserError("--api-key-env goes with --model: the grammar needs no key.")
 
-    def of(given: list[str], at: int, otherwise: str) -> str:
-        return given[at if len(given) > 1 else 0] if given else otherwise
+    def of(values: list[str], at: int, otherwise: str) -> str:
+        return values[at if len(values) > 1 else 0] if values else otherwise
 
     return [
         ChatEndpoint(
