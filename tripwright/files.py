@@ -6,7 +6,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -170,8 +170,13 @@ class Journal:
         return end
 
 
-def check_new(path: Path, restart: bool = False, option: str = "--out") -> None:
-    """Raises UserError where writing `path` would overwrite something, unless that is wanted."""
+def check_new(
+    path: Path, restart: bool = False, option: str = "--out", inputs: Iterable[Path] = ()
+) -> None:
+    """Raises UserError where writing `path` would overwrite something, unless that is wanted; an
+    input of the same command never is."""
+    if any(path.resolve() == each.resolve() for each in inputs):
+        raise UserError(f"'{path}' is what the command reads. Name another file with {option}.")
     if path.is_dir():
         raise UserError(f"'{path}' is a folder: {option} names a file.")
     if path.exists() and not restart:

@@ -192,7 +192,7 @@ def export(settings: ExportFlags) -> None:
     check_layout(settings.layout)
     check_split(settings.split)
     path = place_of(settings.out, settings.split, settings.layout)
-    check_new(path, settings.restart)
+    check_new(path, settings.restart, inputs=(settings.file,))
     if settings.layout == "verl":
         domain = domain_of_file(settings.file) or next(iter(domains().values()))
         spoken = dialect_named(settings.dialect) if settings.dialect else domain.dialects[0]
@@ -257,7 +257,7 @@ def split(
 
     sizes = read_parts(parts)
     for name in sizes:
-        check_new(out / f"{name}.jsonl", restart)
+        check_new(out / f"{name}.jsonl", restart, inputs=files)
     merged = splitting.merge(files)
     marks = read_keep(keep, merged.marks)
     divided = splitting.divide(merged.requests, sizes, seed, marks)

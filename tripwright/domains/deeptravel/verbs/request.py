@@ -119,7 +119,7 @@ def make(  # long: most of it is help
             f"--constraints '{settings.constraints}' is none of {', '.join(get_args(Constraints))}."
         )
     weights = read_levels(settings.levels) if settings.levels is not None else None
-    check_new(settings.out, settings.restart)
+    check_new(settings.out, settings.restart, inputs=settings.not_in or ())
     excluded = frozenset(
         request_key(request) for path in settings.not_in or () for request in read_requests(path)
     )
@@ -200,7 +200,7 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     files = {name: settings.out / f"{name}.jsonl" for name in ("difficulty", "sft", "rl")}
     if settings.out.is_dir():
         for path in files.values():
-            check_new(path, settings.restart)
+            check_new(path, settings.restart, inputs=(settings.requests,))
     tried = request_difficulty.measured(
         requests, request_difficulty.read_attempts(settings.runs), settings.least
     )
@@ -249,7 +249,7 @@ def review(
     """
     if out.suffix.lower() not in REVIEW_FORMS:
         raise UserError(f"--out '{out}' ends in neither {' nor '.join(REVIEW_FORMS)}.")
-    check_new(out, restart)
+    check_new(out, restart, inputs=(requests,))
     pool = read_requests(requests)
     make_parent(out)
     write_atomically(out, request_review.write_review(pool, out.suffix.lower().removeprefix(".")))
@@ -272,7 +272,7 @@ def accept(
     Examples:
       tripwright request accept requests.jsonl review.md --out accepted.jsonl
     """
-    check_new(out, restart)
+    check_new(out, restart, inputs=(requests, reviewed))
     pool = read_requests(requests)
     result = request_review.accept(pool, request_review.read_review(reviewed), reviewed)
     if not result.accepted:

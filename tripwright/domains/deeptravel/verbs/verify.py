@@ -186,7 +186,7 @@ def verify(  # long: half of it is help
     path = transcripts_at(transcripts)
     votes_file = judge.judgements or (settings.out or path).with_name("judgements.jsonl")
     if settings.out is not None:
-        check_new(settings.out, settings.restart)
+        check_new(settings.out, settings.restart, inputs=(path,))
     _check_files(path, settings.out, votes_file if judging else None)
     passes = _conclusions(settings.passing) if settings.passing else PASSING_CONCLUSIONS
     answers = read_episodes(path)

@@ -20,6 +20,7 @@ from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.domains.travelplanner.verbs.plan_view import plan_view
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
+from tripwright.runs import TRANSCRIPTS
 from tripwright.world.store import World
 
 
@@ -31,8 +32,8 @@ class ShowFlags:
         Path,
         typer.Argument(
             help=(
-                'A .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file of plans or'
-                " transcripts."
+                'A run folder, a .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file'
+                " of plans or transcripts."
             )
         ),
     ]
@@ -63,14 +64,15 @@ def show(
 
     Examples:
       tripwright show plans.jsonl --line 3 --world worlds/real
-      tripwright show runs/a/transcripts.jsonl --line q000007 --world worlds/nano --rules official
+      tripwright show runs/a --line q000007 --world worlds/nano --rules official
       tripwright show plan.json --world worlds/real --html plan.html
     """
     check_rules(settings.rules)
+    plan_file = settings.plan / TRANSCRIPTS if settings.plan.is_dir() else settings.plan
     if settings.html:
-        check_new(settings.html, settings.restart, "--html")
+        check_new(settings.html, settings.restart, "--html", (plan_file,))
     place = World.open(settings.world) if settings.world else None
-    entry = read_plan(settings.plan, settings.line, place)
+    entry = read_plan(plan_file, settings.line, place)
     verdict = _verdict(entry, place, cast(Rules, settings.rules))
     if as_json:
         if verdict is None:
@@ -93,7 +95,7 @@ def show(
         print(f"page: {settings.html}", file=sys.stderr)
     if not as_json:
         typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
-        if settings.plan.suffix == ".jsonl" and settings.line is None:
+        if plan_file.suffix == ".jsonl" and settings.line is None:
             print(f"this is {entry.where}; --line N shows another", file=sys.stderr)
 
 

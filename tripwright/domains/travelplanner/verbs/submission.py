@@ -43,7 +43,7 @@ def write(
       tripwright submission write plans.jsonl --queries test.jsonl --world worlds/real \\
         --out submission.jsonl
     """
-    check_new(out, restart)
+    check_new(out, restart, inputs=(source, queries))
     requests = QueryFile(queries)
     submission = Submission(requests, World.open(world) if world else None)
     submission.read(source)
