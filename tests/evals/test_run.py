@@ -82,7 +82,7 @@ def test_a_run_leaves_its_card_its_lines_and_its_score(
         "k": 20,
         "n": 20,
     }
-    assert (score["n"], score["unscored"], score["rules"]) == (20, 0, "official")
+    assert (score["n"], score["unscored"], score["rules"]) == (20, 0, "strict")
     assert (
         score["run_card"]
         == CARD | {"transcripts_version": 2}

@@ -72,7 +72,7 @@ def _verdict(estimate: FitEstimate) -> list[str]:
         if estimate.changes_suffice
         else [
             *lines,
-            "  That is not enough: no known model of this kind fits with the rest as it is.",
+            "  Not enough, nor is a smaller model: shorten the context, or play fewer at once.",
         ]
     )
 
