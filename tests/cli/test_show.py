@@ -455,3 +455,17 @@ def test_where_a_file_is_not_json(
         main(["show", str(tmp_path / name), *(["--line", "2"] if name == "p.jsonl" else [])]) == 2
     )
     assert capsys.readouterr().err.endswith(f"{told}\n")
+
+
+def test_the_plan_itself_is_never_overwritten(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = folder / "plan.json"
+    before = plan.read_bytes()
+    world = str(folder / "world")
+    assert main(["show", str(plan), "--world", world, "--html", str(plan), "--restart"]) == 2
+    assert "is what the command reads" in capsys.readouterr().err and plan.read_bytes() == before
+
+
+def test_a_run_folder_is_shown_by_its_first_plan(folder: Path) -> None:
+    assert main(["show", str(folder / "run"), "--world", str(folder / "world")]) == 0

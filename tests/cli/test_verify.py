@@ -436,7 +436,7 @@ def test_unscored_episodes_of_the_run_stop_nothing(
         (["--votes", "3"], "go with --form judge"),
         (["--passing", "fine"], "--passing 'fine' is not one of very_satisfied"),
         (["--labels", "none.jsonl"], "No labels at 'none.jsonl'"),
-        (["--out", "{run}"], "is there already"),
+        (["--out", "{run}"], "is what the command reads"),
         (
             ["--form", "judge", "--model", "m", "--base-url", "http://x", "--rubrics", "none.toml"],
             "No rubrics at 'none.toml'",
