@@ -142,10 +142,15 @@ class EpisodeLine:
         return UserError(f"{self.where}: not an episode of a run: {why}.")
 
 
+def transcripts_in(path: Path) -> Path:
+    """The transcripts of a run folder; any other path is a file of them, or none at all."""
+    return path / TRANSCRIPTS if path.is_dir() else path
+
+
 def transcripts_at(path: Path, what: str = "transcripts") -> Path:
     """The file that a user named, by itself or by its run folder. Raises UserError where there is
     none; `what` was asked for."""
-    file = path / TRANSCRIPTS if path.is_dir() else path
+    file = transcripts_in(path)
     if not file.is_file():
         raise UserError(
             f"No {what} at '{path}'. Expected a run folder with its {TRANSCRIPTS}, or a file of"

@@ -14,7 +14,7 @@ from tripwright.domains import domain_named
 from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.errors import UserError
 from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips, Trips
-from tripwright.runs import TRANSCRIPTS
+from tripwright.runs import transcripts_in
 from tripwright.training.recipe_tables import Recipe
 
 # Generated worlds are numbered by their seed. Each stage draws from its own range of training
@@ -98,7 +98,7 @@ def data_identity(recipe: Recipe) -> dict[str, Any]:
     identity: dict[str, Any] = {}
     if recipe.sft is not None and recipe.sft.data is not None:
         data = Path(recipe.sft.data)
-        identity["sft_data"] = file_hash(data / TRANSCRIPTS if data.is_dir() else data)
+        identity["sft_data"] = file_hash(transcripts_in(data))
     if recipe.data.queries is None:
         identity["generator"] = generator_fingerprint(recipe.domain.name, recipe.data.scale)
         return identity

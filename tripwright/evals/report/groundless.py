@@ -10,7 +10,11 @@ from tripwright.domains.domain import Grounding
 from tripwright.evals.report.bars import range_strip
 from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.curves import figure
-from tripwright.evals.report.markup import Estimate, esc, of_words, shown, shown_interval
+from tripwright.evals.report.markup import (
+    Estimate,
+    esc,
+    estimate_cell,
+)
 from tripwright.evals.report.mistakes import per_query, ratio
 from tripwright.evals.report.training_charts import STEP
 from tripwright.evals.report.work import Behaviour, Work
@@ -100,7 +104,7 @@ def _row(field: str, by_evaluation: Mapping[str, Found], titles: Mapping[str, st
         if field in each
     ]
     strip = range_strip(marks) if len(marks) <= MOST_MARKS else ""
-    cells = "".join(_cell(each.get(field)) for each in by_evaluation.values())
+    cells = "".join(estimate_cell(each.get(field)) for each in by_evaluation.values())
     return (
         f'<tr><th scope="row">{esc(field.capitalize())}</th><td'
         f' class="stripcell">{strip}</td>{cells}</tr>'
@@ -125,12 +129,3 @@ def _over_steps(
     title = f"{title}, examined checkpoints"
     chart = figure(title, line_chart(lines, Frame(title, STEP, "share of answers", percent=True)))
     return f'<div class="charts">{chart}</div>' if chart else ""
-
-
-def _cell(share: Estimate | None) -> str:
-    if share is None:
-        return '<td class="num muted">–</td>'
-    return (
-        '<td class="num"'
-        f' title="{esc(of_words(share))}">{shown(share)}<small>{esc(shown_interval(share))}</small></td>'  # noqa: E501
-    )

@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from tripwright.evals.report.markup import (
     Estimate,
     esc,
-    of_words,
+    estimate_cell,
     plural,
     short,
-    shown,
-    shown_interval,
 )
 from tripwright.evals.report.work import Behaviour, Work
 from tripwright.statistics.rates import wilson
@@ -93,7 +91,7 @@ def mistakes_table(behaviours: Mapping[str, Behaviour], titles: Mapping[str, str
     by_evaluation = {name: shares(behaviour) for name, behaviour in behaviours.items()}
     rows = []
     for key, (title, note) in _WORDS.items():
-        cells = "".join(_share_cell(each.get(key)) for each in by_evaluation.values())
+        cells = "".join(estimate_cell(each.get(key)) for each in by_evaluation.values())
         rows.append(f'<tr><th scope="row">{title}<small>{note}</small></th>{cells}</tr>')
     for title, note, value in _LENGTHS:
         spreads = [_spread(behaviour.scored, value) for behaviour in behaviours.values()]
@@ -116,15 +114,6 @@ def _counted(behaviour: Behaviour) -> str:
     unscored = len(behaviour.works) - len(behaviour.scored)
     return plural(len(behaviour.scored), "episode") + (
         f", {unscored:,} unscored left out" if unscored else ""
-    )
-
-
-def _share_cell(share: Estimate | None) -> str:
-    if share is None:
-        return '<td class="num muted">–</td>'
-    return (
-        '<td class="num"'
-        f' title="{esc(of_words(share))}">{shown(share)}<small>{esc(shown_interval(share))}</small></td>'  # noqa: E501
     )
 
 

@@ -17,6 +17,7 @@ from tripwright.evals.report.markup import (
     constraint_words,
     esc,
     estimate,
+    estimate_cell,
     number,
     of_words,
     percent,
@@ -49,6 +50,7 @@ BASELINES = {
     "expert": ("Expert", "what can be reached"),
 }
 UNSCORED_WARNING = 0.01
+NOT_MEASURED = "not measured"
 CHANCES = ("pass@", "pass^")
 # of a group of a verdict
 GROUP_WORDS = {"_micro": "checks passed", "_macro": "answers with all checks passed"}
@@ -141,7 +143,9 @@ def metrics_section(run: ReportedRun) -> str:
     rows = []
     for name in names:
         title, note = metric_words(name) or (plain(name).capitalize(), "")
-        cells = "".join(_estimate_cell(metric_of(score, name)) for score in run.scores.values())
+        cells = "".join(
+            estimate_cell(metric_of(score, name), NOT_MEASURED) for score in run.scores.values()
+        )
         shares = any(
             metric.share for score in run.scores.values() if (metric := metric_of(score, name))
         )
@@ -189,7 +193,7 @@ def constraints_section(run: ReportedRun) -> str:
             for column, value in estimates
             if value
         ]
-        cells = "".join(_estimate_cell(value) for _, value in estimates)
+        cells = "".join(estimate_cell(value, NOT_MEASURED) for _, value in estimates)
         rows.append(
             f'<tr><th scope="row">{esc(constraint_words(name))}</th><td'
             f' class="stripcell">{range_strip(marks)}</td>{cells}</tr>'
@@ -276,16 +280,6 @@ def _p_words(record: Any, before: str) -> str:
     return before + (f"p\u00a0=\u00a0{p:.2g}" if p >= 0.001 else "p &lt; 0.001")
 
 
-def _estimate_cell(figure: Estimate | None) -> str:
-    if not figure:
-        return '<td class="num muted">not measured</td>'
-    low = figure.k is not None and figure.n is not None
-    return (
-        '<td class="num"'
-        f' title="{esc(of_words(figure)) if low else ""}">{shown(figure)}<small>{esc(shown_interval(figure))}</small></td>'  # noqa: E501
-    )
-
-
 def _difference_cell(record: Any, share: bool) -> str:
     difference = estimate(record)
     if not difference:
@@ -349,9 +343,8 @@ def _slices_table(run: ReportedRun, section: str) -> str:
             *agent,
             *(_level_rate(scripts, value, b) for b in above),
         ]
-        rows.append(
-            f'<tr><th scope="row">{esc(value)}</th>{"".join(map(_estimate_cell, cells))}</tr>'
-        )
+        row_cells = "".join(estimate_cell(cell, NOT_MEASURED) for cell in cells)
+        rows.append(f'<tr><th scope="row">{esc(value)}</th>{row_cells}</tr>')
     return (
         f'<h3>Final pass by {esc(section)}</h3><div class="scroll"><table><thead><tr><th></th>'
         f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"

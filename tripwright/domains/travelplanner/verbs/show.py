@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.domains.travelplanner.verbs.plan_view import plan_view
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
-from tripwright.runs import TRANSCRIPTS
+from tripwright.runs import transcripts_in
 from tripwright.world.store import World
 
 
@@ -68,7 +68,7 @@ def show(
       tripwright show plan.json --world worlds/real --html plan.html
     """
     check_rules(settings.rules)
-    plan_file = settings.plan / TRANSCRIPTS if settings.plan.is_dir() else settings.plan
+    plan_file = transcripts_in(settings.plan)
     if settings.html:
         check_new(settings.html, settings.restart, "--html", (plan_file,))
     place = World.open(settings.world) if settings.world else None

@@ -13,6 +13,7 @@ from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.submission import Submission, check_submission
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
+from tripwright.runs import transcripts_in
 from tripwright.world.store import World
 
 
@@ -43,7 +44,7 @@ def write(
       tripwright submission write plans.jsonl --queries test.jsonl --world worlds/real \\
         --out submission.jsonl
     """
-    check_new(out, restart, inputs=(source, queries))
+    check_new(out, restart, inputs=(transcripts_in(source), queries))
     requests = QueryFile(queries)
     submission = Submission(requests, World.open(world) if world else None)
     submission.read(source)
