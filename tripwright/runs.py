@@ -152,11 +152,17 @@ def transcripts_at(path: Path, what: str = "transcripts") -> Path:
     none; `what` was asked for."""
     file = transcripts_in(path)
     if not file.is_file():
-        raise UserError(
-            f"No {what} at '{path}'. Expected a run folder with its {TRANSCRIPTS}, or a file of"
-            " such lines."
-        )
+        expected = f"Expected a run folder with its {TRANSCRIPTS}, or a file of such lines."
+        if path.is_dir():
+            raise UserError(f"'{path}' holds no {TRANSCRIPTS} ({found_in(path)}). {expected}")
+        raise UserError(f"No {what} at '{path}'. {expected}")
     return file
+
+
+def found_in(folder: Path) -> str:
+    """What is there, for a message about what is not."""
+    names = sorted(each.name for each in folder.iterdir())
+    return f"found {', '.join(names[:5]) or 'nothing'}{', …' if len(names) > 5 else ''}"
 
 
 def places(path: Path, tries_again: bool = True) -> list[LinePlace]:

@@ -39,6 +39,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     write(folder / "empty.jsonl", [])
     write(
+        folder / "others.jsonl", [record | {"query": "Somewhere else."} for record in records[:1]]
+    )
+    write(folder / "text.jsonl", [{"query": records[0], "plan": "Day 1: off we go."}])
+    write(
         folder / "hacked.jsonl",
         [{"query": query, "plan": plan} for query, plan in zip(records, hacked, strict=True)],
     )
@@ -134,7 +138,10 @@ def test_a_submission_is_written_checked_and_scored(
     )
     assert (code, out.strip().partition(": ")[2]) == (0, "3 plans for 3 requests")
     code, out, _ = run(place, "submission check {p}/new/s.jsonl --queries {p}/q.jsonl", capsys)
-    assert (code, out.strip().partition(": ")[2]) == (0, "the format is right")
+    assert (code, out.strip().partition(": ")[2]) == (
+        0,
+        "the format is right; 3 plans for 3 requests",
+    )
     code, out, _ = run(
         place, "score {p}/new/s.jsonl --queries {p}/q.jsonl --world {p}/w --json", capsys
     )
@@ -147,6 +154,8 @@ def test_a_submission_is_written_checked_and_scored(
     assert json.loads(out.splitlines()[-1]) == {
         "kind": "summary",
         "problems": len(out.splitlines()) - 1,
+        "requests": 3,
+        "plans": 3,
     }
 
 
@@ -167,15 +176,35 @@ def test_a_submission_is_written_checked_and_scored(
         ("submission write {p}/empty.jsonl --queries {p}/q.jsonl --out {p}/s.jsonl", "No plan in"),
         ("submission write {p}/plans.jsonl --queries {p}/q.jsonl --out {p}", "is a folder"),
         ("submission write {p}/none --queries {p}/q.jsonl --out {p}/s.jsonl", "No plans at"),
+        (
+            "submission write {p}/plans.jsonl --queries {p}/q.jsonl --restart"
+            " --out {p}/plans.jsonl",
+            "is what the command reads",
+        ),
+        (
+            "submission write {p}/plans.jsonl --queries {p}/others.jsonl --out {p}/s.jsonl",
+            "none of",
+        ),
         ("submission check {p}/none", "No submission file at"),
+        (
+            "score {p}/q.jsonl --world {p}/w",
+            "none of its 3 lines can be judged. line 1: expected an",
+        ),
+        ("score {p}/empty.jsonl --world {p}/w", "No plans in"),
+        ("score {p}/text.jsonl --world {p}/w", "become plans with 'tripwright format'"),
+        ("score {p}/plans.jsonl --world {p}/w --queries {p}/others.jsonl", "line 1: unknown query"),
+        (
+            "score {p}/w --world {p}/w",
+            "holds no transcripts.jsonl (found manifest.json, world.sqlite)",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(
     place: Path, capsys: pytest.CaptureFixture[str], words: str, said: str
 ) -> None:
     before = sorted(place.iterdir())
-    code, _, err = run(place, words, capsys)
-    assert code == 2
+    code, out, err = run(place, words, capsys)
+    assert (code, out) == (2, "")
     assert err.startswith("tripwright: ") and err.count("\n") == 1 and said in err
     assert sorted(place.iterdir()) == before
 
@@ -210,3 +239,51 @@ def test_bad_lines_are_named_with_their_numbers_and_the_rest_is_done(
     code, _, err = run(place, f"score {tmp_path}/many.jsonl --world {{p}}/w --split train", capsys)
     assert code == 2
     assert "46 plans, but the train split has 45" in err
+
+
+def test_a_file_of_queries_never_looks_whole_where_it_is_not(
+    place: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = (place / "plans.jsonl").read_text().splitlines()[0]
+    (tmp_path / "repeats.jsonl").write_text(f"{first}\n" * 3)
+    words = f"score {tmp_path}/repeats.jsonl --world {{p}}/w"
+    code, out, err = run(place, f"{words} --queries {{p}}/q.jsonl", capsys)
+    assert code == 2
+    assert "1 plan for 3 requests, strict rules" in out and "33.3%  1/3" in out
+    assert "100.0%" not in out.partition("constraints")[0]
+    assert "1 of 3 queries" in err and "line 3: a second plan for the request of line 1" in err
+    compare = f"{words} --queries {{p}}/q.jsonl --compare official strict --json"
+    code, out, _ = run(place, compare, capsys)
+    summary = json.loads(out.splitlines()[-1])
+    assert (code, summary["n"], summary["unanswered"]) == (2, 3, 2)
+    code, out, _ = run(place, words, capsys)
+    assert code == 0 and "3 plans for 1 request, strict rules" in out
+
+
+def test_a_plan_off_its_schema_is_one_that_does_not_count(
+    place: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    query = json.loads((place / "q.jsonl").read_text().splitlines()[0])
+    days = [day | {"attraction": "X"} for day in query["oracle"]["plan"]]
+    write(tmp_path / "off.jsonl", [{"query": query, "plan": days}])
+    code, out, err = run(place, f"score {tmp_path}/off.jsonl --world {{p}}/w", capsys)
+    assert code == 2 and "1 of 1 lines gave no plan that counts" in err
+    assert "day 1: field 'attraction': input should be '-' or a list, found 'X'" in out
+    crash = [{"days": 1, "current_city": 3}]
+    write(tmp_path / "crash.jsonl", [{"query": query, "plan": crash}])
+    words = f"score {tmp_path}/crash.jsonl --world {{p}}/w --rules official"
+    code, out, _ = run(place, words, capsys)
+    assert code == 0 and "TypeError: here the official evaluator stops" in out
+
+
+def test_a_submission_that_repeats_a_text_or_leaves_plans_out_is_told_so(
+    place: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines = [{"idx": idx, "query": "To Aston, please.", "plan": None} for idx in range(45)]
+    write(tmp_path / "s.jsonl", lines)
+    code, out, _ = run(place, f"submission check {tmp_path}/s.jsonl", capsys)
+    assert code == 1 and "s.jsonl:2: the 'query' of line 1 again (and in 43 more lines)" in out
+    assert out.count("\n") == 1
+    write(tmp_path / "s.jsonl", lines[:1])
+    code, out, _ = run(place, f"submission check {tmp_path}/s.jsonl", capsys)
+    assert (code, out) == (0, f"{tmp_path}/s.jsonl: the format is right; 0 plans for 1 request\n")

@@ -332,13 +332,16 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
     world: World, tmp_path: Path
 ) -> None:
     queries = query_file(
-        tmp_path, QUERY | {"query": "smoker", "idx": 7}, EASY | {"query": "non-smoker", "idx": 8}
+        tmp_path,
+        QUERY | {"query": "smoker", "idx": 7},
+        EASY | {"query": "non-smoker", "idx": 8},
+        QUERY | {"query": "softer", "idx": 5},
     )
     path = write_lines(
         tmp_path,
         {"idx": 8, "query": "smoker", "plan": P3_PLAN},  # the text counts
         {"idx": 8, "plan": P3_PLAN},
-        {"query": EASY | {"query": "smoker"}, "plan": P3_PLAN},
+        {"query": EASY | {"query": "softer"}, "plan": P3_PLAN},
         {"idx": 9, "plan": P3_PLAN},
         {"idx": 7, "query": "somebody", "plan": P3_PLAN},
         {"idx": True, "plan": P3_PLAN},
@@ -347,10 +350,30 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
     assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
     assert [line.verdict.error == BAD_LINE for line in found] == [False] * 3 + [True] * 3
     assert [(line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
-        "line 4: unknown query: idx 9 is none of the 2",
-        "line 5: unknown query: none of the 2",
+        "line 4: unknown query: idx 9 is none of the 3",
+        "line 5: unknown query: none of the 3",
     ]
     assert "line 6: expected" in (found[5].problem or "")
+
+
+def test_a_file_of_queries_is_counted_whole(world: World, tmp_path: Path) -> None:
+    """One passing plan five times is one answer, and the requests without one are not delivered."""
+    queries = query_file(tmp_path, *(EASY | {"query": f"request {n}"} for n in range(4)))
+    path = write_lines(tmp_path, *[{"query": EASY | {"query": "request 2"}, "plan": P3_PLAN}] * 5)
+    *verdicts, summary = score_file(path, world, "official", queries)
+    assert [verdict["error"] for verdict in verdicts] == [None, *["BadLine"] * 4]
+    assert "a second plan for the request of line 1" in verdicts[4]["problem"]
+    assert (summary["n"], summary["requests"], summary["unanswered"]) == (4, 1, 3)
+    for rates in (summary, summary["honest"], summary["by_days"]["3"]["honest"]):
+        assert rates["final_pass_rate"] == {"value": 0.25, "numerator": 1, "denominator": 4}
+    *_, summary = score_file(path, world, "official")  # nobody says how many are asked
+    assert (summary["n"], summary["requests"], summary["repeats"]) == (5, 1, 4)
+
+
+def test_a_json_file_is_one_plan(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"query": EASY, "plan": P3_PLAN}, indent=2))
+    assert [line.verdict.final for line in scored_lines(path, world, "official")] == [True]
 
 
 def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
@@ -430,7 +453,7 @@ def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(
     assert "valid_room_rule: The house rule should be smoking." in printed.out
     assert "final pass rate      0.0%  0/2" in printed.out
     assert "line 1: not JSON" in printed.err
-    assert "1 of 2 lines could not be read" in printed.err
+    assert "1 of 2 lines gave no plan that counts" in printed.err
 
 
 @pytest.mark.parametrize("rules", ["Strict", "nice"])

@@ -14,7 +14,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file
-from tripwright.domains.travelplanner.scoring.submission import Submission, check_submission
+from tripwright.domains.travelplanner.scoring.submission import Submission, SubmissionCheck
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
@@ -84,7 +84,7 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
     assert [record["plan"] is None for record in records] == [False, True, False, True]
     assert (submission.delivered, submission.notes) == (2, [])
     out = lines(tmp_path / "submission.jsonl", *records)
-    assert list(check_submission(out, queries)) == []
+    assert problems(out, queries) == []
     judged = list(score_file(out, world, "official", queries))
     assert [verdict["final"] for verdict in judged[:-1]] == [True, False, True, False]
 
@@ -137,7 +137,7 @@ def test_what_gives_no_plan_is_noted_and_p3_needs_its_world(
 
 
 def problems(path: Path, queries: QueryFile | None = None) -> list[tuple[int, str]]:
-    return list(check_submission(path, queries))
+    return list(SubmissionCheck(path, queries).problems())
 
 
 @pytest.mark.parametrize("start", [0, 1])

@@ -18,7 +18,6 @@ from tripwright.domains.travelplanner.expert.observations import (
     Search,
     SearchResult,
 )
-from tripwright.domains.travelplanner.oracle.phrases import counted
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.official.hard import (
@@ -27,6 +26,7 @@ from tripwright.domains.travelplanner.rules.official.hard import (
     SEATS,
     is_wanted_room,
 )
+from tripwright.errors import counted
 
 Kind = TypeVar("Kind")
 Family = Literal["driving", "flying"]  # by own car all the way, or by plane and taxi

@@ -10,8 +10,8 @@ from tripwright.domains.travelplanner.expert.observations import CITY, Search
 from tripwright.domains.travelplanner.expert.parts import Parts
 from tripwright.domains.travelplanner.expert.routes import Outlook, Trip, TripRoute
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
-from tripwright.domains.travelplanner.oracle.phrases import counted
 from tripwright.domains.wording import listed
+from tripwright.errors import counted
 
 _ASK: Mapping[str, Sequence[str]] = {
     "get_cities": (

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tripwright.domains.travelplanner.oracle.options import attractions, restaurants, stays
 from tripwright.domains.travelplanner.oracle.phrases import (
     MOST_NAMED,
-    counted,
     nights_phrase,
     some_of,
     span,
@@ -18,6 +17,7 @@ from tripwright.domains.travelplanner.oracle.phrases import (
 from tripwright.domains.travelplanner.oracle.problem import Problem, city_pool
 from tripwright.domains.travelplanner.oracle.requirements import Requirement, without_wishes
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.errors import counted
 from tripwright.world.store import World
 
 

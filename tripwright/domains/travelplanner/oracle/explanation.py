@@ -15,13 +15,14 @@ from difflib import get_close_matches
 from typing import Any
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
-from tripwright.domains.travelplanner.oracle.phrases import counted, people, usd
+from tripwright.domains.travelplanner.oracle.phrases import people, usd
 from tripwright.domains.travelplanner.oracle.planner import Solution
 from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
 from tripwright.domains.travelplanner.oracle.requirements import Relaxations, Requirement
 from tripwright.domains.travelplanner.oracle.world_offers import asked_for, world_offers
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.wording import listed
+from tripwright.errors import counted
 from tripwright.world.store import World
 
 TRANSPORTATION = ("no flight", "no self-driving")

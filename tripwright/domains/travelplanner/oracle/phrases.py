@@ -6,14 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tripwright.domains.wording import listed
+from tripwright.errors import counted
 
 MOST_NAMED = 6  # cities of one kind that are listed by name
-
-
-def counted(number: int, thing: str) -> str:
-    """ "1 city", "2 cities", "3 days"."""
-    many = f"{thing[:-1]}ies" if thing.endswith("ty") else f"{thing}s"
-    return f"{number} {thing if number == 1 else many}"
 
 
 def people(count: int) -> str:

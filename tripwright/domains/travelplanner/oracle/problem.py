@@ -26,8 +26,8 @@ from tripwright.domains.travelplanner.oracle.options import (
     road_legs,
     stays,
 )
-from tripwright.domains.travelplanner.oracle.phrases import counted
 from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import counted
 from tripwright.world.records import Restaurant
 from tripwright.world.store import World
 

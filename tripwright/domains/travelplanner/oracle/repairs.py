@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.oracle.explanation import malformed
-from tripwright.domains.travelplanner.oracle.phrases import counted, people, usd
+from tripwright.domains.travelplanner.oracle.phrases import people, usd
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.oracle.requirements import (
     Requirement,
@@ -20,6 +20,7 @@ from tripwright.domains.travelplanner.oracle.requirements import (
     without_wishes,
 )
 from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import counted
 from tripwright.world.store import World
 
 SMALL_RISE = 0.25  # of the budget

@@ -76,7 +76,10 @@ def _first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in path if part not in ONE_OF_TAGS)
     suffix = "" if problem["type"] == "missing" else f", found {_shown(problem['input'])}"
     field = f" field '{where}':" if where else ""
-    return f"day {int(index) + 1}:{field} {problem['msg'][:1].lower()}{problem['msg'][1:]}{suffix}"
+    message = problem["msg"][:1].lower() + problem["msg"][1:]
+    if path and path[-1] == "text" and problem["type"] == "literal_error":
+        message += " or a list" if where == "attraction" else " or an object"
+    return f"day {int(index) + 1}:{field} {message}{suffix}"
 
 
 def _shown(value: Any) -> str:

@@ -18,7 +18,12 @@ from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import LineReader, PlanLine
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import judge_line
-from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, asked_of, constraint_place
+from tripwright.domains.travelplanner.scoring.tally import (
+    BAD_LINE,
+    UNANSWERED,
+    asked_of,
+    constraint_place,
+)
 from tripwright.errors import UserError
 from tripwright.verdict import Fact
 from tripwright.world.store import World
@@ -129,14 +134,18 @@ class ComparedLine:
 class HackingMeter:
     """The gaps so far, in constant memory."""
 
-    def __init__(self, rules: tuple[str, str]):
-        self.rules, self.n, self.bad_lines = rules, 0, 0
+    def __init__(self, rules: tuple[str, str], whole: bool = False):
+        """`whole` as for Tally."""
+        self.rules, self.whole, self.n, self.bad_lines, self.unanswered = rules, whole, 0, 0, 0
         self._gaps: dict[str, RuleGap] = {FINAL: RuleGap()}
 
     def add(self, compared: ComparedLine) -> None:
         line, verdicts = compared.line, compared.verdicts
-        self.n += 1
         self.bad_lines += line.error == BAD_LINE
+        if self.whole and line.error == BAD_LINE:
+            return
+        self.n += 1
+        self.unanswered += line.error == UNANSWERED
         results = [
             commonsense | hard
             for commonsense, hard in (asked_of(line.query, verdict) for verdict in verdicts)
@@ -160,6 +169,7 @@ class HackingMeter:
             "rules": list(self.rules),
             "n": self.n,
             "bad_lines": self.bad_lines,
+            **({"unanswered": self.unanswered} if self.whole else {}),
             FINAL: self._gaps[FINAL].record(self.rules),
             "constraints": {name: self._gaps[name].record(self.rules) for name in names},
         }
@@ -172,7 +182,7 @@ def compared_lines(
     queries: QueryFile | None = None,
     split: str | None = None,
 ) -> Iterator[ComparedLine]:
-    """Every non-empty line, in order, judged twice."""
+    """What `LineReader.read` yields, judged twice."""
     for each in rules:
         check_rules(each)
     if rules[0] == rules[1]:

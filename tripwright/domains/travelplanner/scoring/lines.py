@@ -5,8 +5,9 @@ The subtle things: a line that cannot be read is a value, with its number and th
 nothing else. Planner-R1's plans are recognised by their 'city' key and translated; one that breaks
 the schema is not delivered (its reward would be 0: Planner-R1's formula, row P4). Fields that a
 request lacks are read from its text and named in `inferred`. With a query file, the request is
-always the file's own: a submission cannot soften what it answers. Where a split is named, a second
-plan for the same request is refused.
+always the file's own: a submission cannot soften what it answers, and what it leaves out comes
+after its lines as not delivered. With a query file or a split, a second plan for the same request
+is refused.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
-from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, check_split, split_size
+from tripwright.domains.travelplanner.scoring.tally import (
+    BAD_LINE,
+    BAD_PLAN,
+    UNANSWERED,
+    check_split,
+    split_size,
+)
 from tripwright.errors import NotJson, described, first_problem, read_json
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.world.store import World
 
-BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks Planner-R1's schema
 # the `error` of a plan whose request could not be read from its text: our reader's limit
 NOT_INFERRED = "RequestNotInferred"
 
@@ -40,10 +46,10 @@ class PlanLine:
     """One line of the file. `query` is None where it cannot be read; `problem` then says why, as
     for a plan off its schema."""
 
-    number: int
+    number: int  # 0: no line; a request of the query file that no line answers
     query: Query | None
     plan: list[Any] | None = None  # official format
-    error: str | None = None  # BAD_LINE, BAD_PLAN or NOT_INFERRED
+    error: str | None = None  # BAD_LINE, BAD_PLAN, NOT_INFERRED or UNANSWERED
     problem: str | None = None
     inferred: tuple[str, ...] = ()
 
@@ -56,27 +62,23 @@ class LineReader:
         self._world, self._queries, self._split = world, queries, split
         self._city_of, self._places = city_lookup(world), Gazetteer(world.cities)
         self._requests: dict[int, tuple[Query, tuple[str, ...]]] = {}  # of the query file, by place
-        self._answered: dict[str, int] = {}  # where a split is named: text of the request → line
+        # place in the query file, or where a split is named text of the request → line
+        self._answered: dict[int | str, int] = {}
 
     def read(self, path: str | Path) -> Iterator[PlanLine]:
         """Every non-empty line, in order, one at a time; of a run, the latest of each episode that
-        was scored."""
-        path = transcripts_at(Path(path), "plans")
-        if path.name == TRANSCRIPTS:
-            for episode in episode_lines(path):
-                if not _unscored(episode.text):
-                    yield self._line(episode.place.number, episode.text)
-            return
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield self._line(number, line)
+        was scored; a .json file is one. Then the requests of the query file that none answers."""
+        for number, text in _texts(transcripts_at(Path(path), "plans")):
+            if text.strip():
+                yield self._line(number, text)
+        for place in range(len(self._queries.records) if self._queries else 0):
+            if place not in self._answered:
+                yield self._unanswered(place)
 
     def _line(self, number: int, line: bytes) -> PlanLine:
         try:
             record = read_record(line)
-            query, inferred = self._request(record)
-            self._check_first(number, query)
+            query, inferred = self._request(number, record)
         except (BadLine, UnknownQuery) as problem:
             return PlanLine(number, None, None, BAD_LINE, f"line {number}: {problem}")
         except CouldNotInfer as problem:
@@ -102,10 +104,25 @@ class LineReader:
             )
         return PlanLine(number, query, plan, None, problem_of_plan, inferred)
 
-    def _request(self, record: dict[str, Any]) -> tuple[Query, tuple[str, ...]]:
-        if self._queries is None:
-            return self._query(record.get("query"))
-        place = self._queries.find(record.get("idx"), record.get("query"))
+    def _unanswered(self, place: int) -> PlanLine:
+        try:
+            query, inferred = self._asked(place)
+        except (BadLine, CouldNotInfer):
+            query, inferred = None, ()
+        return PlanLine(0, query, error=UNANSWERED, inferred=inferred)
+
+    def _request(self, number: int, record: dict[str, Any]) -> tuple[Query, tuple[str, ...]]:
+        if self._queries is not None:
+            place = self._queries.find(record.get("idx"), record.get("query"))
+            self._check_first(number, place)
+            return self._asked(place)
+        query, inferred = self._query(record.get("query"))
+        if self._split is not None and len(self._answered) <= split_size(self._split):
+            self._check_first(number, plain(query.query or str(number)))
+        return query, inferred
+
+    def _asked(self, place: int) -> tuple[Query, tuple[str, ...]]:
+        assert self._queries is not None
         if place not in self._requests:
             self._requests[place] = self._query(self._queries.records[place])
         return self._requests[place]
@@ -118,14 +135,24 @@ class LineReader:
         completed = complete(record, self._places)
         return read_query(completed.record), completed.inferred
 
-    def _check_first(self, number: int, query: Query) -> None:
-        if self._split is None or not query.query or len(self._answered) > split_size(self._split):
-            return
-        first = self._answered.setdefault(plain(query.query), number)
+    def _check_first(self, number: int, request: int | str) -> None:
+        first = self._answered.setdefault(request, number)
         if first != number:
             raise BadLine(
                 f"a second plan for the request of line {first}; a split has one plan per request"
             )
+
+
+def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
+    if path.name == TRANSCRIPTS:
+        for episode in episode_lines(path):
+            if not _unscored(episode.text):
+                yield episode.place.number, episode.text
+    elif path.suffix == ".json":
+        yield 1, path.read_bytes()
+    else:
+        with path.open("rb") as lines:
+            yield from ((number, line) for number, line in enumerate(lines, start=1))
 
 
 def _unscored(line: bytes) -> bool:
@@ -170,7 +197,10 @@ def checked_record(record: Any) -> dict[str, Any]:
     ):
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):
-        raise BadLine(f"'plan' must be a list of days or null, found {described(record['plan'])}")
+        problem = f"'plan' must be a list of days or null, found {described(record['plan'])}"
+        if isinstance(record["plan"], str):
+            problem += " (itineraries in words become plans with 'tripwright format')"
+        raise BadLine(problem)
     return record
 
 

@@ -24,7 +24,7 @@ from tripwright.world.store import World
 @dataclass(frozen=True)
 class ScoredLine:
     """One line of the file. `query` is None for a line that cannot be read; `problem` then says
-    why, as for a plan off its schema and a request from another world."""
+    why, as for a plan off its schema and a request from another world. `line` 0: as PlanLine."""
 
     line: int
     verdict: PlanVerdict
@@ -49,10 +49,11 @@ def score_file(
     split: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The objects that `score --json` prints: one per line, then the summary."""
-    tally = Tally(split)
+    tally = Tally(split, whole=queries is not None)
     for scored in scored_lines(path, world, rules, queries, split):
         tally.add(scored.query, scored.verdict, bool(scored.inferred))
-        yield scored.to_contract()
+        if scored.line:
+            yield scored.to_contract()
     yield tally.summary(rules)
 
 
@@ -63,7 +64,7 @@ def scored_lines(
     queries: QueryFile | None = None,
     split: str | None = None,
 ) -> Iterator[ScoredLine]:
-    """Every non-empty line of the file, in order, read and judged one at a time."""
+    """What `LineReader.read` yields, judged one at a time."""
     check_rules(rules)
     for line in LineReader(world, queries, split).read(path):
         yield ScoredLine(

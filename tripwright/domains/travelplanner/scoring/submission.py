@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
     is_p3,
     read_record,
 )
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
 from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.world.store import World
@@ -110,54 +110,59 @@ class Submission:
         return to_official(answer.days, self._city_of)
 
 
-def check_submission(path: Path, queries: QueryFile | None = None) -> Iterator[tuple[int, str]]:
-    """(line, problem) for everything that is not as the leaderboard wants it."""
-    if not path.is_file():
-        raise UserError(f"No submission file at '{path}'.")
-    number, start = 0, None
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                record = read_record(line)
-            except BadLine as problem:
-                yield number, str(problem)
-                continue
-            if queries is not None and number > len(queries.records):
-                yield number, f"one line too many: the split has {len(queries.records)} requests"
-                continue
-            idx, place = (
-                record.get("idx"),
-                queries.ids[number - 1] if queries is not None else number - 1,
+class SubmissionCheck:
+    """`requests` and `plans`: lines read so far, and those of them with a plan."""
+
+    def __init__(self, path: Path, queries: QueryFile | None = None):
+        if not path.is_file():
+            raise UserError(f"No submission file at '{path}'.")
+        self.requests, self.plans = 0, 0
+        self._path, self._queries = path, queries
+        self._start: int | None = None  # official files count from 0 or from 1
+        self._line_of: dict[str, int] = {}  # text of a request → its first line
+
+    def problems(self) -> Iterator[tuple[int, str]]:
+        """(line, problem) for everything that is not as the leaderboard wants it."""
+        number, size = 0, len(self._queries.records) if self._queries else None
+        with self._path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    record = read_record(line)
+                except BadLine as problem:
+                    yield number, str(problem)
+                    continue
+                self.requests += 1
+                self.plans += bool(record["plan"])
+                if size is not None and number > size:
+                    yield number, f"one line too many: the split has {size} requests"
+                    continue
+                yield from ((number, problem) for problem in self._problems_of(number, record))
+        if not number:
+            yield 1, "the file is empty"
+        elif size is not None and number < size:
+            yield (
+                number,
+                f"the file ends after {number} of {size} requests; a missing plan is null",
             )
-            if not isinstance(idx, int) or isinstance(idx, bool):
-                yield (
-                    number,
-                    (
-                        "'idx' must be a whole number, found"
-                        f" {described(idx) if 'idx' in record else 'nothing'}"
-                    ),
-                )
-            else:
-                # official files count from either
-                start = start if start is not None else 1 if idx == place + 1 else 0
-                if idx != place + start:
-                    yield number, f"idx {idx} is out of order: expected {place + start}"
-            yield from (
-                (number, problem)
-                for problem in _problems_of_line(
-                    record, queries.records[number - 1] if queries else None
-                )
-            )
-    if not number:
-        yield 1, "the file is empty"
-    elif queries is not None and number < len(queries.records):
-        yield (
-            number,
-            (
-                f"the file ends after {number} of {len(queries.records)} requests; a missing plan"
-                " is null"
-            ),
-        )
+
+    def _problems_of(self, number: int, record: dict[str, Any]) -> Iterator[str]:
+        idx, queries = record.get("idx"), self._queries
+        place = queries.ids[number - 1] if queries is not None else number - 1
+        if not isinstance(idx, int) or isinstance(idx, bool):
+            shown = described(idx) if "idx" in record else "nothing"
+            yield f"'idx' must be a whole number, found {shown}"
+        else:
+            if self._start is None:
+                self._start = 1 if idx == place + 1 else 0
+            if idx != place + self._start:
+                yield f"idx {idx} is out of order: expected {place + self._start}"
+        text = record.get("query")
+        if (
+            isinstance(text, str)
+            and (first := self._line_of.setdefault(plain(text), number)) != number
+        ):
+            yield f"the 'query' of line {first} again"
+        yield from _problems_of_line(record, queries.records[number - 1] if queries else None)
 
 
 def _problems_of_line(record: dict[str, Any], request: dict[str, Any] | None) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Any
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import applicable_hard_count
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.scoring.query_file import plain
 from tripwright.errors import UserError
 from tripwright.verdict import Facts, State
 
@@ -28,7 +29,10 @@ METRICS = (
     "final_pass_rate",
 )
 
-BAD_LINE = "BadLine"  # the `error` of a line that holds no query and plan
+# what the `error` of a verdict says that no rule gave:
+BAD_LINE = "BadLine"  # a line that holds no query and plan
+BAD_PLAN = "BadPlan"  # a plan that breaks Planner-R1's schema
+UNANSWERED = "Unanswered"  # a request of the query file that no line answers
 LEVELS = ("easy", "medium", "hard")
 UNKNOWN = "unknown"  # the level or the days of a line that does not say
 
@@ -139,9 +143,16 @@ class Tally:
     per level, days and source."""
 
     split: str | None = None
+    # Every request of a file of queries is among the verdicts: a line that answers none of them is
+    # none to be counted besides.
+    whole: bool = False
     n: int = 0
     bad_lines: int = 0
+    bad_plans: int = 0
+    unanswered: int = 0
+    repeats: int = 0  # plans for a request that an earlier line answers
     inferred: int = 0
+    _requests: set[str] = field(default_factory=set)  # answered, by their texts
     # by level, days, source
     _sums: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
     _constraints: dict[str, list[int]] = field(default_factory=dict)  # passed, asked
@@ -150,8 +161,16 @@ class Tally:
         check_split(self.split)
 
     def add(self, query: Query | None, verdict: PlanVerdict, inferred: bool = False) -> None:
-        self.n += 1
         self.bad_lines += verdict.error == BAD_LINE
+        if self.whole and verdict.error == BAD_LINE:
+            return
+        self.n += 1
+        self.bad_plans += verdict.error == BAD_PLAN
+        self.unanswered += verdict.error == UNANSWERED
+        if query is not None and verdict.error != UNANSWERED:
+            request = plain(query.query or str(self.n))
+            self.repeats += request in self._requests
+            self._requests.add(request)
         self.inferred += inferred
         commonsense, hard = asked_of(query, verdict)
         level = query.level if query is not None and query.level in LEVELS else UNKNOWN
@@ -162,6 +181,11 @@ class Tally:
             rate = self._constraints.setdefault(name, [0, 0])
             rate[0] += passed
             rate[1] += 1
+
+    @property
+    def answered(self) -> int:
+        """Lines that answer a request."""
+        return self.n - self.unanswered - (0 if self.whole else self.bad_lines)
 
     def summary(self, rules: str) -> dict[str, Any]:
         """The last object of `score --json`."""
@@ -174,7 +198,7 @@ class Tally:
             if self.split is None
             else {
                 "split": self.split,
-                "missing": max(0, split_size(self.split) - (self.n - self.bad_lines)),
+                "missing": max(0, split_size(self.split) - self.answered),
             }
         )
         sources = {
@@ -184,7 +208,11 @@ class Tally:
             "kind": "summary",
             "rules": rules,
             **rates_by_name,
+            "requests": len(self._requests),
+            "repeats": self.repeats,
+            **({"unanswered": self.unanswered} if self.whole else {}),
             "bad_lines": self.bad_lines,
+            "bad_plans": self.bad_plans,
             "inferred": self.inferred,
             **self._record(total),
             "by_level": {

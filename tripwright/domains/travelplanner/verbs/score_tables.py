@@ -3,12 +3,14 @@ prints."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tripwright.domains.travelplanner.scoring.compare import ComparedLine
 from tripwright.domains.travelplanner.scoring.score import ScoredLine
 from tripwright.domains.travelplanner.scoring.tally import METRICS, split_size
-from tripwright.errors import printable
+from tripwright.errors import counted, printable
 from tripwright.verdict import Fact, Facts
 
 HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
@@ -38,7 +40,8 @@ def _passed(facts: Facts | None) -> str:
 def _first_problem(scored: ScoredLine) -> str:
     verdict = scored.verdict
     if verdict.error:
-        return verdict.error
+        problem = (scored.problem or "").partition(": ")[2]
+        return one_line(problem or f"{verdict.error}: here the {verdict.rules} evaluator stops")
     if not verdict.delivered:
         return "no plan"
     for facts in (verdict.commonsense, verdict.hard):
@@ -57,23 +60,35 @@ def one_line(text: str) -> str:
     return printable(text)
 
 
-def partial(summary: dict[str, Any]) -> str | None:
-    """Said where a split is named and not all of it is there."""
-    if not summary.get("missing"):
-        return None
-    split, missing = summary["split"], summary["missing"]
-    size = split_size(split)
-    return (
-        f"{size - missing} of {size} {split} queries answered: {missing} missing count as not"
-        " delivered under the official denominators."
-    )
+def partial(summary: dict[str, Any], queries: Path | None) -> Iterator[str]:
+    """Said where a file of queries or a split is named and not all of it is answered."""
+    if missing := summary.get("unanswered"):
+        size = summary["n"]
+        yield (
+            f"{size - missing} of {size} queries of '{queries}' answered: {missing} missing count"
+            " as not delivered."
+        )
+    if missing := summary.get("missing"):
+        split, size = summary["split"], split_size(summary["split"])
+        yield (
+            f"{size - missing} of {size} {split} queries answered: {missing} missing count as not"
+            " delivered under the official denominators."
+        )
+
+
+def plans_of(summary: dict[str, Any]) -> str:
+    """How many plans for how many requests, where that is not the same."""
+    n, missing = summary["n"], summary.get("unanswered", 0)
+    asked = n if missing else summary["requests"] if summary.get("repeats") else None
+    requests = f" for {counted(asked, 'request')}" if asked is not None else ""
+    return f"{counted(n - missing, 'plan')}{requests}"
 
 
 def summary_table(summary: dict[str, Any]) -> str:
     split = f", official numbers of the {summary['split']} split" if "split" in summary else ""
     lines = [
         "",
-        f"{summary['n']} plans, {summary['rules']} rules{split}",
+        f"{plans_of(summary)}, {summary['rules']} rules{split}",
         f"  {'':<18} {'official':>6}{'':<16}{'honest':>6}",
     ]
     for name in METRICS:
@@ -144,7 +159,7 @@ def comparison_table(summary: dict[str, Any]) -> str:
     only = (f"only {first}", f"only {second}")
     lines = [
         "",
-        f"{summary['n']} plans under {first} and {second} rules",
+        f"{plans_of(summary)} under {first} and {second} rules",
         (
             f"  {'':<{width}}  {first:>16}  {second:>16}  {'gap':>7}  {only[0]:>13}  {only[1]:>13} "
             " lines"

@@ -14,8 +14,8 @@ import typer
 from tripwright.cli.options import Restart
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN
 from tripwright.domains.travelplanner.scoring.plan_file import PlanEntry, read_plan
+from tripwright.domains.travelplanner.scoring.tally import BAD_PLAN
 from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.domains.travelplanner.verbs.plan_view import plan_view
 from tripwright.errors import UserError

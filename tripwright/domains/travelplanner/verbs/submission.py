@@ -10,11 +10,13 @@ import typer
 
 from tripwright.cli.options import Json, Restart
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
-from tripwright.domains.travelplanner.scoring.submission import Submission, check_submission
-from tripwright.errors import UserError
+from tripwright.domains.travelplanner.scoring.submission import Submission, SubmissionCheck
+from tripwright.errors import UserError, counted
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_in
 from tripwright.world.store import World
+
+MOST_PROBLEMS = 20  # different ones, printed for people
 
 
 def write(
@@ -48,11 +50,7 @@ def write(
     requests = QueryFile(queries)
     submission = Submission(requests, World.open(world) if world else None)
     submission.read(source)
-    if not (submission.delivered or submission.notes):
-        raise UserError(
-            f'No plan in \'{source}\'. Expected {{"query": …, "plan": …}} per line, or the'
-            " transcripts of a run."
-        )
+    _check_any(source, submission)
     make_parent(out)
     write_atomically(out, "".join(submission.lines()))
     count, delivered = len(requests.records), submission.delivered
@@ -69,13 +67,24 @@ def write(
         )
     else:
         typer.echo(
-            f"{out}: {delivered} plans for {count} requests"
+            f"{out}: {counted(delivered, 'plan')} for {counted(count, 'request')}"
             + (f", {count - delivered} null" if delivered < count else "")
         )
     for note in submission.notes:
         typer.echo(f"{source}: {note}", err=True)
     if submission.notes:
-        raise UserError(f"{source}: {len(submission.notes)} lines gave no plan (named above).")
+        lines = counted(len(submission.notes), "line")
+        raise UserError(f"{source}: {lines} gave no plan (named above).")
+
+
+def _check_any(source: Path, submission: Submission) -> None:
+    if submission.delivered:
+        return
+    why = 'Expected {"query": …, "plan": …} per line, or the transcripts of a run.'
+    if submission.notes:
+        bad = len(submission.notes)
+        why = f"{bad} of its lines answer none of the queries; the first: {submission.notes[0]}."
+    raise UserError(f"No plan in '{source}'. {why}")
 
 
 def check(
@@ -90,20 +99,32 @@ def check(
 ) -> None:
     """Check a submission's format: one line per problem, and exit code 1 if there is any.
 
+    Only --queries tells whether all requests of the split are there.
+
     Examples:
       tripwright submission check submission.jsonl --queries validation.jsonl
     """
+    found = SubmissionCheck(submission, QueryFile(queries) if queries else None)
+    places = dict[str, list[int]]()  # problem → its lines
     problems = 0
-    for line, problem in check_submission(submission, QueryFile(queries) if queries else None):
+    for line, problem in found.problems():
         problems += 1
-        typer.echo(
-            json.dumps({"line": line, "problem": problem})
-            if as_json
-            else f"{submission}:{line}: {problem}"
-        )
+        places.setdefault(problem, []).append(line)
+        if as_json:
+            typer.echo(json.dumps({"line": line, "problem": problem}))
     if as_json:
-        typer.echo(json.dumps({"kind": "summary", "problems": problems}))
-    elif not problems:
-        typer.echo(f"{submission}: the format is right")
+        summary = {"problems": problems, "requests": found.requests, "plans": found.plans}
+        typer.echo(json.dumps({"kind": "summary", **summary}))
+    else:
+        for problem, (line, *more) in list(places.items())[:MOST_PROBLEMS]:
+            again = f" (and in {counted(len(more), 'more line')})" if more else ""
+            typer.echo(f"{submission}:{line}: {problem}{again}")
+        if (rest := len(places) - MOST_PROBLEMS) > 0:
+            typer.echo(f"… and {counted(rest, 'more problem')} (--json has every one)")
     if problems:
         raise typer.Exit(1)
+    if not as_json:
+        typer.echo(
+            f"{submission}: the format is right; {counted(found.plans, 'plan')} for"
+            f" {counted(found.requests, 'request')}"
+        )
