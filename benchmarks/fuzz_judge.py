@@ -1,7 +1,7 @@
 """Anything a model may write, thrown at the readers of plans and at all rule sets: no crash, and
 none may take long.
 
-    .venv/bin/python benchmarks/fuzz_judge.py [--n 200000] [--seed 0] [--only INDEX]
+    .venv/bin/python benchmarks/fuzz_judge.py [--n 200000] [--seed 0] [--only INDEX] [--misread]
 
 Input number i of a seed is always the same: a request and a plan that meets it, from generated
 worlds, and then a few changes, each drawn from what has broken readers before (wrong types, half a
@@ -16,6 +16,10 @@ Time is the CPU time of the thread, one input at a time, the garbage collector's
 input above the limit is timed three times more and the least counts: a machine with other work
 slows any input once, a bad expression is slow each time. Exit code 1 where an input crashed or was
 above the limit.
+
+`--misread` asks something else: plans that pass are changed a little (`misread.py`), and each that
+the strict rules still accept is read as a traveller reads it. Exit code 1 where that differs from
+what was judged.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary, render_itinerary
@@ -42,6 +47,9 @@ from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
+
+sys.path.insert(0, str(Path(__file__).parent))
+from misread import differences, judged, mutant
 
 LIMIT_MS = 50.0
 LONGEST = 100_000  # characters of one text
@@ -154,7 +162,12 @@ def cases(worlds: int, per_world: int) -> list[Case]:
     """Requests with plans that can be met."""
     made = []
     for seed in range(worlds):
-        world = World.in_memory(build_tables("nano", seed))
+        tables = build_tables("nano", seed)
+        # every fifth place has a twin whose name differs in signs alone
+        for rows in (tables.restaurants, tables.attractions, tables.accommodations):
+            twins = [(row[0].replace(" ", " - "), *row[1:]) for row in rows[::5]]
+            rows += twins  # type: ignore[operator]
+        world = World.in_memory(tables)
         for query in make_queries(world, per_world, seed, Mix(days=(3, 5, 7))):
             plan = (query.model_extra or {})["oracle"]["plan"]
             record = {key: value for key, value in query.record().items() if key != "oracle"}
@@ -332,6 +345,31 @@ def shown(value: Any) -> str:
     return text if len(text) <= 600 else f"{text[:300]} … {text[-300:]} ({len(text):,} characters)"
 
 
+def misread(pool: list[Case], count: int, seed: int, only: int | None) -> int:
+    accepted, unread = 0, list[int]()
+    for index in range(count) if only is None else (only,):
+        rng = random.Random(f"misread-{seed}-{index}")
+        case = rng.choice(pool)
+        query = read_query(case.query)
+        kind, text = mutant(rng, case.p3, case.official, case.world, query)
+        read = judged(text, kind, query, case.world)
+        if read is None or not read.verdict.final:
+            continue
+        accepted += 1
+        found = list(differences(text, kind, query, read))
+        if found:
+            unread.append(index)
+            if len(unread) <= 40:
+                print(f"input {index} ({kind}): {'; '.join(found)[:400]}")
+            if only is not None:
+                print(text)
+    print(
+        f"{count if only is None else 1:,} mutants of seed {seed}: {accepted:,} accepted,"
+        f" {len(unread):,} of them say something that was not judged"
+    )
+    return 1 if unread else 0
+
+
 def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -341,8 +379,13 @@ def main() -> int:
     options.add_argument(
         "--only", type=int, default=None, help="run this one input, with the traceback of its crash"
     )
+    options.add_argument(
+        "--misread", action="store_true", help="look for accepted plans that say something else"
+    )
     given = options.parse_args()
     pool = cases(6, 12)
+    if given.misread:
+        return misread(pool, given.n, given.seed, given.only)
     gc.freeze()  # the worlds are not what the collector shall go through during an input
     crashes: Counter[str] = Counter()
     slow, slowest, kinds = [], (0.0, 0, "", ""), Counter[str]()

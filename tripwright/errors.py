@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,14 +29,47 @@ class TooDeep(NotJson):
     """JSON that is nested more deeply than Python reads."""
 
 
-def read_json(text: bytes) -> Any:
-    """The value in one line or one file, UTF-8 with or without a byte order mark. Raises NotJson.
+class RepeatedKeys(dict[str, Any]):
+    """A JSON object that gives keys more than once. The last value counts, as everywhere, and
+    `repeated` names the keys: who reads only one of two values shall know."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs, for `json.loads(…, object_pairs_hook=json_object)`: RepeatedKeys
+    where a key comes again."""
+    record = dict(pairs)
+    if len(record) == len(pairs):
+        return record
+    repeating = RepeatedKeys(record)
+    counts = Counter(key for key, _ in pairs)
+    repeating.repeated = tuple(key for key, count in counts.items() if count > 1)
+    return repeating
+
+
+def repeated_key(value: Any) -> str | None:
+    """The first key that comes twice in an object anywhere in what `json_object` has read."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, RepeatedKeys):
+            return each.repeated[0]
+        if isinstance(each, dict | list):
+            left.extend(each.values() if isinstance(each, dict) else each)
+    return None
+
+
+def read_json(text: bytes, keeps_repeated: bool = False) -> Any:
+    """The value in one line or one file, UTF-8 with or without a byte order mark. Raises NotJson,
+    for an object that gives a key twice too, unless they are to be kept as RepeatedKeys.
 
     Trailing blanks are cut off first: where a text ends too early, that is at the end of its last
     line, not on a line after it.
     """
+    object_of = json_object if keeps_repeated else _object_of_distinct_keys
     try:
-        return json.loads(text.decode("utf-8-sig").rstrip(BLANKS))
+        return json.loads(text.decode("utf-8-sig").rstrip(BLANKS), object_pairs_hook=object_of)
     except json.JSONDecodeError as error:
         # of one line, the caller knows the number
         line = f"line {error.lineno} " if "\n" in error.doc else ""
@@ -44,8 +78,17 @@ def read_json(text: bytes) -> Any:
         raise NotJson(f"not text in UTF-8 at byte {error.start + 1}") from None
     except RecursionError:
         raise TooDeep("nested too deeply") from None
+    except NotJson:
+        raise
     except ValueError:
         raise NotJson("a number with too many digits") from None
+
+
+def _object_of_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise NotJson(f"the key {ascii(repeated_key(json_object(pairs)))} comes twice in an object")
+    return record
 
 
 def printable(value: Any) -> str:

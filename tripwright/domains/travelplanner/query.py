@@ -6,15 +6,18 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tripwright.errors import UserError, first_problem
+from tripwright.errors import NotJson, UserError, first_problem, read_json
+
+WISHES = "'house rule', 'room type', 'cuisine' and 'transportation'"
 
 
 class LocalConstraint(BaseModel):
-    """The four kinds of preference a traveller may state; None means none was stated."""
+    """The four kinds of preference a traveller may state; None means none was stated. A wish of
+    another kind is refused: no rule could see that it is kept."""
 
     model_config = ConfigDict(populate_by_name=True, extra="allow")
 
@@ -22,6 +25,13 @@ class LocalConstraint(BaseModel):
     cuisine: list[str] | None = None
     room_type: str | None = Field(None, alias="room type")
     transportation: str | None = None
+
+    @model_validator(mode="after")
+    def _known_kinds(self) -> Self:
+        for kind, wish in (self.model_extra or {}).items():
+            if wish not in (None, "", [], "-"):
+                raise ValueError(f"no rule knows wishes for {ascii(kind)}: known are {WISHES}")
+        return self
 
 
 class Query(BaseModel):
@@ -70,14 +80,8 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
                 continue
             try:
                 yield number, _query_of(line)
-            except json.JSONDecodeError as error:
-                raise UserError(
-                    f"{path}:{number}: not JSON ({error.msg} at column {error.colno})."
-                ) from None
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}:{number}: not text in UTF-8 (byte {error.start + 1} of the line)."
-                ) from None
+            except NotJson as problem:
+                raise UserError(f"{path}:{number}: not JSON ({problem}).") from None
             except ValidationError as error:
                 raise UserError(f"{path}:{number}: {first_problem(error)}") from None
             except (ValueError, RecursionError) as error:
@@ -87,7 +91,7 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
 def _query_of(line: bytes) -> Query:
     """One request to be planned. Stricter than the judge, which takes what the official code takes:
     a budget here is a real amount."""
-    record = json.loads(line.decode("utf-8-sig"))
+    record = read_json(line)
     if not isinstance(record, dict):
         raise ValueError(
             f"expected a query record, which is a JSON object, found {repr(record)[:60]}"

@@ -2,7 +2,6 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +12,6 @@ from tripwright.domains.travelplanner.plan.plan import (
     PLAN_SCHEMA,
     DayPlan,
     PlaceKind,
-    from_official,
     to_official,
 )
 from tripwright.domains.travelplanner.plan.render import render_plan
@@ -112,14 +110,6 @@ def test_a_flight_without_a_number_stays_a_flight_that_can_be_looked_up_and_not_
     )
 
 
-def test_what_nobody_knows_of_a_flight_is_not_claimed() -> None:
-    unknown = FLIGHT | {"duration": "-", "distance": "-", "cost": 0}
-    said = to_official(days(DAY | {"transportation": unknown}))[0]["transportation"]
-    assert (
-        said == "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00"
-    )
-
-
 def test_blank_names_are_absent() -> None:
     """', Aston' would match every row of Aston under the official rules."""
     written = to_official(
@@ -131,35 +121,6 @@ def test_blank_names_are_absent() -> None:
         written["accommodation"],
         written["attraction"],
     ) == ("-", "-", "-", "-")
-
-
-def test_from_official_is_the_way_back() -> None:
-    back = from_official(
-        [OFFICIAL, {}],
-        lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None,
-    )
-    assert [day.record() for day in back] == [DAY]
-    assert from_official([OFFICIAL])[0].record() == DAY  # the text says it itself
-    silent = OFFICIAL | {"transportation": "Flight Number: F1, from Home to Aston"}
-    assert from_official([silent])[0].record()["transportation"]["cost"] == 0
-    asked = from_official(
-        [silent], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None
-    )
-    assert asked[0].record()["transportation"]["cost"] == 100
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({"transportation": "Bus, from Home to Aston"}, "none of flight, taxi and self-driving"),
-        ({"lunch": "Station Grill, Elsewhere"}, "not in the day's city"),
-        ({"lunch": "Station Grill"}, "not in the day's city"),
-        ({"dinner": None}, "'dinner' is None"),
-    ],
-)
-def test_what_p3_cannot_say_is_refused(change: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ValueError, match=expected):
-        from_official([OFFICIAL | change])
 
 
 def test_the_prompt_schema_and_the_models_have_the_same_fields() -> None:
@@ -214,13 +175,11 @@ def p3_day(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=100, deadline=None)
 @given(p3_day())
-def test_p3_to_official_and_back_is_the_same_day(record: dict[str, Any]) -> None:
-    (day,) = days(record)
-    (official,) = to_official([day])
+def test_every_p3_day_has_an_official_text(record: dict[str, Any]) -> None:
+    (official,) = to_official(days(record))
     assert list(official) == list(OFFICIAL)
     assert all(isinstance(value, str) for key, value in official.items() if key != "days")
     assert official["attraction"] == "-" or official["attraction"].endswith(";")
-    assert from_official([official]) == [day]
 
 
 def query(**change: Any) -> Query:

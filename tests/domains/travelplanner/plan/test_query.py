@@ -29,7 +29,10 @@ def test_a_byte_order_mark_and_empty_lines_are_no_problem(tmp_path):
     ("bad", "said"),
     [
         (b'{"org": "Caf\xe9"}', "not text in UTF-8"),
-        (b"[" * 100_000, "recursion"),
+        (b"[" * 100_000, "nested too deeply"),
+        (line()[:-1] + b', "budget": 9}', "the key 'budget' comes twice"),
+        (line(local_constraint={"diet": "vegan"}), "no rule knows wishes for 'diet'"),
+        (line(local_constraint={"Room Type": "private room"}), "wishes for 'Room Type'"),
         (b"[1, 2]", r"expected a query record.*found \[1, 2\]"),
         (line(budget=float("nan")), "'budget': expected a finite amount"),
         (line(budget=float("inf")), "'budget': expected a finite amount"),

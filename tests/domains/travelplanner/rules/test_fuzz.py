@@ -31,6 +31,29 @@ def test_no_input_makes_a_reader_or_a_rule_set_raise(fuzz: ModuleType) -> None:
     assert kinds == {"official", "answer", "days", "request", "itinerary"}
 
 
+def test_what_is_accepted_is_what_a_traveller_reads(fuzz: ModuleType) -> None:
+    """A few hundred inputs of its `--misread`."""
+    pool = fuzz.cases(worlds=2, per_world=6)
+    assert fuzz.misread(pool, 600, seed=1, only=None) == 0
+
+
+def test_the_travellers_reading_sees_what_is_said_beside(fuzz: ModuleType) -> None:
+    """Of plans that the rules refuse, too: each of these says something that they do not judge."""
+    (case, *_) = fuzz.cases(worlds=1, per_world=1)
+    query, sound = fuzz.read_query(case.query), fuzz.json.dumps(case.official)
+    for said in (
+        sound,
+        sound.replace('"dinner": "', '"dinner": "The Ritz, Paris", "dinner": "', 1),
+        sound.replace('"days": 1', '"days": 1, "plan": "first class"', 1),
+        sound[:-1] + ', {"days": 9, "plan": "Fly on to Paris"}]',
+        sound.replace("cost: ", "cost: 9", 1),
+        sound.replace(", duration: ", ", by bus, duration: ", 1),
+    ):
+        read = fuzz.judged(said, "official", query, case.world)
+        found = list(fuzz.differences(said, "official", query, read))
+        assert bool(found) == (said != sound) != read.verdict.final
+
+
 def test_an_input_is_the_same_every_time(fuzz: ModuleType) -> None:
     once, again = (
         fuzz.make_input(index, 1, fuzz.cases(worlds=1, per_world=3))[1] for index in (21, 21)

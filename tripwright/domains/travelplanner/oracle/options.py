@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
@@ -175,14 +176,20 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 
 
 def attractions(world: World, city: str) -> list[Attraction]:
-    """One row for each name that survives the plan's text, in file order."""
+    """One row for each place whose name survives the plan's text, in file order."""
     rows = world.attractions(city)
-    row_of_name = {
-        row.name.strip(): row
+    row_of_place = {
+        _letters(row.name): row
         for row in reversed(rows)
         if _is_plain(row.name) and ";" not in row.name
     }
-    return [row for row in rows if row_of_name.get(row.name.strip()) is row]
+    return [row for row in rows if row_of_place.get(_letters(row.name)) is row]
+
+
+def _letters(name: str) -> str:
+    """The same for names that differ in signs, case or blanks alone: to a traveller, one place."""
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(c for c in plain if c.isalnum()) or name.strip()
 
 
 def _is_plain(name: str) -> bool:
@@ -199,24 +206,31 @@ Meals = dict[int, tuple[int, tuple[int, ...]]]
 
 def cheapest_meals(rows: list[Restaurant], cuisines: tuple[str, ...], most: int) -> list[Meals]:
     """For each number of meals from 0 to `most`: cuisine mask → the cheapest set of that many
-    distinct restaurants.
+    different restaurants.
 
-    Dynamic programme over rows with state (count, mask). A row that serves a wanted cuisine matters
-    only as the cheapest of its mask, every other one only as one of the `most` cheapest.
+    Dynamic programme over places with state (count, mask). A row that serves a wanted cuisine
+    matters only as the cheapest of its mask, every other one only as one of the `most` cheapest.
+    Rows that are one place to a traveller matter all, and one of them is taken.
     """
     masks = [cuisine_mask(row, cuisines) for row in rows]
-    first_of_mask = {mask: i for i, mask in reversed(list(enumerate(masks)))}
-    best: list[Meals] = [{0: (0, ())}, *({} for _ in range(most))]
+    rows_of_place: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
-        if i >= most and (not masks[i] or first_of_mask[masks[i]] != i):
+        rows_of_place.setdefault(_letters(row.name), []).append(i)
+    alone = [i for place in rows_of_place.values() if len(place) == 1 for i in place]
+    first_of_mask = {masks[i]: i for i in reversed(alone)}
+    kept = {*alone[:most], *(i for mask, i in first_of_mask.items() if mask)}
+    best: list[Meals] = [{0: (0, ())}, *({} for _ in range(most))]
+    for place in rows_of_place.values():
+        if len(place) == 1 and place[0] not in kept:
             continue
-        price = cents(row.average_cost_usd)
         for count in range(most - 1, -1, -1):
             above = best[count + 1]
-            for covered, (cost, indices) in best[count].items():
-                mask = covered | masks[i]
-                if mask not in above or cost + price < above[mask][0]:
-                    above[mask] = cost + price, (*indices, i)
+            for i in place:
+                price = cents(rows[i].average_cost_usd)
+                for covered, (cost, indices) in best[count].items():
+                    mask = covered | masks[i]
+                    if mask not in above or cost + price < above[mask][0]:
+                        above[mask] = cost + price, (*indices, i)
     return best
 
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from pydantic import TypeAdapter, ValidationError
 
 from tripwright.domains.travelplanner.plan.plan import ONE_OF_TAGS, DayPlan
+from tripwright.errors import json_object, repeated_key
 
 OPEN, CLOSE = "<answer>", "</answer>"
 _DAYS = TypeAdapter(list[DayPlan])
@@ -45,7 +46,13 @@ def parse_answer(text: str) -> ParsedAnswer:
     if answer is None:
         return _problem(f"the last {OPEN} block is not complete: expected {OPEN} [ … ] {CLOSE}")
     try:
-        return parse_days(json.loads(_without_fence(answer), parse_constant=_refuse_constant))
+        return parse_days(
+            json.loads(
+                _without_fence(answer),
+                parse_constant=_refuse_constant,
+                object_pairs_hook=json_object,
+            )
+        )
     except json.JSONDecodeError as error:
         return _problem(
             f"the answer is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
@@ -62,6 +69,9 @@ def parse_days(days: Any) -> ParsedAnswer:
         return _problem(f"a plan is a JSON array of day objects, found {_json_type(days)}")
     if not days:
         return _problem("the plan has no days")
+    for number, day in enumerate(days, start=1):
+        if (key := repeated_key(day)) is not None:
+            return _problem(f"day {number}: the key {ascii(key)} comes twice in an object")
     try:
         return ParsedAnswer(_DAYS.validate_python(days), None)
     except ValidationError as error:

@@ -6,13 +6,11 @@ translates. The subtle thing: Planner-R1 names restaurants, sights and stays wit
 while the official format is "Name, City". Whoever knows the world passes a `city_of` callback; on a
 travel day the city of arrival is asked first, then the city of departure, and the arrival city is
 written when neither has the place (so that an invented name stays an invented name, in a city where
-it can be looked for). `from_official` is the way back, to show models Planner-R1's examples: it
-refuses what that schema cannot say.
+it can be looked for).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -22,8 +20,6 @@ Meal = Literal["breakfast", "lunch", "dinner"]
 PlaceKind = Literal["restaurant", "attraction", "accommodation"]
 # (kind, name, candidate cities in order) → the city that has it
 CityOf = Callable[[PlaceKind, str, Sequence[str]], str | None]
-# flight number → (duration, distance, cost per person in USD)
-FlightDetails = Callable[[str], tuple[str, str, int] | None]
 
 MEALS: tuple[Meal, ...] = ("breakfast", "lunch", "dinner")
 # The fields of a day in the official format, beside "days": in the order in which a day is written,
@@ -222,9 +218,6 @@ PLAN_SCHEMA: dict[str, Any] = {
 }
 
 
-# ---- Planner-R1's schema → official
-
-
 def to_official(days: Sequence[DayPlan], city_of: CityOf | None = None) -> list[dict[str, Any]]:
     """The plan as the official rules read it. Blank names become '-': an empty name would match
     every row of a city there."""
@@ -260,17 +253,14 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
         return "-"
     route = f"from {transport.origin} to {transport.destination}"
     if transport.mode == "flight":
-        claims = [
+        claims = (
             ("Departure Time", transport.departure_time),
             ("Arrival Time", transport.arrival_time),
-        ]
-        details = (transport.duration, transport.distance, transport.cost)
-        if details != UNKNOWN_FLIGHT:  # the official rules read past these, strict ones don't
-            claims += [
-                ("duration", transport.duration),
-                ("distance", transport.distance),
-                ("cost", str(transport.cost)),
-            ]
+            # the official rules read past these, strict ones don't
+            ("duration", transport.duration),
+            ("distance", transport.distance),
+            ("cost", str(transport.cost)),
+        )
         claim_text = "".join(f", {label}: {claim}" for label, claim in claims if claim is not None)
         # no number stays a flight, and an invalid one
         return f"Flight Number: {transport.flight_number or ''}, {route}{claim_text}"
@@ -278,119 +268,6 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
     return (
         f"{word}, {route}, duration: {transport.duration}, distance: {transport.distance}, cost:"
         f" {transport.cost}"
-    )
-
-
-# ---- official → Planner-R1's schema
-
-# duration, distance, cost where the official text does not say and nobody was asked
-UNKNOWN_FLIGHT = ("-", "-", 0)
-
-_ROUTE = re.compile(r"from (.+?) to ([^,]+)")
-_FLIGHT = re.compile(
-    r"Flight Number: ([^,]+), from (.+?) to ([^,]+)(?:, Departure Time: ([^,]+))?(?:, Arrival Time:"
-    r" ([^,]+))?"
-    r"(?:, duration: ([^,]*), distance: (.*?), cost: (\d+))?"
-)
-_ROAD = re.compile(
-    r"(Self-driving|Taxi), from (.+?) to ([^,]+), duration: ([^,]*), distance: (.*?), cost: (\d+)"
-)
-
-
-def from_official(
-    plan: Sequence[dict[str, Any]], flight_details: FlightDetails | None = None
-) -> Plan:
-    """The plan in Planner-R1's schema; padding (`{}`) is dropped. Raises ValueError where the
-    schema cannot say the same.
-
-    The official text of a flight need not give duration, distance and price: `flight_details`
-    supplies them, else they are UNKNOWN_FLIGHT.
-    """
-    return [_p3_day(number, day, flight_details) for number, day in enumerate(plan, start=1) if day]
-
-
-def _p3_day(number: int, day: dict[str, Any], flight_details: FlightDetails | None) -> DayPlan:
-    def text(key: str) -> str:
-        value = day.get(key)
-        if not isinstance(value, str):
-            raise ValueError(f"day {number}: '{key}' is {value!r}, not text")
-        return value.strip() or "-"
-
-    route = _ROUTE.fullmatch(text("current_city"))
-    cities = route.groups() if route else (text("current_city"),)
-
-    def name(place_text: str) -> str:
-        place, comma, city = place_text.strip().rpartition(",")
-        if place_text == "-":
-            return place_text
-        if not comma or not any(
-            city.strip() in (day_city, bare_city(day_city)) for day_city in cities
-        ):
-            where = " or ".join(cities)
-            raise ValueError(
-                f"day {number}: '{place_text}' is not in the day's city ({where}), and the schema"
-                " has no place for another"
-            )
-        return place.strip()
-
-    sights = [
-        name(piece) for piece in text("attraction").split(";") if piece.strip() not in ("", "-")
-    ]
-    return DayPlan.model_validate(
-        {
-            "days": number,
-            "city": {"from": cities[0], "to": cities[1]} if route else cities[0],
-            "transportation": _p3_transport(number, text("transportation"), flight_details),
-            "attraction": sights or "-",
-            "accommodation": name(text("accommodation")),
-            **{meal: name(text(meal)) for meal in MEALS},
-        }
-    )
-
-
-def _p3_transport(
-    number: int, text: str, flight_details: FlightDetails | None
-) -> dict[str, Any] | Literal["-"]:
-    if text == "-":
-        return "-"
-    if flight := _FLIGHT.fullmatch(text):
-        flight_number, origin, destination, departure, arrival, duration, distance, cost = (
-            flight.groups()
-        )
-        if cost is not None:
-            cost_usd = int(cost)
-        else:
-            duration, distance, cost_usd = (
-                flight_details(flight_number) if flight_details else None
-            ) or UNKNOWN_FLIGHT
-        record = {
-            "mode": "flight",
-            "from": origin,
-            "to": destination,
-            "duration": duration,
-            "distance": distance,
-            "cost": cost_usd,
-        }
-        times = {
-            key: time
-            for key, time in (("departure_time", departure), ("arrival_time", arrival))
-            if time
-        }
-        return {**record, "flight_number": flight_number, **times}
-    if road := _ROAD.fullmatch(text):
-        word, origin, destination, duration, distance, cost = road.groups()
-        mode = "taxi" if word == "Taxi" else "self-driving"
-        return {
-            "mode": mode,
-            "from": origin,
-            "to": destination,
-            "duration": duration,
-            "distance": distance,
-            "cost": int(cost),
-        }
-    raise ValueError(
-        f"day {number}: transportation '{text}' is none of flight, taxi and self-driving as the"
-        " official format writes them"
     )
 
 

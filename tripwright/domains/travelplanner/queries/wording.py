@@ -128,11 +128,6 @@ def unwordable(query: Query) -> str | None:
         for wish in values:
             if wish not in vocabulary:
                 return f"{kind} '{wish}' has no wording (known: {', '.join(vocabulary)})"
-    if unknown := [kind for kind, wish in (wishes.model_extra or {}).items() if wish is not None]:
-        return (
-            f"a wish of the kind '{unknown[0]}' has no wording (known:"
-            f" {', '.join(kind for kind, _, _ in wishes_by_kind)})"
-        )
     if not 0 < query.budget <= LARGEST_BUDGET_USD or round(query.budget, 2) != query.budget:
         return f"a budget of {query.budget} is no amount in dollars and cents"
     if max(query.party_size, query.visiting_city_number) > LARGEST_NUMBER:

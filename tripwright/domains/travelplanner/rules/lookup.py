@@ -2,8 +2,8 @@
 rules do (row T3).
 
 `Lookup` answers for one plan, whose texts several rules ask for: each is read and looked up once,
-and forgotten with the plan. `city_lookup` and `flight_lookup` are the callbacks with which
-`trip.plan` translates between the two plan formats.
+and forgotten with the plan. `city_lookup` is the callback with which `plan.plan` translates
+Planner-R1's format.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.domains.travelplanner.plan.plan import CityOf, FlightDetails, PlaceKind
+from tripwright.domains.travelplanner.plan.plan import CityOf, PlaceKind
 from tripwright.domains.travelplanner.rules.text import before_parenthesis, from_to, name_and_city
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
@@ -112,20 +112,6 @@ def city_lookup(world: World) -> CityOf:
         return None
 
     return city_of
-
-
-def flight_lookup(world: World) -> FlightDetails:
-    """Flight number → (duration, distance, cost per person) of its first row."""
-
-    def details(number: str) -> tuple[str, str, int] | None:
-        rows = flights_numbered(world, number)
-        return (
-            (rows[0].duration, f"{rows[0].distance_miles:g} miles", int(rows[0].price_usd))
-            if rows
-            else None
-        )
-
-    return details
 
 
 def _of_city(world: World, kind: PlaceKind, city: str) -> list[Any]:

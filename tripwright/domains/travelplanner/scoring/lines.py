@@ -33,7 +33,7 @@ from tripwright.domains.travelplanner.scoring.tally import (
     check_split,
     split_size,
 )
-from tripwright.errors import NotJson, described, first_problem, read_json
+from tripwright.errors import NotJson, described, first_problem, read_json, repeated_key
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.world.store import World
 
@@ -179,9 +179,13 @@ class BadLine(ValueError):
 def read_record(line: bytes) -> dict[str, Any]:
     """The line as `checked_record` has it."""
     try:
-        record = read_json(line)
+        record = read_json(line, keeps_repeated=True)
     except NotJson as problem:
         raise BadLine(f"not JSON ({problem})") from None
+    # What a day says twice, the judge shall see.
+    around = record | {"plan": None} if type(record) is dict else record
+    if (key := repeated_key(around)) is not None:
+        raise BadLine(f"the key {ascii(key)} comes twice in an object")
     return checked_record(record)
 
 

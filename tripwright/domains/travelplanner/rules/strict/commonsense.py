@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tripwright.domains.travelplanner.rules.facts import shown
+from tripwright.domains.travelplanner.rules.strict.claims import minutes
 from tripwright.domains.travelplanner.rules.strict.completeness import is_not_absent
 from tripwright.domains.travelplanner.rules.strict.lookup import Key, PlaceMention
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
@@ -20,6 +21,8 @@ from tripwright.domains.travelplanner.rules.strict.transport import NEEDED
 from tripwright.verdict import Evidence
 
 Check = Callable[[StrictPlan], Iterator[Evidence]]
+DAY_MINUTES = 24 * 60
+VISIT_MINUTES = 30  # a meal or a sight, at the least
 
 
 def is_valid_restaurants(plan: StrictPlan) -> Iterator[Evidence]:
@@ -27,6 +30,7 @@ def is_valid_restaurants(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
+    """No sight twice, and no more in a day than it has time for."""
     for day in plan.days:
         if day.more_sights:
             yield Evidence(
@@ -35,7 +39,23 @@ def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
                 f"more: {shown(day.more_sights)}",
                 f"at most {MOST_SIGHTS} attractions in a day",
             )
+        yield from _hurried(day)
     yield from _repeated((day.number, place) for day in plan.days for place in day.sights)
+
+
+def _hurried(day: PlannedDay) -> Iterator[Evidence]:
+    """Twenty-four hours hold the leg, the sights and the meals, half an hour for each at the least.
+    A day without sights may be all road: one eats on the way."""
+    if day.leg is None or not day.sights:
+        return
+    visits = len(day.sights) + len(day.meals)
+    if (minutes(day.leg.duration) or 0) + VISIT_MINUTES * visits > DAY_MINUTES:
+        yield Evidence(
+            day.number,
+            "attraction",
+            f"{visits} sights and meals beside {day.leg.duration} of travel",
+            f"what a day of 24 hours holds, at {VISIT_MINUTES} minutes each",
+        )
 
 
 def _repeated(places: Iterable[tuple[int, PlaceMention]]) -> Iterator[Evidence]:

@@ -2,9 +2,9 @@
 it.
 
 None, [], False and numbers are neither given nor absent: they are wrong. Days after the last one
-must be empty (annotated plans are padded with `{}`), or they would hide what no rule reads. Keys
-that the format does not have are ignored. The official rule that half of all entries be filled has
-no counterpart: a plan with all that is asked here is above it.
+must be empty (annotated plans are padded with `{}`), keys that the format does not have too, and no
+key may come twice, or they would hide what no rule reads. The official rule that half of all
+entries be filled has no counterpart: a plan with all that is asked here is above it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.official.completeness import UNUSED_DAY
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.reading import PlannedDay
+from tripwright.errors import RepeatedKeys
 from tripwright.verdict import Evidence
 
 DAY_NUMBERS = ("day", "days")
+_NOTHING = (None, "", "-", UNUSED_DAY)
 
 
 def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
@@ -27,7 +29,7 @@ def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
     if len(plan.days) != query.days:
         yield Evidence(None, None, f"{len(plan.days)} days", f"{query.days} days")
     for number, day in enumerate(plan.beyond, start=query.days + 1):
-        if not _is_padding(day):
+        if not _is_padding(day, number):
             yield Evidence(number, None, "another day", f"nothing after day {query.days}")
             break
     visited = plan.cities - {query.org}
@@ -41,9 +43,14 @@ def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
         yield from _missing(each, query.days)
 
 
-def _is_padding(day: Any) -> bool:
-    return isinstance(day, dict) and all(
-        day.get(field) in ("", "-", UNUSED_DAY) for field in FIELDS_AS_CHECKED if field in day
+def _is_padding(day: Any, number: int) -> bool:
+    return (
+        isinstance(day, dict)
+        and not isinstance(day, RepeatedKeys)
+        and all(
+            value in _NOTHING or (key in DAY_NUMBERS and _is_number(value, number))
+            for key, value in day.items()
+        )
     )
 
 
@@ -71,14 +78,17 @@ def _malformed(day: PlannedDay) -> Iterator[Evidence]:
             yield Evidence(day.number, field, "no entry", "text, or '-' for nothing")
         elif not isinstance(day.raw[field], str):
             yield Evidence(day.number, field, shown(day.raw[field]), "text, or '-' for nothing")
-    for key in DAY_NUMBERS:
-        if key in day.raw and not _is_number(day.raw[key], day.number):
-            yield Evidence(
-                day.number,
-                key,
-                shown(day.raw[key]),
-                f"the number {day.number}: days are counted from 1, in order",
-            )
+    for key, value in day.raw.items():
+        if key in DAY_NUMBERS:
+            if not _is_number(value, day.number):
+                requirement = f"the number {day.number}: days are counted from 1, in order"
+                yield Evidence(day.number, key, shown(value), requirement)
+        elif key not in FIELDS_AS_CHECKED and value not in _NOTHING:
+            requirement = f"nothing beside days, {', '.join(FIELDS_AS_CHECKED)}"
+            yield Evidence(day.number, shown(key), shown(value), requirement)
+    if isinstance(day.raw, RepeatedKeys):
+        for key in day.raw.repeated:
+            yield Evidence(day.number, shown(key), "the same key again", "each key once in a day")
 
 
 def _missing(day: PlannedDay, last: int) -> Iterator[Evidence]:

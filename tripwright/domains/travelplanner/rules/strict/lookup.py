@@ -2,12 +2,15 @@
 city, or nothing.
 
 Tables have names with blanks around them, which no plan can show, so blanks around a name do not
-count; and rows named '-', which no plan can mean. What is kept from one plan to the next is rows of
-the world, never a verdict.
+count; and rows named '-', which no plan can mean. Two rows of a city whose names differ in signs,
+case or blanks alone are one place to a traveller: to eat at both is to go there twice. Stays are
+the exception, for one night in each of two is not two nights in either. What is kept from one plan
+to the next is rows of the world, never a verdict.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -20,7 +23,8 @@ Key = tuple[str, str | None]
 
 
 class NameRows(NamedTuple):
-    """The rows of one name in one city, in file order."""
+    """The rows of one name in one city, in file order. `folded` is the same for every spelling of
+    one place."""
 
     folded: str
     rows: list[Any]
@@ -34,7 +38,7 @@ class PlaceMention(NamedTuple):
     text: str
     city: str | None
     rows: list[Any]
-    key: Key  # the same for every spelling of one place; a branch in another city is another place
+    key: Key  # of one place, however it is spelt; a branch in another city is another place
 
 
 _KNOWN: WeakKeyDictionary[World, dict[tuple[Table, str], dict[str, NameRows]]] = WeakKeyDictionary()
@@ -49,8 +53,10 @@ class PlaceLookup:
 
     def place(self, table: Table, field: str, text: str) -> PlaceMention:
         """The city follows the last comma; before a state in parentheses a blank is allowed here,
-        as in the official rules."""
-        name, _, place = text.rpartition(",")
+        as in the official rules. Without a comma there is a name, and no city."""
+        name, comma, place = text.rpartition(",")
+        if not comma:
+            return PlaceMention(field, text, None, [], (_folded(text), None))
         name, place = name.strip(), place.strip()
         city = city_named(place, self._world)
         if city is None and " (" in place:
@@ -73,13 +79,14 @@ class PlaceLookup:
                 name = row.name.strip()
                 if name not in ("", "-"):
                     rows_by_name.setdefault(name, NameRows(_folded(name), [])).rows.append(row)
-            self._known[table, city] = rows_by_name = _apart(rows_by_name)
+            if table == "accommodation":
+                rows_by_name = _apart(rows_by_name)
+            self._known[table, city] = rows_by_name
         return rows_by_name
 
 
 def _apart(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
-    """Places of one city whose names differ in case or blanks alone are different places: each is
-    then known by its exact name."""
+    """Stays whose names differ in signs, case or blanks alone are known by their exact names."""
     shared = Counter(each.folded for each in rows_by_name.values())
     return {
         name: each if shared[each.folded] == 1 else NameRows(name, each.rows)
@@ -96,4 +103,6 @@ def city_named(text: str, world: World) -> str | None:
 
 
 def _folded(name: str) -> str:
-    return " ".join(name.split()).casefold()
+    """Letters and digits alone, without accents; a name that has none stays itself."""
+    letters = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(filter(str.isalnum, letters)) or name

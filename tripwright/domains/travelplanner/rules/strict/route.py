@@ -33,7 +33,7 @@ def _joins(day: PlannedDay, here: str, visited: set[str], plan: StrictPlan) -> s
     """What this day's cities should have been, None where they go on from `here` as a trip does."""
     org, is_last = plan.query.org, day.number == plan.query.days
     if day.start is None or day.end is None:
-        return "a city of this world, or 'from A to B' with two of them"
+        return "a city of this world, or 'from A to B' (a small 'from') with two of them"
     if day.start != here:
         return f"a day that starts in {here}"
     if day.route.is_leg and not day.travels:

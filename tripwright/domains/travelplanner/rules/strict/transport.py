@@ -7,7 +7,7 @@ the one row of the tables it means.
     … or Taxi
 
 A city may carry its state: "A(Ohio)". What else a text claims must be what the row says
-(`strict_claims`); a piece that claims nothing known makes the whole transport unreadable, for
+(`claims.py`); a piece that claims nothing known makes the whole transport unreadable, for
 "Flight …, then taxi from B to C" must not be priced as half of it.
 """
 
@@ -37,14 +37,15 @@ class PlannedRoute(NamedTuple):
 
 
 class PlannedLeg(NamedTuple):
-    """`unit_usd` is per person (flight) or per vehicle, and known only for a leg without
-    problems."""
+    """`unit_usd` (per person for a flight, else per vehicle) and `duration` are those of the row,
+    and known only for a leg without problems."""
 
     mode: Mode | None
     route: PlannedRoute
     flight: Flight | None
     unit_usd: float | None
     problems: tuple[ClaimProblem, ...] = ()
+    duration: str = ""
 
 
 def route_of(text: str, world: World) -> PlannedRoute:
@@ -105,7 +106,7 @@ def _fly(
             claims, facts, row.duration, f"{row.distance_miles:g} miles", (row.price_usd,)
         )
         if not wrong:
-            return PlannedLeg("flight", route, row, row.price_usd)
+            return PlannedLeg("flight", route, row, row.price_usd, (), row.duration)
     return PlannedLeg("flight", route, None, None, wrong)
 
 
@@ -135,4 +136,6 @@ def _drive(mode: Mode, route: PlannedRoute, claims: list[str], world: World) -> 
         else (cost_usd, road_cost_usd(world, origin, destination, "taxi") or 0)
     )
     wrong = false_claims(claims, {}, ground.duration, ground.distance, costs_usd) if claims else ()
-    return PlannedLeg(mode, route, None, None if wrong else cost_usd, wrong)
+    if wrong:
+        return PlannedLeg(mode, route, None, None, wrong)
+    return PlannedLeg(mode, route, None, cost_usd, (), ground.duration)
