@@ -260,7 +260,7 @@ def test_a_run_folder_is_its_transcripts(
     assert judge.requests == asked, "asked once, whether the folder or the file is named"
     (tmp_path / "none").mkdir()
     assert main(["verify", str(tmp_path / "none")], VERBS) == 2
-    assert f"No transcripts at '{tmp_path / 'none'}'" in capsys.readouterr().err
+    assert f"'{tmp_path / 'none'}' holds no transcripts.jsonl" in capsys.readouterr().err
 
 
 def test_what_passes_is_a_setting(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
