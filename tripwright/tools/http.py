@@ -3,14 +3,16 @@ happened without repeating any secret."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from tripwright import __version__
 from tripwright.llm.urls import shown_url
+from tripwright.tools.redaction import Redaction, with_keys
 
 if TYPE_CHECKING:
     import httpx2
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 FaultKind = Literal[
     "timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"
 ]
-SHOWN_CHARACTERS = 200  # of a foreign message
+MAX_ANSWER_MB = 16.0  # an answer of a thousand offers has a few
 # vendors of open data refuse clients that do not say who they are
 USER_AGENT = f"tripwright/{__version__}"
 
@@ -34,20 +36,23 @@ class ProviderFault(Exception):
 
 
 class HttpCaller:
-    """Threads may share one. `secrets` never appear in a message: a vendor may repeat a key, and a
-    URL may hold one."""
+    """Threads may share one. `timeout_s` is for a whole attempt, from the look-up of the name to
+    the last byte, `max_answer_mb` for an answer as it is unpacked. A {VARIABLE} in the URL stands
+    for a key; no key that this process knows appears in a message."""
 
     def __init__(
         self,
         base_url: str,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 20.0,
-        secrets: tuple[str, ...] = (),
+        max_answer_mb: float = MAX_ANSWER_MB,
     ):
-        self._url = base_url.rstrip("/")
-        self.base_url = shown_url(self._url)  # as messages and settings say it
+        self._url = with_keys(base_url.rstrip("/"))
+        self.base_url = shown_url(base_url.rstrip("/"))  # as messages and settings say it
         self._headers = {"user-agent": USER_AGENT, "accept": "application/json", **(headers or {})}
-        self._timeout_s, self._secrets = timeout_s, tuple(secret for secret in secrets if secret)
+        self._timeout_s, self.max_answer_mb = timeout_s, max_answer_mb
+        self.shown = Redaction().shown
+        self._clients: dict[int, httpx2.AsyncClient] = {}  # by process: forks share no connection
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Any:
         return self.request("GET", path, parameters=parameters)
@@ -68,11 +73,14 @@ class HttpCaller:
         `Refused`, with the vendor's JSON."""
         import httpx2
 
+        from tripwright.tools.event_loop import run  # loads asyncio
+
+        asked = {"params": parameters, "json": body, "data": form}
         try:
-            response = self._client.request(
-                method, self._url + path, params=parameters, json=body, data=form
+            response, content = run(
+                self._exchange(method, self._url + path, asked), self._timeout_s
             )
-        except httpx2.TimeoutException:
+        except TimeoutError:
             raise ProviderFault(
                 "timeout", f"{self.base_url} did not answer within {self._timeout_s:g} s."
             ) from None
@@ -80,17 +88,38 @@ class HttpCaller:
             raise ProviderFault(
                 "connection", f"{self.base_url} cannot be reached: {self.shown(error)}"
             ) from None
-        if response.is_success:
-            try:
-                return response.json()
-            except (ValueError, RecursionError):
+        try:
+            value = json.loads(content)
+        except (ValueError, RecursionError):
+            value = None
+            if response.is_success:
                 raise ProviderFault(
-                    "bad_response", f"{self.base_url} answered no JSON: {self.shown(response.text)}"
+                    "bad_response",
+                    f"{self.base_url} answered no JSON: {self.shown(_text(content))}",
                 ) from None
-        raise self._problem(response)
+        if response.is_success:
+            return value
+        raise self._problem(response, self.shown(_text(content)), value)
 
-    def _problem(self, response: httpx2.Response) -> Exception:
-        status, text = response.status_code, self.shown(response.text)
+    async def _exchange(
+        self, method: str, url: str, asked: Mapping[str, Any]
+    ) -> tuple[httpx2.Response, bytes]:
+        """The answer and its content. Read piece by piece, and a piece is unpacked to at most a
+        megabyte: what is too long is noticed before it is in memory."""
+        content = bytearray()
+        async with self._client().stream(method, url, **asked) as response:
+            async for piece in response.aiter_bytes():
+                content += piece
+                if len(content) > self.max_answer_mb * 1e6:
+                    raise ProviderFault(
+                        "bad_response",
+                        f"{self.base_url} answered with more than {self.max_answer_mb:g} MB, which"
+                        " is max_answer_mb.",
+                    )
+        return response, bytes(content)
+
+    def _problem(self, response: httpx2.Response, text: str, body: Any) -> Exception:
+        status = response.status_code
         wait_s = retry_after_s(response.headers, limited=status == 429)
         kind: FaultKind | None = None
         if status in (401, 402, 403):
@@ -101,32 +130,29 @@ class HttpCaller:
             kind = "server_error"
         if kind is not None:
             return ProviderFault(kind, f"{self.base_url} answered {status}: {text}", wait_s)
-        try:
-            body = response.json()
-        except (ValueError, RecursionError):
-            body = None
         return RefusedCall(status, text, body)
 
-    def shown(self, message: object) -> str:
-        """One short line of a foreign message, without secrets."""
-        line = " ".join(str(message).split())
-        for secret in self._secrets:
-            line = line.replace(secret, "***")
-        return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
-
-    @cached_property
-    def _client(self) -> httpx2.Client:
+    def _client(self) -> httpx2.AsyncClient:
         import httpx2
 
-        return httpx2.Client(
-            timeout=self._timeout_s,
-            headers=self._headers,
-            verify=self.base_url.startswith("https://"),
-        )
+        if (process := os.getpid()) not in self._clients:
+            client = httpx2.AsyncClient(
+                timeout=None,  # `run` has one for the whole of it
+                headers=self._headers,
+                verify=self._url.startswith("https://"),
+            )
+            self._clients.setdefault(process, client)
+        return self._clients[process]
 
     def close(self) -> None:
-        if "_client" in self.__dict__:
-            self._client.close()
+        if client := self._clients.pop(os.getpid(), None):
+            from tripwright.tools.event_loop import run
+
+            run(client.aclose(), self._timeout_s)
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 class RefusedCall(Exception):

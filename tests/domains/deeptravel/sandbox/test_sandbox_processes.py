@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.redaction import Redaction
 from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
     describe,
@@ -30,6 +29,7 @@ from tripwright.domains.deeptravel.sandbox.snapshot import (
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
+from tripwright.tools.redaction import Redaction
 
 SOON = Retries(most=8, first_wait_s=0.01, longest_wait_s=0.5)
 

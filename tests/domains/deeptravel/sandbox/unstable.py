@@ -182,7 +182,7 @@ class Client:
 
     def __init__(self, url: str, terms: Terms | None = None, timeout_s: float = 5.0, key: str = ""):
         self.terms = terms or Terms()
-        self._http = HttpCaller(url, {"authorization": key} if key else None, timeout_s, (key,))
+        self._http = HttpCaller(url, {"authorization": key} if key else None, timeout_s)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         said = self._http.get("/flights", dict(arguments))

@@ -35,10 +35,10 @@ from tripwright.domains.deeptravel.sandbox.keys import (
 from tripwright.domains.deeptravel.sandbox.leases import Leases
 from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits, wait_for_turn
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, ProviderFault
-from tripwright.domains.deeptravel.sandbox.redaction import Redaction
 from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.errors import UserError
+from tripwright.tools.redaction import Redaction
 
 Mode = Literal["live", "record", "replay"]
 LONGEST_POLL_S = 0.25  # between two looks at what another process is asking

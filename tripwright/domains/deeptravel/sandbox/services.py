@@ -46,6 +46,7 @@ VENDORS: Mapping[str, tuple[str, str]] = {
 MCP = "mcp"  # and "mcp-NAME": there may be several servers
 WORLD = "world"
 TERMS_OPTIONS: Mapping[str, type] = {"requests_per_second": float, "burst": int, "may_store": bool}
+WEB_OPTIONS: Mapping[str, type] = {**TERMS_OPTIONS, "max_answer_mb": float}
 # Answered only by who knows where places are, or else with the option that does without: vendor →
 # (tool, option).
 NEEDS_PLACES: Mapping[str, tuple[str, str]] = {"duffel": ("hotel_search", "test_hotels")}
@@ -186,7 +187,7 @@ class _Services:
         takes_places, takes_terms = "positions" in parameters, "terms" in parameters
         accepted = {
             **own_options,
-            **(TERMS_OPTIONS if takes_terms else {}),
+            **(WEB_OPTIONS if takes_terms else {}),
             **({"places": str} if takes_places else {}),
         }
         _known(f"vendors.{name}", options, tuple(accepted))
@@ -213,8 +214,11 @@ class _Services:
                 f"vendors.{name} needs places, the vendor who knows where a name is, for instance"
                 ' places = "nominatim".'
             )
-        provider: Provider = kind(**settings)
-        return provider
+        provider: Any = kind(**settings)
+        if "max_answer_mb" in values:
+            provider.limit_answers(values["max_answer_mb"])
+        made: Provider = provider
+        return made
 
     def positions_of(self, vendor: str, where: str) -> Positions:
         if vendor not in self.positions:

@@ -3,13 +3,13 @@ repeats the key."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from tripwright.errors import UserError
+from tripwright.tools.redaction import Redaction
 
 # Which variable a vendor's key is read from.
 KEY_VARIABLES: Mapping[str, str] = {"duffel": "DUFFEL_ACCESS_TOKEN", "tavily": "TAVILY_API_KEY"}
@@ -21,7 +21,6 @@ _NAME = re.compile(
 _VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _VALUE = re.compile(r"(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )", re.IGNORECASE)
-FEWEST_CHARACTERS = 8  # a shorter value of a variable may be a word of any text
 
 
 def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
@@ -60,12 +59,7 @@ def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
 
 
 def _is_key(text: str) -> bool:
-    keys = (os.environ.get(variable, "").strip() for variable in KEY_VARIABLES.values())
-    return (
-        bool(_VALUE.match(text))
-        or any(len(key) >= FEWEST_CHARACTERS and key in text for key in keys)
-        or _has_credentials(text)
-    )
+    return bool(_VALUE.match(text)) or Redaction()(text) != text or _has_credentials(text)
 
 
 def _has_credentials(text: str) -> bool:

@@ -16,7 +16,6 @@ ours.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -38,6 +37,7 @@ from tripwright.domains.deeptravel.vendors.reading import at, rows_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, said, utc_now, with_attribution
 from tripwright.errors import UserError
 from tripwright.tools.http import RefusedCall
+from tripwright.tools.redaction import key_in
 
 PUBLIC_URL = "https://api.duffel.com"
 TOKEN_VARIABLE = "DUFFEL_ACCESS_TOKEN"
@@ -109,7 +109,6 @@ class Duffel(HttpVendor):
             terms=terms,
             timeout_s=timeout_s,
             headers=headers,
-            secrets=(token,),
             now=now,
         )
         self.terms = replace(self.terms, may_store=self.terms.may_store and not self.live)
@@ -277,12 +276,7 @@ class Duffel(HttpVendor):
 
 def token_of_environment(allow_live_token: bool = False) -> str:
     """Raises UserError, which never shows the token."""
-    token = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if not token:
-        raise UserError(
-            "'duffel' needs a token of Duffel's test mode in the environment variable"
-            f" {TOKEN_VARIABLE}, which is not set."
-        )
+    token = key_in(TOKEN_VARIABLE, "'duffel', with a token of Duffel's test mode,")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UserError(
             f"{TOKEN_VARIABLE} holds no token: found spaces or signs outside ASCII, expected one"

@@ -48,13 +48,15 @@ FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     ),
     (re.compile(r"^Unknown tool", re.IGNORECASE), "bad_response"),
 )
-SERVER_OPTIONS = ("url", "command", "token_env", "env", "timeout_s")
+SERVER_OPTIONS = ("url", "command", "token_env", "env", "timeout_s", "max_answer_mb")
 KINDS: Mapping[str, tuple[Any, str]] = {
     **dict.fromkeys(
         ("url", "token_env", "name", "version", "attribution", "terms_url"), (str, "a text")
     ),
     **dict.fromkeys(("command", "env", "own"), (list, "a list of texts")),
-    **dict.fromkeys(("timeout_s", "requests_per_second"), (int | float, "a number")),
+    **dict.fromkeys(
+        ("timeout_s", "max_answer_mb", "requests_per_second"), (int | float, "a number")
+    ),
     "burst": (int, "a whole number"),
     "may_store": (bool, "true or false"),
     "maps": (dict, "a table"),

@@ -1,32 +1,37 @@
 """One connection to an MCP server, kept open between calls and used from any thread.
 
 Built on the official client, package `mcp` 2 (https://py.sdk.modelcontextprotocol.io/, extra
-`mcp`): Streamable HTTP for a URL, stdio for a command. Its event loop runs in a thread of ours. A
-connection that breaks is closed and the next call opens another one.
+`mcp`): Streamable HTTP for a URL, stdio for a command. A connection that breaks is closed and the
+next call opens another one; one that is open when the program ends is closed then.
 """
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import CancelledError
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault
+from tripwright.domains.deeptravel.vendors.vendor import check_address
 from tripwright.errors import UserError
-from tripwright.tools.http import SHOWN_CHARACTERS, USER_AGENT, retry_after_s
+from tripwright.tools.event_loop import run, start
+from tripwright.tools.http import MAX_ANSWER_MB, USER_AGENT, retry_after_s
+from tripwright.tools.redaction import Redaction, key_in, with_keys
 
 if TYPE_CHECKING:
     import httpx2
-    from anyio.from_thread import BlockingPortal
     from mcp import Client
 
-GRACE_S = 5.0  # the protocol's own timeout comes first and says more
+GRACE_S = 0.5  # the protocol's own timeout comes first, and leaves the connection whole
+CLOSE_S = 8.0  # for ending a session, and a command's process
 T = TypeVar("T")
 
 
@@ -36,7 +41,8 @@ class McpServer:
     and read from the environment.
 
     `token_env` names the variable whose value is sent as a bearer token; `env` names variables that
-    the command gets (besides PATH, HOME and the like, it gets no others). Raises UserError.
+    the command gets (besides PATH, HOME and the like, it gets no others). A {VARIABLE} in the URL
+    stands for a key. Raises UserError.
     """
 
     url: str = ""
@@ -44,47 +50,42 @@ class McpServer:
     token_env: str = ""
     env: Sequence[str] = ()
     timeout_s: float = 30.0
-    secrets: tuple[str, ...] = field(init=False, repr=False, default=())
+    max_answer_mb: float = MAX_ANSWER_MB
 
     def __post_init__(self) -> None:
         if bool(self.url) == bool(self.command):
-            raise UserError(
-                f"An MCP server has either a url or a command: found url '{self.url}' and command"
-                f" {list(self.command)}."
-            )
-        if self.url and not self.url.startswith(("http://", "https://")):
-            raise UserError(
-                f"The url of an MCP server is one like https://example.org/mcp: found '{self.url}'."
-            )
-        if self.timeout_s <= 0:
-            raise UserError(f"timeout_s of an MCP server is above 0: found {self.timeout_s:g}.")
+            found = "both" if self.url else "neither"
+            raise UserError(f"An MCP server has either a url or a command: found {found}.")
+        if self.url:
+            check_address("The url of an MCP server", self.url, takes_query=True)
+        for name in ("timeout_s", "max_answer_mb"):
+            if not 0 < (value := getattr(self, name)) < float("inf"):
+                raise UserError(f"{name} of an MCP server is above 0: found {value:g}.")
         if self.token_env and self.command or self.env and self.url:
             raise UserError(
                 "An MCP server with a url takes token_env, one with a command takes env: found the"
                 " other one."
             )
-        names = [name for name in (self.token_env, *self.env) if name]
-        if absent := [name for name in names if not os.environ.get(name, "").strip()]:
-            raise UserError(
-                f"An MCP server needs the environment variable {absent[0]}, which is not set."
-            )
-        object.__setattr__(self, "secrets", tuple(os.environ[name].strip() for name in names))
+        for name in (self.token_env, *self.env):
+            if name:
+                key_in(name, "An MCP server")
+        with_keys(self.url)
 
     @property
     def label(self) -> str:
         """For messages: no arguments of a command and no query of a URL, which may hold keys."""
-        return (
-            self.url.partition("?")[0].rpartition("@")[2]
-            if self.url
-            else os.path.basename(self.command[0])
-        )
+        return self.url.partition("?")[0] if self.url else os.path.basename(self.command[0])
 
     def shown(self, message: object) -> str:
         """One short line of a foreign message, without keys."""
-        line = " ".join(str(message).split())
-        for secret in self.secrets:
-            line = line.replace(secret, "***")
-        return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
+        return Redaction().shown(message)
+
+
+class _Connection(NamedTuple):
+    client: Client
+    leave: asyncio.Event
+    task: Future[None]  # holds it open until `leave`
+    process: int
 
 
 class McpSession:
@@ -93,46 +94,47 @@ class McpSession:
     def __init__(self, server: McpServer):
         self.server = server
         self._lock = threading.Lock()
-        self._open: ExitStack | None = None
-        self._portal: BlockingPortal | None = None
-        self._client: Client | None = None
-        self._pid = os.getpid()
+        self._open: _Connection | None = None
         # the last HTTP status that was an error: the package keeps it to itself
         self._problem: tuple[int, float | None] | None = None
 
-    def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """What `work` finds out. Raises ProviderFault, and MCPError where the server says that the
-        parameters are wrong."""
-        client = None
+    def run(self, work: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
+        """What `work` finds out; connecting, where that is needed, is part of its time. Raises
+        ProviderFault, and MCPError where the server says that the parameters are wrong."""
+        import mcp  # noqa: F401  # takes a second, which is not the server's
+
+        opened, give_up_at = None, time.monotonic() + self.server.timeout_s + GRACE_S
         try:
-            portal, client = self._connected()
-            future = portal.start_task_soon(work, client)
-            try:
-                return future.result(self.server.timeout_s + GRACE_S)
-            except FutureTimeout:
-                future.cancel()
-                raise
+            opened = self._connected(give_up_at)
+            return run(work(opened.client), give_up_at - time.monotonic())
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
-            raise self._explained(_first(error), client) from None
+            raise self._explained(_first(error), opened) from None
 
     def close(self) -> None:
-        with self._lock:
-            self._close()
+        if opened := self._leave(self._open):
+            wait([opened.task], CLOSE_S + GRACE_S)
 
-    def _drop(self, client: Client | None) -> None:
-        """Only the connection that broke: another thread may have opened a new one already."""
+    def _leave(self, opened: _Connection | None) -> _Connection | None:
+        """The connection, which now ends by itself; None where another thread has done so before,
+        and opened a new one perhaps, and in a fork, which has none."""
         with self._lock:
-            if client is not None and client is self._client:
-                self._close()
+            if opened is None or opened is not self._open:
+                return None
+            self._open = None
+        atexit.unregister(self.close)
+        if opened.process != os.getpid():
+            return None
+        start(_set(opened.leave))
+        return opened
 
     def fault(self, kind: FaultKind, message: object, wait_s: float | None = None) -> ProviderFault:
         return ProviderFault(
             kind, f"MCP server {self.server.label}: {self.server.shown(message)}", wait_s
         )
 
-    def _explained(self, cause: BaseException, client: Client | None) -> Exception:
+    def _explained(self, cause: BaseException, opened: _Connection | None) -> Exception:
         """Errors that the protocol states leave the connection whole; after anything else the next
         call begins anew."""
         import httpx2
@@ -142,7 +144,7 @@ class McpSession:
             return cause
         if isinstance(cause, MCPError):
             if (kind := kind_of_error(cause.code, cause.message)) == "connection":
-                self._drop(client)
+                self._leave(opened)
             problem, self._problem = self._problem, None
             # what the package says instead of an HTTP status
             if problem is not None and kind == "server_error":
@@ -150,50 +152,57 @@ class McpSession:
                     _kind_of_status(problem[0]), f"answered {problem[0]}: {cause}", problem[1]
                 )
             return self.fault(kind, cause) if kind is not None else cause
-        self._drop(client)
-        if isinstance(cause, FutureTimeout | TimeoutError | httpx2.TimeoutException):
+        self._leave(opened)
+        if isinstance(cause, TimeoutError | httpx2.TimeoutException):
             return self.fault("timeout", f"no answer within {self.server.timeout_s:g} s")
-        # another thread closed what this one had just been given
-        is_closed = isinstance(cause, RuntimeError) and "portal" in str(cause)
-        if is_closed or isinstance(
-            cause, httpx2.HTTPError | httpx2.InvalidURL | OSError | CancelledError
-        ):
+        if isinstance(cause, httpx2.HTTPError | httpx2.InvalidURL | OSError | CancelledError):
             return self.fault("connection", f"cannot be reached: {cause}")
         # The package checks answers against schemas in many places, and each has its own
         # exceptions.
         return self.fault("bad_response", f"{type(cause).__name__}: {cause}")
 
-    def _connected(self) -> tuple[BlockingPortal, Client]:
-        with self._lock:
-            if self._pid != os.getpid():  # a fork has neither the thread nor the connection
-                self._open, self._portal, self._client, self._pid = None, None, None, os.getpid()
-            if self._portal is not None and self._client is not None:
-                return self._portal, self._client
-            from anyio.from_thread import start_blocking_portal
-            from mcp import Client
-            from mcp.types import Implementation
+    def _connected(self, give_up_at: float) -> _Connection:
+        """Raises TimeoutError, and whatever the package raises."""
+        if not self._lock.acquire(timeout=max(0.0, give_up_at - time.monotonic())):
+            raise TimeoutError  # another thread is connecting
+        try:
+            # a fork has neither the thread nor the connection
+            if self._open is None or self._open.process != os.getpid():
+                self._open = self._connect(give_up_at)
+                atexit.register(self.close)
+            return self._open
+        finally:
+            self._lock.release()
 
-            _silence()
-            self._problem = None
-            info = Implementation(name="tripwright", version=USER_AGENT.partition("/")[2])
-            client = Client(
+    def _connect(self, give_up_at: float) -> _Connection:
+        _silence()
+        self._problem = None
+        entered: Future[tuple[Client, asyncio.Event]] = Future()
+        task = start(self._hold(entered))
+        wait([task, entered], give_up_at - time.monotonic(), FIRST_COMPLETED)
+        if task.done():
+            task.result()  # raises
+        if not entered.done():
+            task.cancel()
+            raise TimeoutError
+        return _Connection(*entered.result(), task, os.getpid())
+
+    async def _hold(self, entered: Future[tuple[Client, asyncio.Event]]) -> None:
+        """Opens and closes in one task, as the package wants it."""
+        from mcp import Client
+        from mcp.types import Implementation
+
+        info = Implementation(name="tripwright", version=USER_AGENT.partition("/")[2])
+        leave = asyncio.Event()
+        async with (
+            asyncio.timeout(None) as limit,
+            Client(
                 self._transport(), read_timeout_seconds=self.server.timeout_s, client_info=info
-            )
-            with ExitStack() as stack:
-                portal = stack.enter_context(start_blocking_portal())
-                stack.enter_context(portal.wrap_async_context_manager(client))
-                self._open, self._portal, self._client = stack.pop_all(), portal, client
-            return portal, client
-
-    def _close(self) -> None:
-        stack, self._open, self._portal, self._client = self._open, None, None, None
-        if stack is not None:
-            try:
-                stack.close()
-            except Exception as error:  # it is being closed because it broke: how is known already
-                logging.getLogger(__name__).debug(
-                    "closing an MCP connection: %s", self.server.shown(_first(error))
-                )
+            ) as client,
+        ):
+            entered.set_result((client, leave))
+            await leave.wait()
+            limit.reschedule(asyncio.get_running_loop().time() + CLOSE_S)
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
         if self.server.url:
@@ -205,20 +214,46 @@ class McpSession:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        headers = {"user-agent": USER_AGENT}
+        # what is not packed need not be unpacked
+        headers = {"user-agent": USER_AGENT, "accept-encoding": "identity"}
         if self.server.token_env:
-            headers["authorization"] = f"Bearer {self.server.secrets[0]}"
+            headers["authorization"] = f"Bearer {os.environ[self.server.token_env].strip()}"
         timeout = httpx2.Timeout(self.server.timeout_s + GRACE_S, connect=self.server.timeout_s)
-        hooks: dict[str, list[Callable[..., Any]]] = {"response": [self._note_status]}
+        hooks: dict[str, list[Callable[..., Any]]] = {"response": [self._note_status, self._limit]}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as http,
-            streamable_http_client(self.server.url, http_client=http) as streams,
+            streamable_http_client(with_keys(self.server.url), http_client=http) as streams,
         ):
             yield streams
 
     async def _note_status(self, response: httpx2.Response) -> None:
         if response.status_code in (401, 402, 403, 408, 429) or response.status_code >= 500:
             self._problem = response.status_code, retry_after_s(response.headers)
+
+    async def _limit(self, response: httpx2.Response) -> None:
+        """Of a stream of events the package limits each event."""
+        import httpx2
+
+        if "text/event-stream" in response.headers.get("content-type", ""):
+            return
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise self.fault("bad_response", "answers packed where it was asked not to")
+        stream, most_mb, fault = response.stream, self.server.max_answer_mb, self.fault
+        assert isinstance(stream, httpx2.AsyncByteStream)
+
+        class Limited(httpx2.AsyncByteStream):
+            async def __aiter__(self) -> AsyncIterator[bytes]:
+                length = 0
+                async for piece in stream:
+                    length += len(piece)
+                    if length > most_mb * 1e6:
+                        raise fault("bad_response", f"answered with more than {most_mb:g} MB")
+                    yield piece
+
+            async def aclose(self) -> None:
+                await stream.aclose()
+
+        response.stream = Limited()
 
 
 @asynccontextmanager
@@ -271,3 +306,7 @@ def _silence() -> None:
 
 def _unread(record: logging.LogRecord) -> bool:
     return record.levelno < logging.ERROR
+
+
+async def _set(event: asyncio.Event) -> None:
+    event.set()

@@ -10,7 +10,6 @@ there, so it is not kept unless `may_store` says that you have made sure. Never 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from tripwright.domains.deeptravel.vendors.searxng import web_page
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_results, said, utc_now
 from tripwright.errors import UserError
 from tripwright.tools.http import RefusedCall
+from tripwright.tools.redaction import key_in
 
 PUBLIC_URL = "https://api.tavily.com"
 KEY_VARIABLE = "TAVILY_API_KEY"
@@ -53,11 +53,7 @@ class Tavily(HttpVendor):
         timeout_s: float = 20.0,
         now: Callable[[], datetime] = utc_now,
     ):
-        key = os.environ.get(KEY_VARIABLE, "").strip()
-        if not key:
-            raise UserError(
-                f"'tavily' needs a key: the environment variable {KEY_VARIABLE} is not set."
-            )
+        key = key_in(KEY_VARIABLE, "'tavily'")
         # no HTTP library takes it, and its complaint would quote it
         if not key.isascii() or not key.isprintable() or " " in key:
             raise UserError(
@@ -79,7 +75,6 @@ class Tavily(HttpVendor):
             terms=terms,
             timeout_s=timeout_s,
             headers=headers,
-            secrets=(key,),
             now=now,
         )
         self.search_depth, self.max_results = search_depth, checked_results(self.name, max_results)

@@ -3,12 +3,13 @@ becomes a ProviderFault."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer, Record
@@ -16,9 +17,11 @@ from tripwright.domains.deeptravel.vendors.reading import text_at
 from tripwright.errors import UserError
 from tripwright.llm.urls import is_address
 from tripwright.tools.http import USER_AGENT, HttpCaller, RefusedCall
+from tripwright.tools.redaction import PLACE_OF_KEY
 
 QUERY_CHARACTERS = 400  # longer ones are no search: Tavily refuses them, and a URL cannot hold them
 MAX_RESULTS = 50
+PLAIN_WORD = re.compile(r"[a-z._-]{0,24}|.{0,7}")  # of a URL's path; any other may be a key
 OSM_ATTRIBUTION = "© OpenStreetMap contributors, ODbL 1.0, https://www.openstreetmap.org/copyright"
 
 
@@ -48,10 +51,9 @@ class HttpVendor(ABC):
         terms: Terms | None = None,
         timeout_s: float = 20.0,
         headers: Mapping[str, str] | None = None,
-        secrets: tuple[str, ...] = (),
         now: Callable[[], datetime] = utc_now,
     ):
-        check_base_url(self.name, base_url)
+        check_address(f"The base_url of '{self.name}'", base_url)
         if not 0 < timeout_s < float("inf"):
             raise UserError(
                 f"timeout_s of '{self.name}' is a number of seconds above 0: found {timeout_s:g}."
@@ -63,10 +65,17 @@ class HttpVendor(ABC):
                 f" found {contact!a}."
             )
         self.terms = terms or self.published_terms
-        self._http = HttpCaller(
-            base_url, {"user-agent": agent, **(headers or {})}, timeout_s, secrets
-        )
+        self._http = HttpCaller(base_url, {"user-agent": agent, **(headers or {})}, timeout_s)
         self._now = now
+
+    def limit_answers(self, max_answer_mb: float) -> None:
+        """A longer answer, unpacked, is a fault. Raises UserError."""
+        if not 0 < max_answer_mb < float("inf"):
+            raise UserError(
+                f"max_answer_mb of '{self.name}' is a number of megabytes above 0: found"
+                f" {max_answer_mb:g}."
+            )
+        self._http.max_answer_mb = max_answer_mb
 
     @property
     def version(self) -> str:
@@ -133,19 +142,24 @@ class HttpVendor(ABC):
         self._http.close()
 
 
-def check_base_url(name: str, base_url: str) -> None:
-    """Raises UserError for what is no URL, and for one that may hold a secret: it is written into
-    every snapshot."""
-    if not is_address(base_url):
+def check_address(whose: str, url: str, takes_query: bool = False) -> None:
+    """Raises UserError for what is no URL, and for one that may hold a key: it is written into
+    every snapshot and into messages, this one excepted."""
+    if not is_address(url) or PLACE_OF_KEY.search(urlsplit(url).netloc):
+        raise UserError(f"{whose} is no URL: expected one like https://example.org.")
+    parts = urlsplit(url)
+    if "@" in parts.netloc or parts.fragment or (parts.query and not takes_query):
         raise UserError(
-            f"The base_url of '{name}' is no URL: expected one like https://example.org."
+            f"{whose} is a plain address like https://example.org: found one with a user or a"
+            " query."
         )
-    parts = urlsplit(base_url)
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise UserError(
-            f"The base_url of '{name}' is a plain address like https://example.org: found one with"
-            " a user or a query."
-        )
+    values = [value for _, value in parse_qsl(parts.query, keep_blank_values=True)]
+    for word in [*parts.path.split("/"), *values]:
+        if not PLAIN_WORD.fullmatch(PLACE_OF_KEY.sub("", word)):
+            raise UserError(
+                f"{whose} has a part that may be a key. Write the name of an environment variable"
+                " in its place, as in https://example.org/{MY_KEY}/v1, and set that variable."
+            )
 
 
 def said(arguments: Mapping[str, Any], name: str) -> str:

@@ -411,7 +411,7 @@ def test_errors_of_the_protocol(code: int, message: str, kind: str | None) -> No
     ("options", "said"),
     [
         ({"own": ["x"]}, "either a url or a command"),
-        ({"url": "ftp://x", "own": ["x"]}, "ftp://x"),
+        ({"url": "ftp://x", "own": ["x"]}, "is no URL"),
         ({"url": "http://x"}, "answers nothing"),
         ({"url": "http://x", "own": ["train_search"]}, "maps.train_search"),
         ({"url": "http://x", "own": ["x"], "token": "s3cret"}, "found 'token'"),

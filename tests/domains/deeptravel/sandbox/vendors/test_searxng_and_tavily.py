@@ -156,7 +156,7 @@ def test_tavily_without_a_key_names_the_variable(
     monkeypatch.delenv("TAVILY_API_KEY", raising=False)
     if value is not None:
         monkeypatch.setenv("TAVILY_API_KEY", value)
-    with pytest.raises(UserError, match="TAVILY_API_KEY is not set"):
+    with pytest.raises(UserError, match="TAVILY_API_KEY, which is not set"):
         Tavily()
 
 

@@ -1,0 +1,92 @@
+"""Keeps keys out of what is stored, shown and logged, whatever a vendor repeats: the values of
+variables that are named like keys, and of all that a services file says a key is in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from tripwright.errors import UserError, printable
+
+_NAME = re.compile(
+    r"(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
+PLACE_OF_KEY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")  # of a key in a URL: {MY_KEY}
+FEWEST_CHARACTERS = 8  # a shorter value may be a word of any text
+SHOWN_CHARACTERS = 200  # of a foreign message
+HIDDEN = "***"
+_keys_read: set[str] = set()  # in this process, from variables of any name
+
+
+def key_in(variable: str, whose: str) -> str:
+    """The key in an environment variable; every Redaction that is made later hides it, whatever the
+    variable is called. Raises UserError where `whose` key is not there."""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UserError(f"{whose} needs the environment variable {variable}, which is not set.")
+    _keys_read.add(key)
+    return key
+
+
+def with_keys(url: str) -> str:
+    """The URL to send to: each {VARIABLE} in it is that variable's key. Raises UserError."""
+    return PLACE_OF_KEY.sub(lambda place: quote(key_in(place[1], f"'{url}'"), safe=""), url)
+
+
+class Redaction:
+    """Looks for every way in which a key is usually written: as it is, inside JSON or a URL, in
+    base64 and in hexadecimal digits. It can be hidden from it: backwards, or in two parts."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None):
+        variables = (os.environ if environment is None else environment).items()
+        values = {value.strip() for name, value in variables if _NAME.search(name)}
+        values |= _keys_read if environment is None else set()
+        keys = [value for value in values if len(value) >= FEWEST_CHARACTERS]
+        # the longest first: a key may be part of a longer one
+        self._written = sorted(
+            {form for key in keys for form in _forms(key)}, key=len, reverse=True
+        )
+
+    def __call__(self, text: str) -> str:
+        for form in self._written:
+            text = text.replace(form, HIDDEN)
+        return text
+
+    def within(self, value: Any) -> Any:
+        """JSON with its texts redacted; names and numbers stay."""
+        if not self._written:
+            return value
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, Mapping):
+            return {name: self.within(entry) for name, entry in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.within(entry) for entry in value]
+        return value
+
+    def shown(self, message: object) -> str:
+        """One short line of a foreign message: no keys, no control characters."""
+        line = printable(self(str(message)))
+        return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
+
+
+def _forms(key: str) -> set[str]:
+    raw = key.encode("utf-8", "surrogateescape")
+    every_byte = "".join(f"%{byte:02x}" for byte in raw)
+    forms = {key, json.dumps(key)[1:-1], json.dumps(key, ensure_ascii=False)[1:-1]}
+    # not every writer of URLs escapes the same letters, nor in the same case
+    urls = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
+    forms |= urls | {re.sub("%..", lambda code: code[0].lower(), url) for url in urls}
+    forms |= {every_byte, every_byte.upper(), raw.hex(), raw.hex().upper()}
+    for before in range(3):  # bytes in front of it in base64, as in Basic authentication
+        text = b64encode(bytes(before) + raw).decode()
+        # letters that depend on the key alone; then all, with padding
+        whole = text[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        forms |= {whole, text.rstrip("="), text} if not before else {whole}
+    return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
