@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -16,8 +17,19 @@ from tripwright.errors import NotJson, UserError, read_json
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Whoever reads `path` sees the old content or the new one, however this process ends."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+    with _named(path):
+        partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     os.replace(partial, path)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """The system does not say which file it had no room for; the user wants to know."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def json_object(path: Path) -> dict[str, Any] | None:
@@ -95,9 +107,7 @@ def keep_lines(path: Path, keep: Callable[[Any], bool], foreign: str) -> None:
         return
     rest = b"".join(line.text for line, stays in _take_lines(path, keep, foreign) if stays)
     if len(rest) != path.stat().st_size:
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(rest)
-        os.replace(partial, path)
+        write_atomically(path, rest)
 
 
 class Journal:
@@ -121,7 +131,8 @@ class Journal:
     ):
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab")
+        # unbuffered: what could not be written must not come with what is written later
+        self._file = path.open("ab", buffering=0)
         try:
             self._lock(in_use, wait)
             self._file.truncate(0 if restart else self._take_up(take, foreign))
@@ -138,8 +149,7 @@ class Journal:
     def append(self, record: Any) -> None:
         """Hands one line to the system. ASCII, so that any text comes back as it was, halves of a
         surrogate pair too."""
-        self._file.write(json.dumps(record).encode() + b"\n")
-        self._file.flush()
+        self._write(json.dumps(record).encode() + b"\n")
 
     def sync(self) -> None:
         """Forces what was appended onto the disk, where it outlives the machine."""
@@ -147,6 +157,17 @@ class Journal:
 
     def close(self) -> None:
         self._file.close()
+
+    def _write(self, line: bytes) -> None:
+        """All of it or nothing: where there is no room for a line, its beginning is cut off."""
+        begin, written = os.fstat(self._file.fileno()).st_size, 0
+        try:
+            with _named(self.path):
+                while written < len(line):
+                    written += self._file.write(line[written:])
+        except OSError:
+            self._file.truncate(begin)
+            raise
 
     def _lock(self, in_use: str | None, wait: bool) -> None:
         """Two writers would cut off each other's lines. The lock dies with its process."""
@@ -164,8 +185,7 @@ class Journal:
         for (_, offset, text), _ in _take_lines(self.path, take, foreign):
             end = offset + len(text)
         if not text.endswith(b"\n"):
-            self._file.write(b"\n")
-            self._file.flush()
+            self._write(b"\n")
             end += 1
         return end
 

@@ -17,7 +17,7 @@ from tripwright.agent.conversation import Conversation, Listener
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
 from tripwright.tools.faults import UNANSWERED, fault_kind
-from tripwright.tools.toolbox import ToolHostDown, Tools
+from tripwright.tools.toolbox import ToolHostDown, Tools, answered
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 
@@ -156,7 +156,7 @@ class Session:
         if len(self.transcript.calls) >= self.dialect.max_calls:
             return self._stop(StopReason.MAX_CALLS)
         try:
-            answer = self.tools.call(call.name, call.arguments)
+            answer = answered(self.tools, call.name, call.arguments)
         except ToolHostDown as fault:
             self.fail(str(fault))
             return []

@@ -8,14 +8,20 @@ plans well has memorised the world.
 from __future__ import annotations
 
 import json
+import time
+import traceback
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from tripwright.errors import UserError, printable
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.face import Face
+from tripwright.tools.redaction import Redaction
 from tripwright.tools.signatures import CheckedCall
 from tripwright.world.store import World
+
+RETRIES_S = (0.1, 0.5)  # before each further attempt at a tool that fails
 
 
 class ToolHostDown(Exception):
@@ -36,6 +42,29 @@ class Tools(Protocol):
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Answers one tool call, whatever a model put into it. Raises nothing but ToolHostDown."""
         ...
+
+
+def answered(tools: Tools, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
+    """`tools.call`, whoever wrote the tool: what it raises on a mistake of the model's is an
+    answer, and anything else that goes wrong in it is our side's fault (law 4), which is tried
+    again and then raised as ToolHostDown. Raises UserError as it comes: nothing can go on."""
+    for pause_s in (*RETRIES_S, None):
+        try:
+            answer = tools.call(name, arguments)
+            if isinstance(answer, ToolAnswer):
+                return answer
+            problem = f"returned {type(answer).__name__}, expected a ToolAnswer"
+        except (ToolHostDown, UserError):
+            raise
+        except ToolError as error:
+            return tools.face.error(str(error), error.kind)
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            what = Redaction().shown(f"{type(error).__name__}: {error}")
+            problem = f"failed at {place.filename}:{place.lineno}: {what}"
+        if pause_s is not None:
+            time.sleep(pause_s)
+    raise ToolHostDown(f"The tool {printable(name)} {problem} ({len(RETRIES_S) + 1} attempts)")
 
 
 class AnswerBox:

@@ -13,7 +13,6 @@ import pytest
 
 from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
 from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, LocalLimits
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, StoredAnswer, open_store
 from tripwright.errors import UserError
 
@@ -205,9 +204,7 @@ def test_a_store_of_another_version(store: Store, store_name: str) -> None:
 def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:
     opened = open_store(str(tmp_path / "live.sqlite"))
     opened._run("DROP TABLE sandbox_answer")  # type: ignore[attr-defined]
-    with pytest.raises(
-        ProviderFault, match="The store .*live.sqlite cannot be used: no such table"
-    ):
+    with pytest.raises(UserError, match="The store .*live.sqlite cannot be used: no such table"):
         opened.find("k")
     opened.close()
 
@@ -251,7 +248,7 @@ def test_a_lost_connection_is_made_again(postgres_name: str) -> None:
     second.close()
 
 
-def test_a_damaged_file_is_a_fault_in_one_line(tmp_path: Path) -> None:
+def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
     """Not only at opening: the first pages may be whole."""
     path = tmp_path / "live.sqlite"
     store = open_store(str(path))
@@ -261,6 +258,6 @@ def test_a_damaged_file_is_a_fault_in_one_line(tmp_path: Path) -> None:
     pages[4 * 4096 : -4096] = b"\xff" * (len(pages) - 5 * 4096)
     path.write_bytes(pages)
     damaged = open_store(str(path), create=False)
-    with pytest.raises(ProviderFault, match="cannot be used: database disk image is malformed"):
+    with pytest.raises(UserError, match="cannot be used: database disk image is malformed"):
         list(damaged.recorded(DAY))
     damaged.close()

@@ -10,6 +10,7 @@ import threading
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.store import Store
+from tripwright.errors import UserError
 
 
 class Leases:
@@ -55,5 +56,5 @@ class Leases:
                 continue  # released and claimed again: a lease that is new needs nothing yet
             try:
                 self._store.renew(self.owner, self._seconds)
-            except ProviderFault:
+            except (ProviderFault, UserError):
                 continue  # whoever asks next meets the same fault and reports it

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.store import INSERT, SCHEMA, SqlStore, StoredAnswer
+from tripwright.domains.deeptravel.sandbox.store import (
+    GO_ON,
+    INSERT,
+    SCHEMA,
+    SqlStore,
+    StoredAnswer,
+)
 from tripwright.errors import UserError
 
 if TYPE_CHECKING:
@@ -121,6 +127,10 @@ class PostgresStore(SqlStore):
             try:
                 with process.lock:
                     return work(self._connect())
+            except psycopg.errors.DiskFull as error:
+                raise UserError(
+                    f"The store {self.name} cannot be used: {self._said(error)} {GO_ON}"
+                ) from None
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if pause_s is None:
                     raise ProviderFault(

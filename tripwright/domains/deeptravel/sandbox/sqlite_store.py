@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.store import INSERT, SCHEMA, SqlStore, StoredAnswer
+from tripwright.domains.deeptravel.sandbox.store import (
+    GO_ON,
+    INSERT,
+    SCHEMA,
+    SqlStore,
+    StoredAnswer,
+)
 from tripwright.errors import UserError
 from tripwright.files import make_parent
 
@@ -99,9 +105,7 @@ class SqliteStore(SqlStore):
             try:
                 return process.db.execute(sql, parameters).fetchall()
             except sqlite3.DatabaseError as error:
-                raise ProviderFault(
-                    "connection", f"The store {self.name} cannot be used: {error}."
-                ) from None
+                raise self._fault(error) from None
 
     def keep(self, answer: StoredAnswer) -> bytes:
         with self._synced():
@@ -138,9 +142,16 @@ class SqliteStore(SqlStore):
                     process.db.execute("ROLLBACK")
                     raise
             except sqlite3.DatabaseError as error:
-                raise ProviderFault(
-                    "connection", f"The store {self.name} cannot be used: {error}."
-                ) from None
+                raise self._fault(error) from None
+
+    def _fault(self, error: sqlite3.DatabaseError) -> Exception:
+        """Others may hold the file for too long, and that passes; all else stays for every call
+        that comes, so that whoever plays episodes had better stop."""
+        problem = f"The store {self.name} cannot be used: {error}."
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return ProviderFault("connection", problem)
+        return UserError(f"{problem} {GO_ON}" if code == sqlite3.SQLITE_FULL else problem)
 
     def close(self) -> None:
         if self._process.pid == os.getpid():

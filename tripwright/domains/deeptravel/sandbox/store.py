@@ -20,6 +20,7 @@ from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, RateLi
 from tripwright.errors import UserError
 
 SCHEMA_VERSION = "1"
+GO_ON = "Make room there: the same command goes on where it stopped."
 CHUNK_ROWS = 500  # of a long table, in memory at a time
 
 # SQLite takes PostgreSQL's names of types as they are.
@@ -80,7 +81,7 @@ class Count(NamedTuple):
 
 class Store(RateLimits, Protocol):
     """Many threads and processes may share one. Raises ProviderFault where the store itself cannot
-    be reached."""
+    be reached just now, UserError where it cannot be used any more (a full disk)."""
 
     @property
     def name(self) -> str:

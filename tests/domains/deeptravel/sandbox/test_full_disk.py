@@ -1,0 +1,127 @@
+"""No room left in the middle of a run: it stops, says where, and the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.domains.deeptravel.sandbox.sqlite_store import SqliteStore
+from tripwright.errors import UserError
+from tripwright.runs import TRANSCRIPTS, episodes
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("full")
+    write_world(folder / "world", build_tables("nano", 7))
+    words = ["request", "make", "--world", str(folder / "world"), "--count", "5", "--seed", "1"]
+    assert main([*words, "--out", str(folder / "requests.jsonl")]) == 0
+    return folder
+
+
+def start(folder: Path, out: Path, *more: str) -> int:
+    return main(
+        [
+            *("run", "--policy", "errand-expert", "--dialect", "deeptravel"),
+            *("--queries", str(folder / "requests.jsonl"), "--world", str(folder / "world")),
+            *("--out", str(out), *more),
+        ]
+    )
+
+
+def test_a_run_stops_where_its_store_is_full_and_goes_on_with_the_same_command(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store, out = tmp_path / "live.sqlite", tmp_path / "run"
+    connect = SqliteStore._connect
+
+    def small(self: SqliteStore, create: bool = False) -> Any:
+        connected = connect(self, create)
+        connected.db.execute("PRAGMA max_page_count = 14")  # what SQLite says of a full disk, too
+        return connected
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "_connect", small)
+        assert start(folder, out, "--store", str(store)) == 2
+    said = capsys.readouterr().err
+    assert f"The store {store} cannot be used: database or disk is full." in said
+    assert "the same command goes on" in said and "Traceback" not in said
+    lines = list(episodes(out / TRANSCRIPTS))
+    assert len(lines) < 5 and all(line["verdict"] for line in lines)  # none was left unscored
+    assert start(folder, out, "--store", str(store)) == 0
+    lines = list(episodes(out / TRANSCRIPTS))
+    assert len(lines) == 5 and all(line["verdict"] for line in lines)
+
+
+LIMITED = """
+import resource, sys
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+"""
+
+
+def test_a_line_that_finds_no_room_is_not_in_the_journal_and_the_file_is_named(
+    tmp_path: Path,
+) -> None:
+    """Nor does a part of it come with what is written once there is room."""
+    path = tmp_path / "j.jsonl"
+    code = f"""{LIMITED}
+from pathlib import Path
+from tripwright.files import Journal
+with Journal(Path(sys.argv[1])) as journal:
+    journal.append({{"n": 1}})
+    limit(1000)
+    try:
+        journal.append({{"n": 2, "long": "x" * 5000}})
+    except OSError as error:
+        print(error.filename)
+    limit(resource.RLIM_INFINITY)
+    journal.append({{"n": 3}})
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == str(path)
+    assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 3]
+
+
+def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(
+    folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    code = f"{LIMITED}\nlimit(40_000)\nfrom tripwright.cli.main import main\nsys.exit(main())"
+    ran = subprocess.run(
+        [
+            *(sys.executable, "-c", code, "run", "--policy", "errand-expert", "--out", str(out)),
+            *("--queries", str(folder / "requests.jsonl"), "--world", str(folder / "world")),
+            *("--dialect", "deeptravel"),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 2 and "Traceback" not in ran.stderr
+    assert f"cannot use '{out / TRANSCRIPTS}': File too large" in ran.stderr
+    before = list(episodes(out / TRANSCRIPTS))
+    assert len(before) < 5
+    assert start(folder, out) == 0
+    assert len(list(episodes(out / TRANSCRIPTS))) == 5
+
+
+def test_a_store_that_is_full_is_no_passing_fault(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "live.sqlite")
+    store._process.db.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(UserError, match="live.sqlite cannot be used: database or disk is full"):
+        for number in range(1000):
+            store.claim(f"{number:0500}", "me", 60)
+    store.close()
