@@ -174,5 +174,7 @@ def _usage_problem(error: Any) -> str:
 
 
 def _complain(problem: str) -> int:
-    print("tripwright: " + " ".join(problem.split()), file=sys.stderr)
+    line = " ".join(problem.split())
+    # a message may quote a stranger's file, and a terminal obeys what is not printable
+    print("tripwright: " + "".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
     return 2

@@ -106,8 +106,9 @@ class HttpCaller:
     ) -> tuple[httpx2.Response, bytes]:
         """The answer and its content. Read piece by piece, and a piece is unpacked to at most a
         megabyte: what is too long is noticed before it is in memory."""
-        content = bytearray()
-        async with self._client().stream(method, url, **asked) as response:
+        content, client = bytearray(), self._client()
+        client.cookies.clear()  # an answer depends on its question alone
+        async with client.stream(method, url, **asked) as response:
             async for piece in response.aiter_bytes():
                 content += piece
                 if len(content) > self.max_answer_mb * 1e6:

@@ -20,6 +20,7 @@ from tripwright.errors import UserError
 from tripwright.llm.urls import is_address, shown_url
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
+from tripwright.tools.redaction import Redaction
 from tripwright.tools.toolbox import ToolHostDown
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 WORLD_HEADER = "x-world-hash"
 LONGEST_WAIT_SECONDS = 15.0  # between two attempts
-SHOWN_CHARACTERS = 200  # of a foreign message
 PASSING_STATUS = {408, 429}  # and all from 500
 
 
@@ -196,5 +196,4 @@ def _detail(response: httpx2.Response) -> str:
 
 
 def _shown(message: object) -> str:
-    line = " ".join(str(message).split())
-    return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
+    return Redaction().shown(message)

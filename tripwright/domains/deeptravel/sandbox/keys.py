@@ -13,7 +13,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import Any
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 
 # Arguments of row D1 that a call may leave out. Left out or said, it is the same question.
 DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -72,7 +72,7 @@ def checked_day(text: str) -> str:
     except ValueError:
         pass
     raise UserError(
-        f"A snapshot is named by its day: found '{text}', expected one like 2026-06-20."
+        f"A snapshot is named by its day: found '{printable(text)}', expected one like 2026-06-20."
     )
 
 

@@ -161,7 +161,7 @@ class Sandbox:
         if self.mode == "live" or self.store is None:
             return self._call(question), "answered_live"
         if (body := self.store.find(question.key)) is not None:
-            return ProviderAnswer.from_json(body), "hits"
+            return self._read(body), "hits"
         if self.mode == "replay":
             return NoRecording(question), "missed"
         if not self.providers[question.tool].terms.may_store:
@@ -202,23 +202,27 @@ class Sandbox:
             time.sleep(poll_s)
             poll_s = min(poll_s * 1.5, LONGEST_POLL_S)
             if (body := store.find(question.key)) is not None:
-                return ProviderAnswer.from_json(body), "shared"
+                return self._read(body), "shared"
         try:
             # answered between our look and our lease
             if (body := store.find(question.key)) is not None:
-                return ProviderAnswer.from_json(body), "shared"
+                return self._read(body), "shared"
             answer = self._call(question)
             if not answer.source.may_store:
                 self.counts.add(question.tool, question.provider, "not_stored")
                 return answer, "answered_live"
-            return (
-                ProviderAnswer.from_json(
-                    store.keep(StoredAnswer(question, answer.to_json().encode()))
-                ),
-                "answered_live",
-            )
+            kept = store.keep(StoredAnswer(question, answer.to_json().encode()))
+            return self._read(kept), "answered_live"
         finally:
             leases.release(question.key)
+
+    def _read(self, body: bytes) -> ProviderAnswer:
+        """Of a store that somebody else may have filled."""
+        try:
+            return ProviderAnswer.from_json(body)
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            name = self.store.name if self.store else ""
+            raise UserError(f"The store {name} is damaged: an answer in it is none.") from None
 
     def _call(self, question: SandboxQuestion) -> ProviderAnswer:
         """The vendor's answer, after as many attempts as it is worth. Raises ProviderFault."""

@@ -18,6 +18,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, checked_
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 from tripwright.files import make_parent
 
 FORMAT = "tripwright snapshot"
 FORMAT_VERSION = 1
+LONGEST_LINE_BYTES = 100_000_000
 _GZIP = b"\x1f\x8b"  # how every such file begins
 _A_SNAPSHOT = (
     "a day's answers as 'tripwright sandbox export' writes them (gzip over lines of JSON,"
@@ -136,14 +138,15 @@ def check_file(path: Path) -> Snapshot:
             )
     try:
         with gzip.open(path) as lines:
-            header = _object(lines.readline())
+            header = _object(lines.readline(LONGEST_LINE_BYTES))
         if header.get("format") != FORMAT:
             raise UserError(
                 f"'{path}' is no snapshot: found gzip over something else, expected {_A_SNAPSHOT}."
             )
         if header.get("version") != FORMAT_VERSION:
             raise UserError(
-                f"'{path}' is a snapshot of version {header.get('version')}; this tripwright reads"
+                f"'{path}' is a snapshot of version {printable(header.get('version'))};"
+                " this tripwright reads"
                 f" version {FORMAT_VERSION}."
             )
         day = checked_day(str(header.get("snapshot")))
@@ -157,7 +160,7 @@ def check_file(path: Path) -> Snapshot:
         promise = f"{header.get('answers')} answers with hash {header.get('content_hash')}"
         raise _damaged(
             path,
-            f"its header says {promise}, it holds {snapshot.answers} with hash"
+            f"its header says {printable(promise)}, it holds {snapshot.answers} with hash"
             f" {snapshot.content_hash}",
         )
     return snapshot
@@ -166,7 +169,9 @@ def check_file(path: Path) -> Snapshot:
 def _read(path: Path, day: str) -> Iterator[tuple[bytes, StoredAnswer]]:
     with gzip.open(path) as lines:
         next(lines)
-        for number, line in enumerate(lines, start=2):
+        # a line without end is no line: what comes of it is no JSON
+        pieces = iter(partial(lines.readline, LONGEST_LINE_BYTES), b"")
+        for number, line in enumerate(pieces, start=2):
             entry = _object(line)
             try:
                 question = SandboxQuestion(
@@ -176,7 +181,7 @@ def _read(path: Path, day: str) -> Iterator[tuple[bytes, StoredAnswer]]:
                 is_valid = (
                     question.key == entry["key"] and ProviderAnswer.from_json(body).source.may_store
                 )
-            except (LookupError, TypeError, ValueError, AttributeError):
+            except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
                 is_valid = False
             if not is_valid:
                 raise _damaged(path, f"line {number} is no answer of {day} that may be kept")
@@ -192,7 +197,9 @@ def _line(answer: StoredAnswer) -> bytes:
         "version": question.version,
         "arguments": question.arguments,
     }
-    return _json_line({"key": question.key, **fields, "answer": answer.body.decode()})
+    # a store that somebody else has filled may hold anything, which an import then refuses
+    text = answer.body.decode("utf-8", "replace")
+    return _json_line({"key": question.key, **fields, "answer": text})
 
 
 def _json_line(entry: Mapping[str, Any]) -> bytes:

@@ -22,6 +22,8 @@ from tripwright.domains.deeptravel.sandbox.store import (
 from tripwright.errors import UserError
 from tripwright.files import make_parent
 
+OURS = ("sandbox_", "sqlite_")  # what the tables and indexes of a store are called
+LONGEST_VALUE_BYTES = 100_000_000  # a stranger's file may hold a longer one
 BUSY_SECONDS = 60.0  # how long a writer waits for the others before it gives up
 
 
@@ -66,21 +68,25 @@ class SqliteStore(SqlStore):
 
     def _connect(self, create: bool = False) -> _Connected:
         connected = _Connected(self._path, create)
+        connected.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
+        connected.db.execute("PRAGMA trusted_schema=OFF")
         # of leases and limits: the last ones may be lost where the power is cut
         connected.db.execute("PRAGMA synchronous=NORMAL")
         return connected
 
     def _prepare(self, create: bool) -> None:
-        tables = {
-            name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
-        if "sandbox_about" in tables:
+        entries = self._run("SELECT type, name FROM sqlite_master")
+        # a stranger's view or trigger would work with every look-up and every answer that is kept
+        others = [
+            kind
+            for kind, name in entries
+            if kind not in ("table", "index") or not name.startswith(OURS)
+        ]
+        if ("table", "sandbox_about") in entries and not others:
             return
-        if tables or not create:
-            raise UserError(
-                f"'{self.name}' is no store of live tools:"
-                f" {'found other tables in it' if tables else 'it is empty'}. Name another file."
-            )
+        if entries or not create:
+            found = f"found other {others[0]}s in it" if others else "it is empty"
+            raise UserError(f"'{self.name}' is no store of live tools: {found}. Name another file.")
         give_up = time.monotonic() + BUSY_SECONDS
         # the change to write-ahead mode does not wait for other processes as everything else does
         while True:
@@ -139,7 +145,8 @@ class SqliteStore(SqlStore):
                     work(process.db)
                     process.db.execute("COMMIT")
                 except BaseException:
-                    process.db.execute("ROLLBACK")
+                    if process.db.in_transaction:  # SQLite may have given it up already
+                        process.db.execute("ROLLBACK")
                     raise
             except sqlite3.DatabaseError as error:
                 raise self._fault(error) from None

@@ -136,7 +136,13 @@ class SqlStore(ABC):
 
     def find(self, key: str) -> bytes | None:
         rows = self._run("SELECT body FROM sandbox_answer WHERE key = ?", (key,))
-        return bytes(rows[0][0]) if rows else None
+        return self._body(rows[0][0]) if rows else None
+
+    def _body(self, value: Any) -> bytes:
+        """SQLite keeps in any column whatever it is given; bytes(10**9) would be a gigabyte."""
+        if not isinstance(value, bytes):
+            raise UserError(f"The store {self.name} is damaged: an answer in it is no bytes.")
+        return value
 
     def claim(self, key: str, owner: str, seconds: float) -> bool:
         sql = (
@@ -170,8 +176,14 @@ class SqlStore(ABC):
                 f" sandbox_answer WHERE snapshot = ? AND key > ? ORDER BY key LIMIT {CHUNK_ROWS}",
                 (snapshot, last),
             )
-            for _, *question, body in rows:
-                yield StoredAnswer(SandboxQuestion(*question), bytes(body))
+            for key, *parts, body in rows:
+                question = SandboxQuestion(*parts)
+                if question.key != key:
+                    raise UserError(
+                        f"The store {self.name} is damaged: an answer of {snapshot} is not under"
+                        " the key of its question."
+                    )
+                yield StoredAnswer(question, self._body(body))
             if len(rows) < CHUNK_ROWS:
                 return
             last = rows[-1][0]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Provenance, ProviderAnswer, Record
-from tripwright.domains.deeptravel.vendors.mcp_mapping import ToolMap, rows_of, tool_map
+from tripwright.domains.deeptravel.vendors.mcp_mapping import ToolMap, listed, rows_of, tool_map
 from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, McpSession
 from tripwright.domains.deeptravel.vendors.reading import readable
 from tripwright.domains.deeptravel.vendors.vendor import utc_now
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import CallToolResult
 
+MOST_ROWS = 10_000  # of an answer: no model reads as many
 PAGES = 100  # of a server's list of tools, before it is taken for endless
 CLIENT_VERSION = 1
 FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
@@ -167,9 +168,13 @@ class McpProvider:
             if result.structured_content is not None
             else _json_or_text(text)
         )
+        rows = table.rows_in(content) if table else listed(content)
+        if rows and len(rows) > MOST_ROWS:
+            raise self._session.fault(
+                "bad_response", f"{theirs} answered {len(rows):,} rows: at most {MOST_ROWS:,} fit"
+            )
         if table is None:
-            return self._answer(rows_of(content), f"{tool} answered nothing.")
-        rows = table.rows_in(content)
+            return self._answer(rows_of(rows), f"{tool} answered nothing.")
         if rows is None:
             raise self._session.fault(
                 "bad_response", f"{theirs} answered without a list at '{table.rows or 'the top'}'"

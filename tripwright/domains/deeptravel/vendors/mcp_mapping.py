@@ -151,10 +151,14 @@ def tool_map(tool: str, table: Mapping[str, Any]) -> ToolMap:
 def rows_of(content: Any) -> tuple[VendorRow, ...]:
     """An answer as generic records: one for each element of a list, one for anything else. What is
     nested stays JSON."""
+    return tuple(VendorRow(values) for row in listed(content) if (values := _scalars(row)))
+
+
+def listed(content: Any) -> list[Any]:
+    """The rows of an answer that no table describes."""
     if isinstance(content, Mapping) and set(content) == {OWN_RESULT}:
         content = content[OWN_RESULT]
-    rows = content if isinstance(content, list) else [content]
-    return tuple(VendorRow(values) for row in rows if (values := _scalars(row)))
+    return content if isinstance(content, list) else [content]
 
 
 def _scalars(row: Any) -> tuple[tuple[str, str | float], ...]:

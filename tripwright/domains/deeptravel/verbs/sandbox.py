@@ -24,7 +24,7 @@ from tripwright.domains.deeptravel.sandbox.snapshot import (
     import_snapshot,
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 from tripwright.progress import StatusLine
 
 StoreName = Annotated[
@@ -194,7 +194,7 @@ def _say(day: Snapshot, done: str, as_json: bool) -> None:
 def _described(day: Snapshot) -> list[str]:
     lines = [f"snapshot {day.snapshot}: {day.answers:,} answers"]
     lines += [
-        f"  {tool:<16} {answers:>9,}  {vendor}"
+        f"  {printable(tool):<16} {answers:>9,}  {printable(vendor)}"
         for tool, vendors in day.tools.items()
         for vendor, answers in vendors.items()
     ]

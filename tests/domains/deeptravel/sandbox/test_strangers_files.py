@@ -1,0 +1,120 @@
+"""Stores and snapshots that a stranger has made: refused or read, never obeyed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
+from tripwright.domains.deeptravel.sandbox.snapshot import check_file, recorded_providers
+from tripwright.domains.deeptravel.sandbox.store import StoredAnswer, open_store
+from tripwright.errors import UserError
+
+DAY = "2026-06-20"
+QUESTION = SandboxQuestion("poi_search", "maps", "1", '{"query":"Tate"}', DAY)
+
+
+def stored(path: Path, question: SandboxQuestion = QUESTION, body: bytes = b"{}") -> Path:
+    store = open_store(str(path))
+    store.keep(StoredAnswer(question, body))
+    store.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON sandbox_answer BEGIN DELETE FROM sandbox_answer; END",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TABLE others (x)",
+    ],
+)
+def test_a_store_with_a_trigger_or_a_view_is_refused(tmp_path: Path, sql: str) -> None:
+    path = stored(tmp_path / "live.sqlite")
+    with sqlite3.connect(path) as db:
+        db.execute(sql)
+    for create in (True, False):
+        with pytest.raises(UserError, match="is no store of live tools: found other"):
+            open_store(str(path), create)
+
+
+def test_a_view_in_place_of_the_answers_is_refused(tmp_path: Path) -> None:
+    path = stored(tmp_path / "live.sqlite")
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE sandbox_answer")
+        db.execute(
+            "CREATE VIEW sandbox_answer AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1"
+            " FROM n) SELECT i AS key FROM n"
+        )
+    with pytest.raises(UserError, match="found other views"):
+        open_store(str(path))
+
+
+@pytest.mark.parametrize(
+    "body", [10**9, "text", None, b"\xff", b"[]", b'{"records": [{"kind": "Flight"}]}', b"[" * 9999]
+)
+def test_an_answer_that_is_none_is_one_line(
+    tmp_path: Path, body: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A number in its place would ask for a gigabyte."""
+    path = stored(tmp_path / "live.sqlite")
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA ignore_check_constraints=ON")
+        if body is None:
+            db.execute("UPDATE sandbox_answer SET key = 'another'")
+        else:
+            db.execute("UPDATE sandbox_answer SET body = ?", (body,))
+    store = open_store(str(path), create=False)
+    replay = Sandbox(recorded_providers(store, DAY), store, "replay", DAY)
+    if body is not None:
+        with pytest.raises(UserError, match="live.sqlite is damaged"):
+            replay.ask("poi_search", {"query": "Tate"})
+    store.close()
+    for verb in ("info", "export"):
+        out = ["--snapshot", DAY, "--out", str(tmp_path / "x.gz")] if verb == "export" else []
+        main(["sandbox", verb, "--store", str(path), *out])
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_store_cannot_speak_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    escape = "\x1b]0;owned\x07"
+    path = stored(
+        tmp_path / "a.sqlite", SandboxQuestion(f"poi{escape}", f"maps{escape}", "1", "{}", DAY)
+    )
+    assert main(["sandbox", "info", "--store", str(path)]) == 0
+    other = stored(tmp_path / "b.sqlite", SandboxQuestion("poi", "maps", "1", "{}", f"x{escape}"))
+    assert main(["sandbox", "info", "--store", str(other)]) == 2
+    said = "".join(capsys.readouterr())
+    assert "owned" in said and not {"\x1b", "\x07"} & set(said)
+
+
+def test_a_snapshot_file_of_one_endless_line_is_not_read_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "tripwright.domains.deeptravel.sandbox.snapshot.LONGEST_LINE_BYTES", 100_000
+    )
+    path = tmp_path / "x.jsonl.gz"
+    header = {"format": "tripwright snapshot", "version": 1, "snapshot": DAY}
+    for lines in (b" " * 3_000_000, json.dumps(header).encode() + b"\n" + b" " * 3_000_000):
+        path.write_bytes(gzip.compress(lines))
+        with pytest.raises(UserError, match="is no snapshot|line 2 is no answer"):
+            check_file(path)
+
+
+def test_a_snapshot_whose_answer_is_nested_too_deeply_is_damaged(tmp_path: Path) -> None:
+    header = {"format": "tripwright snapshot", "version": 1, "snapshot": DAY}
+    entry = {**vars(QUESTION), "key": QUESTION.key, "answer": "[" * 100_000}
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(f"{json.dumps(header)}\n{json.dumps(entry)}\n".encode()))
+    with pytest.raises(UserError, match="line 2 is no answer"):
+        check_file(path)
