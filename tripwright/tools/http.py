@@ -177,7 +177,7 @@ def retry_after_s(headers: Mapping[str, str], limited: bool = True) -> float | N
         except ValueError:
             try:
                 seconds = parsedate_to_datetime(value).timestamp() - time.time()
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
         if 0 <= seconds < 86_400:
             return seconds

@@ -179,7 +179,8 @@ class McpSession:
         self._problem = None
         entered: Future[tuple[Client, asyncio.Event]] = Future()
         task = start(self._hold(entered))
-        wait([task, entered], give_up_at - time.monotonic(), FIRST_COMPLETED)
+        ends: list[Future[Any]] = [task, entered]
+        wait(ends, give_up_at - time.monotonic(), FIRST_COMPLETED)
         if task.done():
             task.result()  # raises
         if not entered.done():
@@ -238,8 +239,9 @@ class McpSession:
             return
         if response.headers.get("content-encoding", "identity") != "identity":
             raise self.fault("bad_response", "answers packed where it was asked not to")
-        stream, most_mb, fault = response.stream, self.server.max_answer_mb, self.fault
-        assert isinstance(stream, httpx2.AsyncByteStream)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        stream: httpx2.AsyncByteStream = response.stream
+        most_mb, fault = self.server.max_answer_mb, self.fault
 
         class Limited(httpx2.AsyncByteStream):
             async def __aiter__(self) -> AsyncIterator[bytes]:

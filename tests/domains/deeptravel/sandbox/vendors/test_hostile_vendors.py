@@ -208,6 +208,15 @@ def test_the_limit_is_set_in_the_services_file(vendor: Any, tmp_path: Path) -> N
         load_services(path)
 
 
+@pytest.mark.parametrize(
+    "wait", ["nan", "-1", "1e400", "Mon, 01 Jan 99999999999999999999 00:00:00"]
+)
+def test_a_wait_that_is_none_is_no_wait(vendor: Any, wait: str) -> None:
+    vendor.on("*", vendor.answer("", 429, headers={"retry-after": wait}))
+    fault = fault_of(lambda: HttpCaller(vendor.base_url).get("/"))
+    assert (fault.kind, fault.retry_after_s) == ("rate_limit", None)
+
+
 @pytest.mark.parametrize("packed_too", [False, True])
 def test_an_mcp_server_is_limited_too(vendor: Any, packed_too: bool) -> None:
     pytest.importorskip("mcp")

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import logging
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -27,7 +28,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     VendorRow,
     WebPage,
 )
-from tripwright.domains.deeptravel.vendors.mcp import McpProvider, mcp_of_options
+from tripwright.domains.deeptravel.vendors.mcp import MOST_ROWS, McpProvider, mcp_of_options
 from tripwright.domains.deeptravel.vendors.mcp_mapping import ToolMap, rows_of
 from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, kind_of_error
 from tripwright.errors import UserError
@@ -187,6 +188,33 @@ def test_own_tools_come_with_their_schemas_and_answer_with_rows(over_http: McpPr
         assert ProviderAnswer.from_json(found.to_json()) == found
     finally:
         provider.close()
+
+
+def test_more_rows_than_anybody_reads_are_a_fault(over_http: McpProvider) -> None:
+    found = over_http.ask("weather", {"city": "Wuhan", "days": MOST_ROWS})
+    assert len(found.records) == MOST_ROWS
+    fault = fault_of(over_http, "weather", {"city": "Wuhan", "days": MOST_ROWS + 1})
+    assert fault.kind == "bad_response" and "10,001 rows" in str(fault)
+
+
+def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
+    """With its connections open: what asks an event loop to stop must not wait for a thread that
+    the interpreter has stopped already."""
+    path = tmp_path / "live.toml"
+    path.write_text(
+        "[tools]\nweather = 'mcp'\n[vendors.mcp]\nown = ['weather']\n"
+        f"command = {[sys.executable, str(SERVER)]!r}\n"
+    )
+    code = (
+        "import sys\n"
+        "from tripwright.domains.deeptravel.sandbox.services import load_services\n"
+        "kept = [load_services(sys.argv[1])['weather'] for _ in range(2)]\n"
+        "print(*[len(each.ask('weather', {'city': 'Wuhan'}).records) for each in kept])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "1 1\n", "")
 
 
 def test_a_tool_that_the_server_does_not_have(over_http: McpProvider) -> None:
