@@ -1,7 +1,8 @@
 """Anything a model may write, thrown at the readers of plans and at all rule sets: no crash, and
 none may take long.
 
-    .venv/bin/python benchmarks/fuzz_judge.py [--n 200000] [--seed 0] [--only INDEX] [--misread]
+    .venv/bin/python benchmarks/fuzz_judge.py [--n 200000] [--seed 0] [--only INDEX]
+        [--files | --misread]
 
 Input number i of a seed is always the same: a request and a plan that meets it, from generated
 worlds, and then a few changes, each drawn from what has broken readers before (wrong types, half a
@@ -16,6 +17,8 @@ Time is the CPU time of the thread, one input at a time, the garbage collector's
 input above the limit is timed three times more and the least counts: a machine with other work
 slows any input once, a bad expression is slow each time. Exit code 1 where an input crashed or was
 above the limit.
+
+`--files` does the same with files of six other kinds (`fuzz_files.py`).
 
 `--misread` asks something else: plans that pass are changed a little (`misread.py`), and each that
 the strict rules still accept is read as a traveller reads it. Exit code 1 where that differs from
@@ -34,6 +37,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -382,8 +386,15 @@ def main() -> int:
     options.add_argument(
         "--misread", action="store_true", help="look for accepted plans that say something else"
     )
+    options.add_argument("--files", action="store_true", help="files instead: fuzz_files.py")
     given = options.parse_args()
-    pool = cases(6, 12)
+    if given.files:
+        from fuzz_files import Files
+
+        make: Callable[[int], Any] = partial(Files(changed).make_input, seed=given.seed)
+    else:
+        pool = cases(6, 12)
+        make = partial(make_input, seed=given.seed, pool=pool)
     if given.misread:
         return misread(pool, given.n, given.seed, given.only)
     gc.freeze()  # the worlds are not what the collector shall go through during an input
@@ -391,7 +402,7 @@ def main() -> int:
     slow, slowest, kinds = [], (0.0, 0, "", ""), Counter[str]()
     total_ms = 0.0
     for index in range(given.n) if given.only is None else (given.only,):
-        kind, value, run = make_input(index, given.seed, pool)
+        kind, value, run = make(index)
         kinds[kind] += 1
         try:
             took_ms = cpu_ms(run)

@@ -282,7 +282,7 @@ SAYINGS: tuple[Any, ...] = (
 )
 EXTRA_KEYS = (
     "plan notes cost Dinner city current_city extra price day days to from mode transport hotel"
-    " attractions date meals"
+    " attractions date meals flight_number departure_time arrival_time"
 ).split() + ["", "dinner "]
 CLAIM_TEXTS = (
     "0|-|1|{}|{}.00|${}|{} USD|{} EUR|-{}|{}0|{} each|~{}|{} or less|{} {}|{},{}|0{}|{}e2|½ {}"

@@ -54,6 +54,12 @@ def test_the_travellers_reading_sees_what_is_said_beside(fuzz: ModuleType) -> No
         assert bool(found) == (said != sound) != read.verdict.final
 
 
+def test_no_file_makes_its_reader_raise(fuzz: ModuleType) -> None:
+    files = importlib.import_module("fuzz_files").Files(fuzz.changed)
+    for index in range(300):
+        files.make_input(index, 1)[2]()
+
+
 def test_an_input_is_the_same_every_time(fuzz: ModuleType) -> None:
     once, again = (
         fuzz.make_input(index, 1, fuzz.cases(worlds=1, per_world=3))[1] for index in (21, 21)

@@ -249,25 +249,28 @@ def _official_day(day: DayPlan, city_of: CityOf | None) -> dict[str, Any]:
 
 
 def _official_transport(transport: Transport | Literal["-"]) -> str:
+    """With all that is said of the leg: the official rules read past it, strict ones don't."""
     if transport == "-":
         return "-"
     route = f"from {transport.origin} to {transport.destination}"
+    times = (
+        ("Departure Time", transport.departure_time),
+        ("Arrival Time", transport.arrival_time),
+    )
+    figures = (
+        ("duration", transport.duration),
+        ("distance", transport.distance),
+        ("cost", str(transport.cost)),
+    )
     if transport.mode == "flight":
-        claims = (
-            ("Departure Time", transport.departure_time),
-            ("Arrival Time", transport.arrival_time),
-            # the official rules read past these, strict ones don't
-            ("duration", transport.duration),
-            ("distance", transport.distance),
-            ("cost", str(transport.cost)),
-        )
-        claim_text = "".join(f", {label}: {claim}" for label, claim in claims if claim is not None)
         # no number stays a flight, and an invalid one
-        return f"Flight Number: {transport.flight_number or ''}, {route}{claim_text}"
-    word = "Taxi" if transport.mode == "taxi" else "Self-driving"
-    return (
-        f"{word}, {route}, duration: {transport.duration}, distance: {transport.distance}, cost:"
-        f" {transport.cost}"
+        head, claims = f"Flight Number: {transport.flight_number or ''}", times + figures
+    else:
+        head = "Taxi" if transport.mode == "taxi" else "Self-driving"
+        # not "Flight Number": the official rules would take it for a flight
+        claims = (*figures, ("number", transport.flight_number), *times)
+    return ", ".join(
+        [head, route, *(f"{label}: {claim}" for label, claim in claims if claim is not None)]
     )
 
 
