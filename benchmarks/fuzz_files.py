@@ -36,6 +36,7 @@ VALUES = (
     '|1979-05-27|\'\'\'\n\'\'\'|"\\u0000"|"\\ud800"|0x10|"expert"|1.5|"file:///etc/passwd"|"[::1"'
 ).split("|")
 ODD_BYTES = b'\x00 \xff\xfe \xef\xbb\xbf \r \x1b[2J \xed\xa0\x80 \n\n " { ]'.split(b" ")
+LARGEST = 150_000  # bytes
 
 
 class Files:
@@ -81,7 +82,8 @@ class Files:
         name, good, read = self.kinds[kind]
         content = rng.choice(good)
         for _ in range(rng.choice((1, 1, 2, 4))):
-            content = self._change(content, name.endswith(".toml"), rng)
+            changed = self._change(content, name.endswith(".toml"), rng)
+            content = changed if len(changed) <= LARGEST else content
         path = self._folder / name
         path.write_bytes(content)
 

@@ -113,6 +113,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[copy]", r"'copy' is called 'copy_pretraining' now\."),
         ('sinks = ["wandb"]', r"'sinks' is called 'loggers' now\."),
         ("[grpo.optimizer]\nlr = 1", r"grpo: optimizer: unknown setting 'lr'"),
+        ('[live]\nstore = "s"', r"live: setting 'snapshot' is missing"),
         ("seed = 1.5", r"setting 'seed': .*integer.* \(found 1\.5\)"),
         ('seed = "1"', r"setting 'seed': .*integer.* \(found '1'\)"),
         ("seed = true", r"setting 'seed': .*integer.* \(found True\)"),

@@ -8,6 +8,7 @@ settings are in `recipe_tables`, what must hold between them in `recipe_checks`.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import tomllib
 import types
@@ -111,6 +112,9 @@ def _build(kind: Any, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise UserError(f"{where}: expected a table of settings, found {data!r}.")
     values = _values(_hints(kind), data, where)
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if parameter.default is parameter.empty and name not in values:
+            raise UserError(f"{where}: setting '{name}' is missing.")
     try:
         return kind(**values)
     except UserError as error:  # settings that check themselves

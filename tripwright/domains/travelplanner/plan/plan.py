@@ -20,6 +20,7 @@ Meal = Literal["breakfast", "lunch", "dinner"]
 PlaceKind = Literal["restaurant", "attraction", "accommodation"]
 # (kind, name, candidate cities in order) → the city that has it
 CityOf = Callable[[PlaceKind, str, Sequence[str]], str | None]
+Claims = tuple[tuple[str, str | None], ...]  # label, value: what is said of a leg
 
 MEALS: tuple[Meal, ...] = ("breakfast", "lunch", "dinner")
 # The fields of a day in the official format, beside "days": in the order in which a day is written,
@@ -253,11 +254,11 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
     if transport == "-":
         return "-"
     route = f"from {transport.origin} to {transport.destination}"
-    times = (
+    times: Claims = (
         ("Departure Time", transport.departure_time),
         ("Arrival Time", transport.arrival_time),
     )
-    figures = (
+    figures: Claims = (
         ("duration", transport.duration),
         ("distance", transport.distance),
         ("cost", str(transport.cost)),
@@ -268,7 +269,7 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
     else:
         head = "Taxi" if transport.mode == "taxi" else "Self-driving"
         # not "Flight Number": the official rules would take it for a flight
-        claims = (*figures, ("number", transport.flight_number), *times)
+        claims = figures + (("number", transport.flight_number),) + times
     return ", ".join(
         [head, route, *(f"{label}: {claim}" for label, claim in claims if claim is not None)]
     )
