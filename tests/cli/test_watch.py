@@ -9,11 +9,12 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,26 @@ def served(*folders: Path) -> Iterator[Callable[..., tuple[int, dict[str, str], 
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def test_a_browser_that_is_slow_to_ask_is_let_go(run, monkeypatch, capfd):
+    server = make_server([run], ["a"], 0)
+    monkeypatch.setattr(server, "request_seconds", 0.2)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        idle = [socket.create_connection(server.server_address, timeout=60) for _ in range(20)]
+        for i, connection in enumerate(idle):
+            connection.sendall((b"", b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n")[i % 2])
+        for connection in idle:
+            with suppress(ConnectionError):
+                assert connection.recv(1) == b""
+            connection.close()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert capfd.readouterr().err == ""
 
 
 def test_the_page_is_drawn_anew_when_the_run_grows_and_only_then(run):

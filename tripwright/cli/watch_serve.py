@@ -3,10 +3,15 @@ whenever a run's files change."""
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tripwright.cli.watch_state import live_run, read, signature
@@ -15,6 +20,7 @@ from tripwright.evals.report.live import live_body, live_page
 
 HOST = "127.0.0.1"  # metrics are nobody else's business
 SECONDS = 3.0
+REQUEST_SECONDS = 20.0  # for one request and its answer; a connection has no other
 # The page runs its own few lines and asks only this server: text from a run folder cannot do
 # anything, whatever it holds.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src '{script}'"
@@ -38,6 +44,37 @@ class Body:
                 body = live_body([live_run(read(folder, name)) for folder, name in self._runs])
                 self._drawn = mark, body.encode("utf-8", "replace")
             return self._drawn
+
+
+class _PageServer(ThreadingHTTPServer):
+    """A browser that has sent or read too little for too long is let go. (Headers are limited by
+    http.server itself: 100 lines of 64 KiB.)"""
+
+    daemon_threads = True
+    request_seconds = REQUEST_SECONDS
+
+    def __init__(self, *arguments: Any):
+        self._begun: dict[socket.socket, float] = {}
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._begun[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._begun.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        for request, begun in list(self._begun.items()):
+            if time.monotonic() - begun > self.request_seconds:
+                with suppress(OSError):  # it has just ended by itself
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a browser that left."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> ThreadingHTTPServer:
@@ -86,11 +123,9 @@ def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> Thr
             """A page that looks every few seconds would fill the terminal."""
 
     try:
-        server = ThreadingHTTPServer((HOST, port), Handler)
+        return _PageServer((HOST, port), Handler)
     except OSError as error:
         raise UserError(
             f"Cannot listen on {HOST}:{port} ({error.strerror}). Choose another --port, or 0 for"
             " any free one."
         ) from None
-    server.daemon_threads = True
-    return server

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httptools
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tripwright.errors import UserError
 from tripwright.server.closing import readable
-from tripwright.server.log import Seldom, say
+from tripwright.server.connection import LimitedConnection
+from tripwright.server.log import say
 
 # an agent thinks between two calls, and its connection should still be there
 KEEP_ALIVE_SECONDS = 75
@@ -27,24 +26,9 @@ KEEP_ALIVE_SECONDS = 75
 DRAIN_SECONDS = 0.5
 # from the last connection accepted to the closing of those on which nothing was asked
 SETTLE_SECONDS = 0.1
-_RUBBISH = Seldom()
 
 
-class _Connection(HttpToolsProtocol):
-    def data_received(self, data: bytes) -> None:
-        """As in uvicorn, but the log says who sent what is no HTTP, and cannot be flooded with
-        it."""
-        self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # the request itself was read, and is answered as if it asked for no other protocol
-            return
-        except httptools.HttpParserError:
-            peer = f"{self.client[0]}:{self.client[1]}" if self.client else "a client"
-            _RUBBISH.say(f"tripwright: {peer} sent what is no HTTP request")
-            self.send_400_response("Invalid HTTP request received.")
-
+class _Connection(LimitedConnection):
     def finish_soon(self) -> None:
         """The request that is being answered is the last of this connection, and its answer says
         so."""
