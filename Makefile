@@ -3,20 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TOOLS := .venv-tools
+EXTRAS := train web solver data postgres mcp dev
+# What PyPI's torch brings on Linux. It is not locked: a CPU build comes without it (requirements-torch.txt).
+CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
 
-.PHONY: setup lint types test quickstart clean
+.PHONY: setup lint types test quickstart lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
 
 # Written last, so that an interrupted installation is simply taken up again by the next `make`.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml requirements.lock requirements-torch.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "tripwright needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make setup PYTHON=python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  echo "could not make $(VENV); on Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@echo "installing into $(VENV), some minutes the first time"
-	$(BIN)/python -m pip install -qq -c constraints.txt -e '.[train,web,solver,data,postgres,mcp,dev]'
+	$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -qq -r requirements-torch.txt
+	$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 	@echo "ready: $(BIN)/tripwright --help"
 
@@ -32,5 +38,22 @@ test: lint types
 quickstart: setup
 	$(BIN)/tripwright quickstart --out runs/quickstart
 
+# Writes requirements.lock for what pyproject.toml asks. Versions that are locked stay where they may; delete the file for the newest.
+lock:
+	@test -x $(TOOLS)/bin/uv || { $(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/pip install -qq uv==0.13.9; }
+	printf '%s\n' $(CUDA) | $(TOOLS)/bin/uv pip compile pyproject.toml $(EXTRAS:%=--extra %) --universal --generate-hashes \
+	  --python-version 3.11 --constraints requirements-torch.txt --excludes /dev/stdin --no-emit-package torch \
+	  --custom-compile-command 'make lock' --quiet --output-file requirements.lock
+	$(MAKE) licences
+
+licences: setup
+	$(BIN)/python .ci/licences.py > docs/licences.md
+
+# Asks PyPI for advisories about what is locked. --strict: what it could not ask about is a failure, not a pass.
+audit:
+	@test -x $(TOOLS)/bin/pip-audit || { $(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/pip install -qq pip-audit==2.10.1; }
+	@$(TOOLS)/bin/pip-audit --strict --disable-pip --no-deps -r requirements.lock -r requirements-torch.txt || { \
+	  echo "not audited, or not clean: the lines above say which. An index without advisories answers 'not found'." >&2; exit 1; }
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,67 @@
+"""Prints docs/licences.md: what is locked, and under which licence each package says it stands.
+
+make licences
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+FILES = ("requirements.lock", "requirements-torch.txt")
+COPYLEFT = ("GPL", "MPL", "EUPL", "Mozilla")  # LGPL and AGPL with them
+HEAD = """# Licences of what `make setup` installs
+
+Made by `make licences` from what each package says of itself; `tests/supply` holds it to
+requirements.lock. tripwright is Apache-2.0. Of the copyleft ones none is changed or shipped by us:
+they are installed from the index, and whoever ships them in an image has their terms to keep. A
+package may carry libraries under further licences; only those that its metadata names stand here.
+
+| package | licence | copyleft |
+|---|---|---|
+"""
+
+
+def locked() -> Iterator[Requirement]:
+    """With version and marker, without hashes."""
+    for file in FILES:
+        for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
+            if line and line[0] not in " #":
+                yield Requirement(line.removesuffix("\\").strip())
+
+
+def licence(package: Distribution) -> str:
+    """As an SPDX expression where there is one, else what the classifiers say, else the first line
+    of the free text."""
+    about = package.metadata
+    prefix = "License :: "
+    classifiers = [
+        each.split(" :: ")[-1]
+        for each in about.get_all("Classifier") or []
+        if each.startswith(prefix) and each != "License :: OSI Approved"
+    ]
+    free = (about.get("License") or "").strip()
+    return about.get("License-Expression") or ", ".join(classifiers) or free.split("\n")[0] or "?"
+
+
+def row(name: str, installed: dict[str, Distribution]) -> str:
+    if name not in installed:
+        return f"| {name} | not installed on the system where this was made | |"
+    said = licence(installed[name])
+    return f"| {name} | {said} | {'yes' if any(word in said for word in COPYLEFT) else ''} |"
+
+
+def rows() -> dict[str, str]:
+    """Package → its line, in the order of names."""
+    installed = {canonicalize_name(each.metadata["Name"]): each for each in distributions()}
+    names = sorted(canonicalize_name(each.name) for each in locked())
+    return {name: row(name, installed) for name in names}
+
+
+if __name__ == "__main__":
+    print(HEAD + "\n".join(rows().values()))
