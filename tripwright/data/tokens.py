@@ -38,7 +38,9 @@ def ruler(tokenizer: Path | None) -> Ruler:
             " --tokenizer, characters are counted."
         ) from None
     try:
-        loaded = transformers.AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
+        loaded = transformers.AutoTokenizer.from_pretrained(
+            tokenizer, local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError, KeyError) as error:
         raise UserError(
             f"'{tokenizer}' holds no tokenizer that can be read: {str(error).splitlines()[0]}"

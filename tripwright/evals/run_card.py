@@ -171,9 +171,7 @@ def model_fingerprint(folder: str | Path) -> str | None:
     if not folder.is_dir():
         return None
     digest = hashlib.sha256()
-    for path in sorted(
-        p for p in folder.iterdir() if p.suffix in (".json", ".safetensors", ".bin")
-    ):
+    for path in sorted(p for p in folder.iterdir() if p.suffix in (".json", ".safetensors")):
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
         with path.open("rb") as content:

@@ -98,14 +98,21 @@ class LocalPolicy:
 
 
 def load_model(folder: str | Path) -> tuple[Any, Any]:
-    """(model, tokenizer) by `from_pretrained`, in the checkpoint's own precision."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer  # heavy, and only needed here
+    """(model, tokenizer) by `from_pretrained`, in the checkpoint's own precision. A stranger's
+    folder runs nothing: weights are safetensors and no pickles, code that it brings is left alone,
+    and of attention there is torch's own, since a config may name a kernel to be downloaded."""
+    # heavy, and only needed here
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a bar per load would drown our own progress
     try:
-        return AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"No model could be loaded from '{folder}': {str(error).splitlines()[0]}"
-        ) from None
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        config._attn_implementation = "sdpa"  # an argument would give way to the folder's config
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, config=config, use_safetensors=True, trust_remote_code=False
+        )
+        return model, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:  # each kind of damaged file has its own
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"No model could be loaded from '{folder}': {why}") from None

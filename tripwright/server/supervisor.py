@@ -150,7 +150,8 @@ class Supervisor:
             # In its own process group, so that Ctrl-C reaches the parent alone and the workers stop
             # in order.
             process = subprocess.Popen(
-                [sys.executable, "-c", _CHILD, json.dumps(settings)],
+                # -P: a `json.py` in the current folder, which may be a stranger's, is not ours
+                [sys.executable, "-P", "-c", _CHILD, json.dumps(settings)],
                 pass_fds=(self._listener.fileno(), theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 process_group=0,

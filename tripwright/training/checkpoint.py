@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import random
 import shutil
 import sys
@@ -72,10 +73,16 @@ class Checkpoint:
 
     def state(self) -> dict[str, Any]:
         """On the CPU, whatever it was saved from. Only tensors and plain values are read: a
-        checkpoint runs no code."""
-        state: dict[str, Any] = torch.load(
-            self.folder / STATE, map_location="cpu", weights_only=True
-        )
+        checkpoint runs no code. Raises UserError for one that holds anything else."""
+        try:
+            state: dict[str, Any] = torch.load(
+                self.folder / STATE, map_location="cpu", weights_only=True
+            )
+        except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError):
+            raise UserError(
+                f"'{self.folder / STATE}' is no checkpoint of ours: expected tensors, numbers and"
+                " texts alone. Nothing of it was run; delete its folder to go on without it."
+            ) from None
         return state
 
 

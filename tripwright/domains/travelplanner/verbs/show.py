@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.scoring.plan_file import PlanEntry, read_p
 from tripwright.domains.travelplanner.scoring.tally import BAD_PLAN
 from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.domains.travelplanner.verbs.plan_view import plan_view
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_in
 from tripwright.world.store import World
@@ -121,6 +121,7 @@ def _notes(entry: PlanEntry, world: World | None) -> list[str]:
         )
     elif entry.query.org not in world.cities:
         notes.append(
-            f"'{entry.query.org}' is no city of world '{world.name}': is it the right world?"
+            f"'{printable(entry.query.org)}' is no city of world '{world.name}':"
+            " is it the right world?"
         )
     return notes

@@ -1,0 +1,117 @@
+"""Which modules may run code that is not in them: every other way to do so is refused here, by
+reading the source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "tripwright"
+NEVER_IMPORTED = {
+    *("pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "runpy", "code", "imp"),
+    *("yaml", "ctypes"),
+}
+CALLS = {
+    *("eval", "exec", "compile", "__import__", "import_module", "exec_module", "Popen", "load"),
+    *("entry_points", "create_subprocess_exec", "create_subprocess_shell", "check_output", "loads"),
+    *(
+        "system",
+        "popen",
+        "from_pretrained",
+        "enable_load_extension",
+        "load_extension",
+        "stdio_client",
+    ),
+}
+SAFE = {  # these have the name and not the danger
+    *(
+        "json.loads",
+        "json.load",
+        "tomllib.loads",
+        "tomllib.load",
+        "re.compile",
+        "torch.compile",
+        "LocalPolicy.load",
+    ),
+}
+# Module: what it runs, and why a file that a stranger gives cannot choose it.
+ALLOWED = {
+    "cli/main.py": "import_module: verbs of our own table",
+    "cli/serve.py": "import_module: a module named by a domain",
+    "domains/__init__.py": "import_module, entry_points: domains of our table, or installed",
+    "domains/deeptravel/sandbox/services.py": "import_module: vendors of our own table",
+    "domains/deeptravel/vendors/mcp_session.py": "stdio_client: what a services file names",
+    "evals/outside/multi_if/checkers.py": "exec_module: the file of checkers that the user names",
+    "evals/outside/qa/dense.py": "import_module: sentence_transformers and faiss, by their names",
+    "evals/outside/tau/package.py": "run, Popen: the interpreter that the user names",
+    "evals/outside/tau/worker.py": "import_module: the package, by its name",
+    "evals/run_card.py": "run: git, on our own checkout",
+    "rewards/spec.py": "import_module: the reward of a recipe, only when training begins",
+    "server/closing.py": "ctypes: a filter for a socket",
+    "server/supervisor.py": "Popen: its own workers",
+    "server/worker.py": "import_module: the app that the supervisor names",
+    "training/checkpoint.py": "pickle: the name of its error; torch.load with weights_only",
+    "training/loggers.py": "import_module: loggers of our own table",
+    "inference/local.py": "from_pretrained: safetensors, no code of the folder's",
+    "data/tokens.py": "from_pretrained: a tokenizer, no code of the folder's",
+}
+
+
+def dangers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [each.name for each in node.names]
+            modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            for module in modules:
+                if module.partition(".")[0] in NEVER_IMPORTED:
+                    yield node.lineno, f"import {module}"
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            last = called.rpartition(".")[2]
+            bare = isinstance(node.func, ast.Name) or last not in ("eval", "exec", "compile")
+            if called == "subprocess.run" or (last in CALLS and bare and called not in SAFE):
+                yield node.lineno, called
+            for keyword in node.keywords:
+                if keyword.arg in ("allow_pickle", "shell", "trust_remote_code", "weights_only"):
+                    safe = keyword.arg == "weights_only"
+                    if not (
+                        isinstance(keyword.value, ast.Constant) and keyword.value.value is safe
+                    ):
+                        yield node.lineno, f"{keyword.arg}={ast.unparse(keyword.value)}"
+
+
+def source_of(module: str) -> ast.AST:
+    return ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+
+
+def test_only_the_modules_named_here_can_run_what_is_not_in_them() -> None:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if places := [f"{name}:{line} {what}" for line, what in dangers(source_of(name))]:
+            found[name] = places
+    unknown = [place for name, places in found.items() if name not in ALLOWED for place in places]
+    assert unknown == []
+    assert ALLOWED.keys() - found.keys() == set(), "these no longer run anything"
+
+
+@pytest.mark.parametrize("module", ["inference/local.py", "data/tokens.py"])
+def test_nothing_is_loaded_with_its_own_code(module: str) -> None:
+    calls = [
+        {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+        for node in ast.walk(source_of(module))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".from_pretrained")
+    ]
+    assert calls and all(keywords["trust_remote_code"] == "False" for keywords in calls)
+
+
+def test_a_checkpoint_is_loaded_as_weights_only() -> None:
+    (keywords,) = [
+        {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+        for node in ast.walk(source_of("training/checkpoint.py"))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load"
+    ]
+    assert keywords["weights_only"] == "True"

@@ -1,0 +1,182 @@
+"""What a stranger gives runs nothing: models, tokenizers, checkpoints, run folders, and a folder
+one works in. Each file here would make `owned` if any of it were run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evals.test_report import synthetic_run
+from tripwright.cli.main import main
+from tripwright.errors import UserError
+
+torch = pytest.importorskip("torch")
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.data.tokens import ruler
+from tripwright.inference.local import load_model
+from tripwright.training.checkpoint import MANIFEST, STATE, Checkpoints
+from tripwright.training.nano import NanoShape, new_model
+
+ROOT = Path(__file__).parents[2]
+SHAPE = NanoShape(hidden=16, layers=1, heads=2, kv_heads=1, head_size=8, feed_forward=16)
+
+
+class Mine:
+    """A pickle of it makes a file."""
+
+    def __init__(self, file: Path):
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return open, (str(self.file), "w")
+
+
+@pytest.fixture
+def owned(tmp_path: Path) -> Any:
+    file = tmp_path / "owned"
+    yield file
+    assert not file.exists(), "a stranger's file was run"
+
+
+@pytest.fixture
+def model(tmp_path: Path, nano_tokenizer: Any) -> Path:
+    """A sound one."""
+    folder = tmp_path / "model"
+    new_model(SHAPE, nano_tokenizer, 0).save_pretrained(folder)
+    nano_tokenizer.save_pretrained(folder)
+    return folder
+
+
+def change(file: Path, **values: Any) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
+
+
+def code(owned: Path) -> str:
+    return f"open({str(owned)!r}, 'w')\n"
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(UserError) as refused:
+        load_model(folder)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_the_pickle_here_would_run(tmp_path: Path) -> None:
+    pickle.loads(pickle.dumps(Mine(tmp_path / "ran"))).close()
+    assert (tmp_path / "ran").exists()
+
+
+def test_weights_in_a_pickle_are_not_read(model: Path, owned: Path) -> None:
+    (model / "model.safetensors").unlink()
+    for name in ("pytorch_model.bin", "model.pt", "model.pkl"):
+        (model / name).write_bytes(pickle.dumps(Mine(owned)))
+    assert "safetensors" in refusal(model)
+
+
+def test_weights_that_are_no_safetensors_are_refused_in_a_line(model: Path, owned: Path) -> None:
+    (model / "model.safetensors").write_bytes(pickle.dumps(Mine(owned)))
+    assert "No model could be loaded from" in refusal(model)
+
+
+def test_code_beside_a_model_is_refused(model: Path, owned: Path) -> None:
+    (model / "theirs.py").write_text(code(owned))
+    classes = {"AutoConfig": "theirs.C", "AutoModelForCausalLM": "theirs.M"}
+    change(model / "config.json", auto_map=classes, model_type="theirs")
+    assert "contains custom code" in refusal(model)
+
+
+def test_code_beside_a_tokenizer_is_left_alone(model: Path, owned: Path) -> None:
+    (model / "theirs.py").write_text(code(owned))
+    change(
+        model / "tokenizer_config.json",
+        auto_map={"AutoTokenizer": ["theirs.T", "theirs.T"]},
+        tokenizer_class="TheirTokenizer",
+    )
+    load_model(model)  # transformers reads tokenizer.json by itself
+    assert ruler(model).length("Plan the trip.") > 1
+
+
+def test_a_config_cannot_name_a_kernel_to_download(model: Path, owned: Path) -> None:
+    kernel = "stranger/kernel"
+    change(model / "config.json", attn_implementation=kernel, _attn_implementation=kernel)
+    loaded, _ = load_model(model)
+    assert loaded.config._attn_implementation == "sdpa"
+
+
+def test_a_chat_template_reaches_nothing_of_python(model: Path, owned: Path) -> None:
+    opened = "cycler.__init__.__globals__.os.system('touch " + str(owned) + "')"
+    (model / "chat_template.jinja").write_text("{{ " + opened + " }}")
+    _, tokenizer = load_model(model)
+    with pytest.raises(UserError, match="This chat template does not take"):
+        ChatFormat(tokenizer)
+
+
+def test_a_checkpoint_is_data_whatever_its_manifest_says(tmp_path: Path, owned: Path) -> None:
+    checkpoints = Checkpoints(tmp_path / "sft")
+    place = checkpoints.write(5, {"loop": {}}, {})
+    torch.save({"loop": Mine(owned)}, place / STATE)
+    digest = hashlib.sha256((place / STATE).read_bytes()).hexdigest()
+    change(place / MANIFEST, sha256=digest)
+    newest = checkpoints.newest()
+    assert newest is not None
+    with pytest.raises(UserError, match="is no checkpoint of ours: .* Nothing of it was run"):
+        newest.state()
+
+
+def test_a_run_folder_that_names_code_is_read_without_it(
+    tmp_path: Path, owned: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Its recipe names a reward in a module that lies here."""
+    run = synthetic_run(tmp_path / "run")
+    for folder in (tmp_path, run):
+        (folder / "theirs.py").write_text(code(owned))
+    curriculum = {"stages": [["theirs:reward", 3]], "policy": "by_steps"}
+    recipe = {"reinforcement": {"curriculum": curriculum}, "reward": "theirs:reward"}
+    (run / "recipe.json").write_text(json.dumps(recipe))
+    (run / "state.pt").write_bytes(pickle.dumps(Mine(owned)))
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(run), "--out", str(tmp_path / "page.html")]) == 0
+    assert main(["watch", str(run), "--once"]) == 0
+    assert main(["compare", str(run / "eval/after_rl"), str(run / "eval/after_rl")]) in (0, 2)
+    for verb in (["examine"], ["data", "stats"], ["score"], ["show"]):
+        assert main([*verb, str(run)]) in (0, 2)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_server_started_in_a_strangers_folder_imports_nothing_of_it(
+    tmp_path: Path, owned: Path
+) -> None:
+    assert main(["world", "build", "--out", str(tmp_path / "w"), "--scale", "nano"]) == 0
+    for name in ("json", "tripwright", "uvicorn", "socket"):
+        (tmp_path / f"{name}.py").write_text(code(owned))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "tripwright", "serve", "tools", "--world", "w", "--port", "0"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("serving the tools of world")
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_a_refusal_that_quotes_a_file_moves_no_cursor(tmp_path: Path, capsys: Any) -> None:
+    plans = tmp_path / "p.jsonl"
+    plans.write_text('{"query": {"\\u001b]0;owned\\u0007": 1}, "plan": []}\n')
+    main(["show", str(plans), "--world", str(tmp_path / "\x1b[2J")])
+    said = capsys.readouterr()
+    assert "\x1b" not in said.err + said.out and "\x07" not in said.err + said.out
