@@ -27,6 +27,7 @@ from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, McpSess
 from tripwright.domains.deeptravel.vendors.reading import readable
 from tripwright.domains.deeptravel.vendors.vendor import utc_now
 from tripwright.errors import UserError
+from tripwright.tools.redaction import Redaction
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -128,13 +129,14 @@ class McpProvider:
                 "bad_response",
                 f"has no tool '{absent[0]}', only {', '.join(sorted(tool.name for tool in tools))}",
             )
+        hide = Redaction().within  # a server knows its key
         return [
             {
                 "type": "function",
                 "function": {
                     "name": name,
-                    "description": tool.description or "",
-                    "parameters": tool.input_schema,
+                    "description": hide(tool.description or ""),
+                    "parameters": hide(tool.input_schema),
                 },
             }
             for name, tool in sorted(own.items())

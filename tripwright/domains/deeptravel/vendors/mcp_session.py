@@ -97,6 +97,7 @@ class McpSession:
         self._open: _Connection | None = None
         # the last HTTP status that was an error: the package keeps it to itself
         self._problem: tuple[int, float | None] | None = None
+        self._refused: ProviderFault | None = None  # an answer that was not read to its end
 
     def run(self, work: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
         """What `work` finds out; connecting, where that is needed, is part of its time. Raises
@@ -140,6 +141,10 @@ class McpSession:
         import httpx2
         from mcp import MCPError
 
+        refused, self._refused = self._refused, None
+        if refused is not None:  # which broke the connection, and that is all the package knows
+            self._leave(opened)
+            return refused
         if isinstance(cause, ProviderFault):
             return cause
         if isinstance(cause, MCPError):
@@ -166,11 +171,13 @@ class McpSession:
         if not self._lock.acquire(timeout=max(0.0, give_up_at - time.monotonic())):
             raise TimeoutError  # another thread is connecting
         try:
+            opened = self._open
             # a fork has neither the thread nor the connection
-            if self._open is None or self._open.process != os.getpid():
-                self._open = self._connect(give_up_at)
+            if opened is None or opened.process != os.getpid() or opened.task.done():
+                opened = self._open = self._connect(give_up_at)
+                atexit.unregister(self.close)
                 atexit.register(self.close)
-            return self._open
+            return opened
         finally:
             self._lock.release()
 
@@ -238,10 +245,10 @@ class McpSession:
         if "text/event-stream" in response.headers.get("content-type", ""):
             return
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise self.fault("bad_response", "answers packed where it was asked not to")
+            raise self._refuse("answers packed where it was asked not to")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         stream: httpx2.AsyncByteStream = response.stream
-        most_mb, fault = self.server.max_answer_mb, self.fault
+        most_mb, refuse = self.server.max_answer_mb, self._refuse
 
         class Limited(httpx2.AsyncByteStream):
             async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -249,13 +256,17 @@ class McpSession:
                 async for piece in stream:
                     length += len(piece)
                     if length > most_mb * 1e6:
-                        raise fault("bad_response", f"answered with more than {most_mb:g} MB")
+                        raise refuse(f"answered with more than {most_mb:g} MB")
                     yield piece
 
             async def aclose(self) -> None:
                 await stream.aclose()
 
         response.stream = Limited()
+
+    def _refuse(self, why: str) -> ProviderFault:
+        self._refused = self.fault("bad_response", why)
+        return self._refused
 
 
 @asynccontextmanager

@@ -197,6 +197,15 @@ def test_more_rows_than_anybody_reads_are_a_fault(over_http: McpProvider) -> Non
     assert fault.kind == "bad_response" and "10,001 rows" in str(fault)
 
 
+def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(url: str) -> None:
+    provider = McpProvider(McpServer(url=url, max_answer_mb=0.1), {}, ("says",))
+    for _ in range(2):
+        fault = fault_of(provider, "says", {"text": "x" * 200_000})
+        assert fault.kind == "bad_response" and "more than 0.1 MB" in str(fault)
+        assert provider.ask("says", {"text": "again"}).records
+    provider.close()
+
+
 def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
     """With its connections open: what asks an event loop to stop must not wait for a thread that
     the interpreter has stopped already."""
