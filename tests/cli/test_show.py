@@ -354,6 +354,15 @@ def test_plans_of_every_kind_of_file(folder: Path, capsys: pytest.CaptureFixture
     )
 
 
+def test_a_verdict_that_is_none_is_passed_over(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = {"name": "x", "asked": [], "facts": [1], "gate": []}
+    broken = {"plan": [], "verdict": {"rules": "strict", "groups": [group]}}
+    (folder / "broken.json").write_text(json.dumps(broken))
+    assert "There is no plan." in shown(capsys, str(folder / "broken.json"))
+
+
 def test_without_a_world_the_plan_is_shown_and_how_to_have_it_judged(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,7 +117,7 @@ def _problem(record: dict[str, Any]) -> Any:
     format' wrote."""
     try:
         return Verdict.from_record(record["verdict"]).schema_problem
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return record.get("problem")
 
 

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.official.completeness import UNUSED_DAY
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.reading import PlannedDay
-from tripwright.errors import RepeatedKeys
+from tripwright.errors import RepeatedKeys, printable
 from tripwright.verdict import Evidence
 
 DAY_NUMBERS = ("day", "days")
@@ -85,10 +85,11 @@ def _malformed(day: PlannedDay) -> Iterator[Evidence]:
                 yield Evidence(day.number, key, shown(value), requirement)
         elif key not in FIELDS_AS_CHECKED and value not in _NOTHING:
             requirement = f"nothing beside days, {', '.join(FIELDS_AS_CHECKED)}"
-            yield Evidence(day.number, shown(key), shown(value), requirement)
+            yield Evidence(day.number, shown(printable(key)), shown(value), requirement)
     if isinstance(day.raw, RepeatedKeys):
         for key in day.raw.repeated:
-            yield Evidence(day.number, shown(key), "the same key again", "each key once in a day")
+            field = shown(printable(key))
+            yield Evidence(day.number, field, "the same key again", "each key once in a day")
 
 
 def _missing(day: PlannedDay, last: int) -> Iterator[Evidence]:
