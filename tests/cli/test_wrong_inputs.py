@@ -37,6 +37,11 @@ def place(tmp_path_factory):
     )
     (folder / "dateless.jsonl").write_text(json.dumps({**records[0], "date": []}) + "\n")
     (folder / "empty").write_text("")
+    past = ["1999-03-09", "1999-03-10", "1999-03-11"]
+    (folder / "past.jsonl").write_text(json.dumps({**records[0], "date": past}) + "\n")
+    (folder / "mixed.jsonl").write_text(
+        (folder / "q.jsonl").read_text() + json.dumps({**records[0], "org": "Atlantis"}) + "\n"
+    )
     errand = {
         "origin": "Ashelmont",
         "destination": "Orford",
@@ -61,7 +66,15 @@ def place(tmp_path_factory):
                 "run --policy first-row --queries {place}/dateless.jsonl --world {place}/w --out"
                 " {place}/run"
             ),
-            "gives 0 dates",
+            "expected 3 days",
+        ),
+        (
+            "run --policy expert --queries {place}/past.jsonl --world {place}/w --out {place}/run",
+            "the world's days are 2022-03-01 to 2022-03-14",
+        ),
+        (
+            "run --policy expert --queries {place}/mixed.jsonl --world {place}/w --out {place}/run",
+            "mixed.jsonl:3: 1 of 3 queries start in no city of world",
         ),
         (
             (
@@ -113,6 +126,24 @@ def test_queries_of_another_world_are_noticed(place, capsys):
     told = capsys.readouterr()
     assert [json.loads(line)["status"] for line in told.out.splitlines()] == ["infeasible"] * 2
     assert "is it the right world?" in told.err
+
+
+def test_a_trip_on_none_of_the_worlds_days_has_no_plan(place, capsys):
+    """It could be driven, as roads have no dates: of 2022, nobody knows about 1999."""
+    words = [str(place / "past.jsonl"), "--world", str(place / "w")]
+    assert main(["solve", *words, "--why", "--json"]) == 0
+    solved = json.loads(capsys.readouterr().out)
+    assert solved["status"] == "infeasible" and "the world's days are 2022-03-01" in solved["why"]
+    assert solved["explanation"]["conflict"] == ["dates: 1999-03-09 to 1999-03-11"]
+    assert [change["kind"] for change in solved["changes"]] == ["dates"]
+    assert main(["query", "check", *words]) == 1
+    assert "cannot be met: the world's days are" in capsys.readouterr().out
+    record = json.loads((place / "past.jsonl").read_text())
+    plan = json.dumps({"query": record, "plan": record["oracle"]["plan"]})
+    (place / "plan.json").write_text(plan)
+    assert main(["score", str(place / "plan.json"), *words[1:]]) == 2
+    problem = capsys.readouterr().err
+    assert "the world's days are" in problem and problem.count("\n") == 1
 
 
 @pytest.mark.parametrize("verb", ["sft", "train"])

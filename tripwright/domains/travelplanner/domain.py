@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.greedy_search import GreedySearch
 from tripwright.domains.travelplanner.plan.render import plan_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.domains.travelplanner.query import Query, iter_queries
+from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
 from tripwright.domains.travelplanner.rewards import REWARDS
 from tripwright.domains.travelplanner.rules.evaluate import (
     RULES,
@@ -77,17 +77,15 @@ def _rows(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice
 
 
 def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path) -> None:
-    if not any(query.org in place.source.cities for _, query in requests):
+    strangers = [line for line, query in requests if query.org not in place.source.cities]
+    if strangers:
         raise UserError(
-            f"None of the {len(requests)} queries of '{path}' starts in a city of world"
-            f" '{place.where}': is it the right world?"
+            f"{path}:{strangers[0]}: {len(strangers)} of {len(requests)} queries start in no city"
+            f" of world '{place.where}', this one first: is it the right world?"
         )
     for line, query in requests:
-        if len(query.date) != query.days:
-            raise UserError(
-                f"{path}:{line}: the request is for {query.days} days and gives {len(query.date)}"
-                " dates."
-            )
+        if outside := why_outside(query, place.source):
+            raise UserError(f"{path}:{line}: {outside}")
 
 
 def _figures(episodes: Sequence[Episode]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tripwright.errors import NotJson, UserError, first_problem, read_json
+from tripwright.errors import NotJson, UserError, counted, first_problem, read_json
+from tripwright.world.store import World
 
 WISHES = "'house rule', 'room type', 'cuisine' and 'transportation'"
+MOST_PEOPLE = 100
 
 
 class LocalConstraint(BaseModel):
@@ -88,19 +91,51 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
                 raise UserError(f"{path}:{number}: {error}.") from None
 
 
+def why_no_trip(query: Query) -> str | None:
+    """Why nobody can travel so in any world. A null budget or party is for the rules to see."""
+    budget, people = query.budget, query.people_number
+    if budget is not None and not 0 < budget < math.inf:  # NaN would let every cost pass
+        return (
+            "field 'budget': expected a finite amount above 0, in US dollars (found"
+            f" {str(budget)[:20]})"
+        )
+    if people is not None and people > MOST_PEOPLE:
+        return f"field 'people_number': expected 1 to {MOST_PEOPLE} people (found {people})"
+    try:
+        start = datetime.date.fromisoformat(query.date[0])
+        days = [str(start + datetime.timedelta(days=day)) for day in range(query.days)]
+    except (IndexError, ValueError, OverflowError):
+        days = []
+    if query.date != days or not days:
+        return (
+            f"field 'date': expected {counted(query.days, 'day')}, one after the other, as"
+            f" 2022-03-16 (found {', '.join(query.date)[:80] or 'none'})"
+        )
+    return None
+
+
+def why_outside(query: Query, world: World) -> str | None:
+    """Why a trip is not one in this world: none of its days is between the first and the last that
+    has flights. (Of a trip that is there in part, the flights of the other days are not.)"""
+    if world.span is None or any(world.span[0] <= day <= world.span[1] for day in query.date):
+        return None
+    return (
+        f"the world's days are {world.span[0]} to {world.span[1]}; the trip is from"
+        f" {query.date[0]} to {query.date[-1]}."
+    )
+
+
 def _query_of(line: bytes) -> Query:
-    """One request to be planned. Stricter than the judge, which takes what the official code takes:
-    a budget here is a real amount."""
+    """One request to be planned. Stricter than the judge, which takes what the official code
+    takes."""
     record = read_json(line)
     if not isinstance(record, dict):
         raise ValueError(
             f"expected a query record, which is a JSON object, found {repr(record)[:60]}"
         )
     query = Query.model_validate(record)
-    if not -math.inf < query.budget < math.inf:  # a comparison with NaN would let every cost pass
-        raise ValueError(
-            f"field 'budget': expected a finite amount in US dollars (found {query.budget})"
-        )
+    if (problem := why_no_trip(query)) is not None:
+        raise ValueError(problem)
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:

@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.oracle.planner import Solution
 from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
 from tripwright.domains.travelplanner.oracle.requirements import Relaxations, Requirement
 from tripwright.domains.travelplanner.oracle.world_offers import asked_for, world_offers
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.domains.wording import listed
 from tripwright.errors import counted
 from tripwright.world.store import World
@@ -181,6 +181,8 @@ def malformed(query: Query, world: World) -> Explanation | None:
             f" {counted(len(query.date), 'date')}."
         )
         return problem("dates", ", ".join(query.date) or "none", problem_words)
+    if outside := why_outside(query, world):
+        return problem("dates", f"{query.date[0]} to {query.date[-1]}", outside)
     for kind, wish, vocabulary in (
         ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
         ("room type", wishes.room_type, ROOM_TYPES),

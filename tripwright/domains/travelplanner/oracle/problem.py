@@ -26,7 +26,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     road_legs,
     stays,
 )
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.errors import counted
 from tripwright.world.records import Restaurant
 from tripwright.world.store import World
@@ -67,6 +67,8 @@ def why_unplannable(query: Query, world: World) -> str | None:
             f"the request is for {counted(query.days, 'day')} and gives"
             f" {counted(len(query.date), 'date')}."
         )
+    if outside := why_outside(query, world):
+        return outside
     for kind, wish, vocabulary in (
         ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
         ("room type", wishes.room_type, ROOM_TYPES),

@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.oracle.requirements import (
     other_dates,
     without_wishes,
 )
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.errors import counted
 from tripwright.world.store import World
 
@@ -182,7 +182,9 @@ def _other_dates(query: Query, world: World) -> Repair | None:
             return None
         words = f"travel from {dates[0]} to {dates[-1]}, {query.days} days"
         return _change("dates", words, query.model_copy(update={"date": dates}), world)
-    if malformed(query, world) is not None or query.local_constraint.transportation == "no flight":
+    if why_outside(query, world) is None and (
+        malformed(query, world) is not None or query.local_constraint.transportation == "no flight"
+    ):
         return None
     for _, dates in other_dates(query, world):
         moved = query.model_copy(update={"date": dates})

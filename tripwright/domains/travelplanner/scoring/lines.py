@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, why_no_trip, why_outside
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
 from tripwright.domains.travelplanner.scoring.tally import (
@@ -102,6 +102,8 @@ class LineReader:
                 f"line {number}: org {ascii(query.org)} is no city of world '{self._world.name}':"
                 " is it the right world?"
             )
+        elif problem := why_no_trip(query) or why_outside(query, self._world):
+            problem_of_plan = f"line {number}: {problem}"
         return PlanLine(number, query, plan, None, problem_of_plan, inferred)
 
     def _unanswered(self, place: int) -> PlanLine:

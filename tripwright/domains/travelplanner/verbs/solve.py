@@ -22,7 +22,7 @@ from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.plan.render import render_plan, request_line
-from tripwright.domains.travelplanner.query import Query, iter_queries
+from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import UserError, printable
 from tripwright.progress import StatusLine
@@ -81,8 +81,13 @@ def solve(
     """
     place = World.open(settings.world)
     status = StatusLine()
-    number, at_home, unmet = 0, 0, 0
-    for number, (_, query) in enumerate(iter_queries(settings.queries), start=1):
+    queries = read_queries(settings.queries)  # all, before anything is printed
+    if not queries:
+        raise UserError(
+            f"No queries in '{settings.queries}'. Expected a JSONL file, one query record per line."
+        )
+    at_home, unmet = 0, 0
+    for number, query in enumerate(queries, start=1):
         solved = solve_query(query, place, settings.cheapest, settings.k)
         unmet += solved["plan"] is None
         if settings.why:
@@ -96,10 +101,6 @@ def solve(
         if not sys.stdout.isatty():  # on a terminal the plans themselves show how far it is
             status.show(f"solved {number:,} requests, {unmet:,} without a plan")
     status.end()
-    if not number:
-        raise UserError(
-            f"No queries in '{settings.queries}'. Expected a JSONL file, one query record per line."
-        )
     if not at_home:
         print(
             f"warning: no query of '{settings.queries}' starts in a city of world '{place.name}':"
