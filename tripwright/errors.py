@@ -106,7 +106,7 @@ def printable(value: Any) -> str:
 def counted(number: int, thing: str) -> str:
     """ "1 city", "2 cities", "3 days"."""
     many = f"{thing[:-1]}ies" if thing[-1] == "y" and thing[-2] not in "aeou" else f"{thing}s"
-    return f"{number} {thing if number == 1 else many}"
+    return f"{number:,} {thing if number == 1 else many}"
 
 
 def described(value: Any) -> str:

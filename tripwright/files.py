@@ -206,6 +206,14 @@ def check_new(
         )
 
 
+def is_no_model(model: str | Path) -> bool:
+    """Whether it is neither a folder nor a name on a hub, "owner/name". What begins with the name
+    of a folder that is here is a path: nobody waits for a hub because of a slip in it."""
+    owner, slash, name = str(model).partition("/")
+    is_name = slash and owner and name and "/" not in name and owner[0] not in ".~"
+    return not Path(model).is_dir() and (not is_name or Path(owner).is_dir())
+
+
 def make_parent(path: Path) -> None:
     """The folder that `path` is to lie in. Raises UserError where a file stands in its place."""
     try:

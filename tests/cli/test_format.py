@@ -159,6 +159,25 @@ def test_a_file_of_something_else_is_not_touched(
     assert main(command(folder, out, *by(formatter))) == 2
     assert "was not made from these itineraries by 'm'" in capsys.readouterr().err
     assert out.read_bytes() == before
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(mine := (folder / "itineraries.jsonl").read_bytes())
+    assert main(command(folder, other)) == 2
+    assert "was not written by the parser" in capsys.readouterr().err
+    assert main(["format", str(other), "--out", str(other)]) == 2
+    assert "is what the command reads" in capsys.readouterr().err
+    assert other.read_bytes() == mine
+
+
+def test_a_bad_line_is_named_and_the_others_are_done(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (folder / "itineraries.jsonl").read_text().splitlines()
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    path.write_text("\n".join(["oops", *lines]))
+    assert main(["format", str(path), "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert "in.jsonl:1: not JSON" in told and "1 of 7 lines could not be read" in told
+    assert plans(out) == expected(folder)
 
 
 @pytest.mark.parametrize(

@@ -279,3 +279,14 @@ def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
         for words in (["--help"], ["dinner", "--help"], ["dinner", "cook"])
     ]
     assert "Cook and eat." in told[0] and "Cook for a party." in told[1] and told[2] == "soup\n"
+
+
+def test_ctrl_c_while_it_starts_is_no_traceback(tmp_path: Path) -> None:
+    """Before the front door is open: while what it needs is imported."""
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    words = [sys.executable, "-m", "tripwright", "--help"]
+    process = subprocess.run(
+        words, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60
+    )
+    assert (process.returncode, process.stdout, process.stderr) == (130, "", "")

@@ -17,10 +17,12 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains import face_named
-from tripwright.domains.travelplanner.expert import expert_turns
+from tripwright.domains.travelplanner.expert import ExpertPolicy, expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.errors import UserError
+from tripwright.evals.run_progress import ProgressLine
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
@@ -268,6 +270,61 @@ def test_another_run_and_another_world_are_refused(
     ]
     assert main([*words, "--policy", "expert"]) == 2
     assert "is it the right world?" in capsys.readouterr().err
+
+
+def test_a_fast_run_is_told_in_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ProgressLine(300, silent=True)
+    line.scored = 300
+    for seconds, told in ((2.0, " 150/s"), (0.1, " 3,000/s"), (100.0, " 3/s"), (1000.0, " 0.3/s")):
+        now = line._started + seconds
+        monkeypatch.setattr("tripwright.evals.run_progress.time.monotonic", lambda now=now: now)
+        assert told in line.text()
+
+
+def test_what_a_policy_refuses_leaves_no_card_behind(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would refuse the corrected command, as that of another run."""
+    out, words = tmp_path / "out", ["--policy", "expert", "--count", "2"]
+
+    def too_long(self: ExpertPolicy, sessions: Any) -> Any:
+        raise UserError("Dialect 'planner_r1' needs 32,768 positions, this model has 2,048.")
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ExpertPolicy, "play", too_long)
+        assert main(command(folder, out, *words)) == 2
+        assert not out.exists()
+        out.mkdir()
+        (out / "notes.txt").write_text("mine")
+        assert main(command(folder, out, *words)) == 2
+        assert [path.name for path in out.iterdir()] == ["notes.txt"]
+    assert main(command(folder, out, *words, "--dialect", "compact")) == 0
+    kept = sorted(path.name for path in out.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(ExpertPolicy, "play", too_long)
+        words[-1] = "3"
+        assert main(command(folder, out, *words, "--dialect", "compact")) == 2
+    assert {*kept} - {"score.json"} <= {path.name for path in out.iterdir()}
+
+
+@pytest.mark.parametrize("model", ["nowhere", "./nowhere", "runs/a/model", "{here}/model"])
+def test_a_model_that_is_neither_a_folder_nor_a_hubs_name_is_refused_at_once(
+    folder: Path,
+    tmp_path: Path,
+    model: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`from_pretrained` would ask a hub for half a minute."""
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr(transformers, "AutoModelForCausalLM", None)
+    words = ["--policy", "local", "--model", model.format(here="here"), "--dialect", "compact"]
+    assert main(command(folder, tmp_path / "out", *words)) == 2
+    problem = capsys.readouterr().err
+    assert "No model folder at" in problem and problem.count("\n") == 1
 
 
 def test_a_local_model(folder: Path, tmp_path: Path) -> None:

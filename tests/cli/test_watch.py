@@ -161,8 +161,17 @@ def test_a_stage_that_ends_by_minutes_and_one_without_an_end(tmp_path):
     assert "step 2" in frame([read(tmp_path / "b", "b")], 80)
 
 
+@pytest.mark.parametrize("options", [["--once"], ["--json"], ["--serve"], []])
+def test_a_folder_that_is_no_training_is_refused(tmp_path, capsys, options):
+    (tmp_path / "manifest.json").write_text("{}")
+    assert main(["watch", str(tmp_path), *options]) == 2
+    problem = capsys.readouterr().err
+    assert "is no training" in problem and "(found manifest.json)" in problem
+
+
 def test_a_run_that_has_not_begun_is_no_error(tmp_path, capsys):
-    (tmp_path / "new").mkdir()
+    write(tmp_path / "new", [])
+    (tmp_path / "new" / "metrics.jsonl").unlink()
     assert main(["watch", str(tmp_path / "new"), "--once"]) == 0
     assert "no steps yet" in capsys.readouterr().out
 

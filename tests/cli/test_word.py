@@ -283,7 +283,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
             {"local_constraint": {"room type": "suite"}},
             "in.jsonl:1: no text can say this request: room type 'suite' has no wording",
         ),
-        ({"days": 9}, "in.jsonl:1: no text can say this request: the dates are not 9 days"),
+        ({"days": 9}, "in.jsonl:1: field 'date': expected 9 days"),
         ({"budget": "much"}, "in.jsonl:1: field 'budget"),
         (None, "No queries in"),
     ],
@@ -302,5 +302,5 @@ def test_requests_that_cannot_be_worded_are_one_line(
     problem = capsys.readouterr().err
     assert told in problem and problem.count("\n") == 1
     assert main([*command, str(path)], verbs=VERB) == 2
-    assert "is the file to read" in capsys.readouterr().err
+    assert "is what the command reads" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [path]

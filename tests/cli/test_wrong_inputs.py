@@ -37,6 +37,7 @@ def place(tmp_path_factory):
     )
     (folder / "dateless.jsonl").write_text(json.dumps({**records[0], "date": []}) + "\n")
     (folder / "empty").write_text("")
+    (folder / "t.jsonl").write_text("{}\n")
     past = ["1999-03-09", "1999-03-10", "1999-03-11"]
     (folder / "past.jsonl").write_text(json.dumps({**records[0], "date": past}) + "\n")
     (folder / "mixed.jsonl").write_text(
@@ -61,6 +62,22 @@ def place(tmp_path_factory):
         ("query make --world {place}/w --out {place}/empty/x", "cannot use"),
         ("query make --world {place}/w --seed -1 --out {place}/x", "--seed"),
         ("world build --out {place}/new --seed -1", "--seed"),
+        (
+            "query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart",
+            "is what the command reads",
+        ),
+        (
+            "data collect {place}/t.jsonl --out {place}/t.jsonl --restart",
+            "is what the command reads",
+        ),
+        ("outside index {place}/r.jsonl --out {place}/index", "no contents"),
+        ("world browse {place}/w hotels --max-usd nan", "--max-usd"),
+        ("score {place} --world {place}/w", "holds no transcripts.jsonl (found"),
+        (
+            "run --policy errand-expert --dialect deeptravel --queries {place}/r.jsonl --world"
+            " {place}/w --store {place}/new --snapshot someday --out {place}/run",
+            "expected one like 2026-06-20",
+        ),
         (
             (
                 "run --policy first-row --queries {place}/dateless.jsonl --world {place}/w --out"

@@ -191,7 +191,7 @@ def test_unscored_episodes_are_tried_again_before_the_run_ends(
     assert set(paid_expert.asked.values()) == {1}  # the turns before the fault were kept
     assert (tmp_path / "a" / "calls.jsonl").exists() == bool(unscored)
     told = capsys.readouterr().err
-    assert ("2 unscored episodes are tried again" in told) == (rounds == "2") and "2 faults" in told
+    assert ("2 unscored episodes tried again" in told) == (rounds == "2") and "2 faults" in told
 
 
 def test_an_endpoint_that_answers_nobody_is_not_tried_in_another_round(

@@ -44,7 +44,7 @@ class BrowseFlags:
         str | None, typer.Option(help="Only rows with this text in any value.", show_default=False)
     ] = None
     max_usd: Annotated[
-        float | None, typer.Option(help="At most this price.", show_default=False)
+        float | None, typer.Option(help="At most this price.", min=0, max=1e9, show_default=False)
     ] = None
     room: Annotated[
         str | None, typer.Option(help="Hotels: part of the room type.", show_default=False)

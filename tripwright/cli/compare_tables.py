@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tripwright.errors import counted
 from tripwright.evals.comparison import changed_marks
 from tripwright.evals.scoreboard import judged_by
 
@@ -14,6 +15,7 @@ TITLES = {
     "constraints": "constraints, share of the answers they apply to",
 }
 MARK = "*"
+HEADLINE = "final"
 HOLM = "p (Holm)"
 NOT_ALIKE = " (of runs that are NOT ALIKE, see above)"
 SMALLEST_SHOWN = 0.0001
@@ -50,22 +52,23 @@ def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
 def _heading(comparison: Mapping[str, Any]) -> str:
     by = judged_by(comparison["rules"])
     anew = ", judged anew" if comparison["rejudged"] else ""
-    lines = [f"{comparison['queries']:,} queries that all of them played, {by}{anew}"]
+    lines = [f"{counted(comparison['queries'], 'query')} that all of them played, {by}{anew}"]
     for run in comparison["runs"]:
         unscored = f", {run['unscored']:,} unscored" if run["unscored"] else ""
         lines.append(
-            f"  {run['name']}: {run['episodes']:,} episodes{unscored} "
+            f"  {run['name']}: {counted(run['episodes'], 'episode')}{unscored} "
             f" ({', '.join(run['folders'])})"
         )
     if comparison["left_out"]:
-        lines.append(f"  {comparison['left_out']:,} queries that not all of them have are left out")
+        queries = counted(comparison["left_out"], "query")
+        lines.append(f"  left out, as not all of them have it: {queries}")
     lines += [f"  NOT ALIKE: {phrase}" for phrase in comparison["unlike"]]
     return "\n".join([*lines, *(f"  note: {note}" for note in comparison["notes"])])
 
 
 def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike: bool) -> str:
     """Two runs stand in one line with their difference; of more, the differences have lines of
-    their own."""
+    their own. The headline's difference and its p stand once, in the table of every two runs."""
     filled_rows = {
         name: row
         for name, row in rows.items()
@@ -77,20 +80,25 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
     body = []
     for name, row in filled_rows.items():
         marks = {
-            other: MARK if row["differences"][other].get("significant") else "" for other in others
+            other: MARK if name != HEADLINE and row["differences"][other].get("significant") else ""
+            for other in others
         }
         cells = [
             name,
             _cell(row["runs"][base]),
             *(_cell(row["runs"][other], marks[other]) for other in others),
         ]
-        body.append([*cells, *(_difference(row["differences"][others[0]]) if two else [])])
+        difference = (
+            ("below", "") if name == HEADLINE else _difference(row["differences"][others[0]])
+        )
+        body.append([*cells, *(difference if two else [])])
     heading = f"{title}{NOT_ALIKE if is_unlike else ''}"
     lines = [heading, *aligned([head, *body])]
     if not two:
         differing = [
             [name, *(_difference_and_p(row["differences"][other]) for other in others)]
             for name, row in filled_rows.items()
+            if name != HEADLINE
         ]
         lines += [
             "",
@@ -145,10 +153,12 @@ def _p(figure: Mapping[str, Any]) -> tuple[str, str]:
 def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
     rows = [["", "difference", HOLM, "gained", "lost"]]
     for pair in pairs:
+        difference, p = _difference(pair)
         rows.append(
             [
                 f"{pair['b']} - {pair['a']}",
-                *_difference(pair),
+                f"{difference}{MARK if pair['significant'] else ''}",
+                p,
                 str(pair["gained"]),
                 str(pair["lost"]),
             ]
@@ -170,8 +180,8 @@ def _changed(
     name: str, base: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int
 ) -> str:
     lines = [
-        f"{name} against {base}: {len(changed['gained'])} queries gained, {len(changed['lost'])}"
-        " lost"
+        f"{name} against {base}: {counted(len(changed['gained']), 'query')} gained,"
+        f" {len(changed['lost'])} lost"
     ]
     for kind in ("gained", "lost"):
         for query in changed[kind][:listed]:

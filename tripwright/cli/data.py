@@ -13,8 +13,9 @@ import typer
 
 from tripwright.cli.options import Json, Restart, check_folders
 from tripwright.domains import OWN_DIALECTS, OWN_RULES
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.files import check_new
+from tripwright.runs import transcripts_in
 
 if TYPE_CHECKING:
     from tripwright.data.collect import CollectionCounts
@@ -74,7 +75,7 @@ def collect(settings: CollectFlags, as_json: Json = False) -> None:
         raise UserError(f"Unknown choice '{settings.choose}'. Available: {', '.join(ORDERS)}.")
     if settings.out.suffix != ".jsonl":
         raise UserError(f"--out '{settings.out}' is no JSONL file: its name ends in .jsonl.")
-    check_new(settings.out, settings.restart)
+    check_new(settings.out, settings.restart, inputs=[transcripts_in(run) for run in settings.runs])
     check_folders(settings.runs)
     from tripwright.data.collect import EpisodeSelection
     from tripwright.data.collect import collect as collect_runs
@@ -107,7 +108,8 @@ def _collected_table(collected: CollectionCounts, out: Path) -> str:
     return "\n".join(
         [
             *lines,
-            f"{out}: {collected.kept:,} trajectories of {collected.requests:,} requests{note}",
+            f"{out}: {counted(collected.kept, 'trajectory')} of"
+            f" {counted(collected.requests, 'request')}{note}",
         ]
     )
 
@@ -220,7 +222,7 @@ def export(settings: ExportFlags) -> None:
         path, rows = export_trajectories(
             read_trajectories([settings.file]), settings.layout, settings.out, settings.split
         )
-    typer.echo(f"{path}: {rows:,} rows")
+    typer.echo(f"{path}: {counted(rows, 'row')}")
 
 
 def split(
@@ -284,7 +286,7 @@ def _split_table(summary: dict[str, Any], duplicates: list[tuple[str, str]]) -> 
     lines = []
     for part in summary["parts"].values():
         lines.append(
-            f"{part['file']}: {part['n']} requests"
+            f"{part['file']}: {counted(part['n'], 'request')}"
             f" ({', '.join(f'{name}: {n}' for name, n in part['mix'].items())})"
         )
     if duplicates:

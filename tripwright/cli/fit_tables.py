@@ -50,8 +50,14 @@ def estimate_lines(estimate: FitEstimate) -> list[str]:
 def _time(work: StepWork) -> str:
     if work.seconds is None:
         return "; time not estimated"
-    parts = f" ({work.rollout_seconds:.2g} s to play)" if work.rollout_seconds is not None else ""
-    return f"; about {work.seconds:.2g} s{parts}"
+    parts = (
+        f" ({_seconds(work.rollout_seconds)} to play)" if work.rollout_seconds is not None else ""
+    )
+    return f"; about {_seconds(work.seconds)}{parts}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:,.0f} s"
 
 
 def _verdict(estimate: FitEstimate) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tripwright.errors import counted
 from tripwright.evals.scoreboard import judged_by
 
 
 def table(score: dict[str, Any], out: Path) -> str:
     lines = [
-        f"{score['n']} episodes, {judged_by(score['rules'])}"
+        f"{counted(score['n'], 'episode')}, {judged_by(score['rules'])}"
         + (f", {score['unscored']} unscored" if score["unscored"] else "")
     ]
     lines += [_row(name.replace("_", " "), rate) for name, rate in score["metrics"].items()]
@@ -36,7 +37,7 @@ def table(score: dict[str, Any], out: Path) -> str:
 
 
 def _usage(usage: dict[str, Any]) -> str:
-    text = f"{usage['requests']:,} requests"
+    text = counted(usage["requests"], "request")
     if usage["prompt_tokens"] is None:
         text += f", of which the endpoint counted no tokens in {usage['uncounted_requests']:,}"
     else:
@@ -59,6 +60,6 @@ def _row(name: str, rate: dict[str, Any]) -> str:
     if name.startswith("pass"):  # pass@k, pass^k: shares of queries
         return (
             f"  {name:<24} {rate['value']:>8.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
-            f" {rate['n']} queries"
+            f" {counted(rate['n'], 'query')}"
         )
     return f"  {name:<24} {rate['value']:>8.4g}  [{rate['low']:.4g}, {rate['high']:.4g}]"

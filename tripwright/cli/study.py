@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.options import Json, Restart
+from tripwright.errors import counted
 from tripwright.files import check_new
 
 StudyFolder = Annotated[
@@ -123,7 +124,7 @@ def export(
     items = Study.open(study)
     lines = (merged if merge else exported)(items, read(items), run)
     write_export(items, lines, out)
-    print(f"{len(lines)} lines in {out}", file=sys.stderr)
+    print(f"{counted(len(lines), 'line')} in {out}", file=sys.stderr)
 
 
 def import_(

@@ -11,6 +11,7 @@ import typer
 
 from tripwright.cli.options import check_folders
 from tripwright.errors import UserError
+from tripwright.runs import METRICS, RECIPE, found_in
 
 
 def watch(
@@ -49,6 +50,13 @@ def watch(
     if serve and (once or as_json):
         raise UserError("--serve goes with neither --once nor --json: the page is live.")
     check_folders(runs)
+    for folder in runs:
+        if not any((folder / name).is_file() for name in (METRICS, RECIPE)):
+            raise UserError(
+                f"'{folder}' is no training: it holds neither {RECIPE} nor {METRICS}"
+                f" ({found_in(folder)}). 'train', 'sft' and 'quickstart' make such folders;"
+                " 'tripwright report' reads other runs."
+            )
     from tripwright.cli import watch_follow
     from tripwright.cli.watch_state import read
     from tripwright.cli.watch_text import frame

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -33,6 +33,7 @@ from tripwright.policies.base import KeepsCalls, Policy
 from tripwright.policies.endpoint import count
 from tripwright.runs import (
     CALLS,
+    CARD,
     SCORE,
     TRANSCRIPTS,
     Record,
@@ -93,9 +94,10 @@ def run(
     if len({task.id for task in task_list}) < len(task_list):
         raise ValueError("two tasks of a run have the same id")
     calls = PaidCalls(out / CALLS, spending.prices, spending.max_cost_usd)
+    is_new = not (out / CARD).exists()
     card = _settled(out, card or {}, faults)
     path = out / TRANSCRIPTS
-    with TranscriptJournal(path) as journal:
+    with TranscriptJournal(path) as journal, _nothing_if_refused(out, is_new):
         scored = journal.scored
         calls.take_up(scored.keys(), sum_usage(earlier.usage for earlier in scored.values()))
         if isinstance(policy, KeepsCalls):
@@ -124,6 +126,22 @@ def run(
         score["usage"] = entry
     write_atomically(out / SCORE, json.dumps(score, indent=2) + "\n")
     return score
+
+
+@contextmanager
+def _nothing_if_refused(out: Path, is_new: bool) -> Iterator[None]:
+    """What a policy refuses (a dialect that is longer than its model) leaves no new card behind,
+    which would refuse the corrected command."""
+    try:
+        yield
+    except UserError:
+        journals = [path for name in (TRANSCRIPTS, CALLS) if (path := out / name).exists()]
+        if is_new and not any(path.stat().st_size for path in journals):
+            for path in (out / CARD, *journals):
+                path.unlink()
+            with suppress(OSError):  # somebody else's files are there
+                out.rmdir()
+        raise
 
 
 def _readable(record: Record) -> Record:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from tripwright.episode import Episode
+from tripwright.errors import counted
 from tripwright.llm.paid_calls import PaidCalls
 from tripwright.statistics.rates import wilson
 
@@ -71,7 +72,7 @@ class ProgressLine:
         """So many that were unscored are tried again."""
         with self._lock:
             self.unscored -= episodes
-            self._note(f"{episodes} unscored episodes are tried again")
+            self._note(f"{counted(episodes, 'unscored episode')} tried again")
 
     def say(self, text: str) -> None:
         """A line of its own."""
@@ -92,7 +93,7 @@ class ProgressLine:
         unscored = f", {self.unscored} unscored" if self.unscored else ""
         return (
             f"{episodes}/{self.total} episodes, {self._pass()}{unscored}{self._paid()},"
-            f" {per_second:.2g}/s{remaining}"
+            f" {_rate(per_second)}/s{remaining}"
         )
 
     def _pass(self) -> str:
@@ -130,6 +131,11 @@ class ProgressLine:
             with self._lock:
                 if not self._ended.is_set():
                     self._show()
+
+
+def _rate(per_second: float) -> str:
+    """Two digits of a slow one, whole numbers of a fast one."""
+    return f"{per_second:.2g}" if per_second < 10 else f"{per_second:,.0f}"
 
 
 def _clock(seconds: float) -> str:

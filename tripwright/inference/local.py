@@ -19,6 +19,7 @@ import torch
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
+from tripwright.files import is_no_model
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine, SessionSource
@@ -101,6 +102,11 @@ def load_model(folder: str | Path) -> tuple[Any, Any]:
     """(model, tokenizer) by `from_pretrained`, in the checkpoint's own precision. A stranger's
     folder runs nothing: weights are safetensors and no pickles, code that it brings is left alone,
     and of attention there is torch's own, since a config may name a kernel to be downloaded."""
+    if is_no_model(folder):
+        raise UserError(
+            f"No model folder at '{folder}'. Expected a folder with config.json, weights and a"
+            " tokenizer, or a name on the Hugging Face hub, such as Qwen/Qwen3-8B."
+        )
     # heavy, and only needed here
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging

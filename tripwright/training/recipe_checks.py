@@ -8,6 +8,7 @@ from pathlib import Path
 from tripwright.domains import domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
+from tripwright.files import is_no_model
 from tripwright.inference.precision import PRECISIONS
 from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
@@ -69,12 +70,7 @@ def check_needs(recipe: Recipe) -> None:
             " live.replay = false."
         )
     model = recipe.model.pretrained
-    # no hub's name
-    if (
-        model is not None
-        and (model.count("/") > 1 or model.startswith(("/", ".", "~")))
-        and not Path(model).is_dir()
-    ):
+    if model is not None and is_no_model(model):
         raise UserError(
             f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says"
             " how), or name another folder or model."

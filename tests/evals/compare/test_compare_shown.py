@@ -35,7 +35,8 @@ def test_the_table_is_metric_by_run_with_marks(made: Maker, told: Told) -> None:
     a, b = made("a", BEFORE), made("b", [True] * 34 + [False] * 6)
     text = told(a, b, "--count", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
-    assert "50.0% [35.2, 64.8]" in row and "85.0%* [" in row and "+35.0 [" in row
+    assert "50.0% [35.2, 64.8]" in row and "85.0% [" in row and row.endswith("below")  # once
+    assert "]*" in text.split("final pass, every two runs")[1].splitlines()[2]
     assert (
         "14 queries gained, 0 lost" in text
         and "q000020  0/1 to 1/1  easy, 7 days  trip 20" in text

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox
@@ -66,6 +67,8 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
         limits = LocalLimits()
         yield _source(options, _providers(options, None, limits), None, "live", limits)
         return
+    if options.snapshot is not None:
+        checked_day(options.snapshot)  # before a store is made
     store = open_store(options.store, create=not options.replay)
     try:
         if options.replay and options.snapshot is None and options.world is None:

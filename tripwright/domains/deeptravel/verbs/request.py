@@ -31,7 +31,7 @@ from tripwright.domains.deeptravel.requests.intents_make import (
 )
 from tripwright.domains.deeptravel.verbs.request_source import field_of
 from tripwright.domains.domain import PlaceOptions
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.progress import StatusLine
 
@@ -342,8 +342,8 @@ def _summary(proven: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]
 def _told(summary: dict[str, Any]) -> str:
     levels = ", ".join(f"{summary['levels'].get(level, 0)} {level}" for level in LEVELS)
     lines = [
-        f"{summary['out']}: {summary['requests']} requests ({levels}), {summary['with_wishes']}"
-        " with wishes, each proved"
+        f"{summary['out']}: {counted(summary['requests'], 'request')} ({levels}),"
+        f" {summary['with_wishes']} with wishes, each proved"
     ]
     lines.append(
         "  intents: "

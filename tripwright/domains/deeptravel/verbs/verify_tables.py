@@ -8,6 +8,7 @@ from typing import Any
 
 from tripwright.domains.deeptravel.verifying.labels import Calibration
 from tripwright.domains.deeptravel.verifying.verification import NO_ANSWER, VerifierVerdict
+from tripwright.errors import counted
 from tripwright.statistics.agreement import Agreement
 
 LONGEST_WHY = 90  # characters of a problem in a row
@@ -85,7 +86,8 @@ def summary_lines(verdicts: Sequence[VerifierVerdict], figures: Mapping[str, Any
     """The figures of `evals.verified.summary`, of the judge and of the calibration, as a table."""
     reward = figures["reward"]
     lines = [
-        f"{figures['n']} transcripts by {figures['verifier']}, {figures['unscored']} unscored",
+        f"{counted(figures['n'], 'transcript')} by {figures['verifier']},"
+        f" {figures['unscored']} unscored",
         f"reward {_rate(reward)}",
     ]
     if "worst_case" in figures:

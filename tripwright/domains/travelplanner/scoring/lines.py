@@ -204,7 +204,9 @@ def checked_record(record: Any) -> dict[str, Any]:
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):
         problem = f"'plan' must be a list of days or null, found {described(record['plan'])}"
-        if isinstance(record["plan"], str):
+        if isinstance(record["plan"], str) and record["plan"].lstrip()[:1] in ("[", "{"):
+            problem += " with JSON: give the list itself"
+        elif isinstance(record["plan"], str):
             problem += " (itineraries in words become plans with 'tripwright format')"
         raise BadLine(problem)
     return record

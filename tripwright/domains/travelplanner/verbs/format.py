@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,12 +17,13 @@ from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
-from tripwright.errors import NotJson, UserError, described, read_json
-from tripwright.files import Journal, write_atomically
+from tripwright.errors import NotJson, UserError, counted, described, read_json
+from tripwright.files import Journal, check_new, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.world.store import World
 
 PARSER = "parser"
+ANOTHER = "Choose another file for --out."
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,7 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
             "--model and --base-url go together: an endpoint needs both, the built-in parser"
             " neither."
         )
-    if settings.out.is_dir():
-        raise UserError(f"'{settings.out}' is a folder: --out names the file of plans to write.")
+    check_new(settings.out, restart=True, inputs=(settings.itineraries,))
     endpoint = (
         ChatEndpoint(
             settings.base_url,
@@ -118,12 +117,14 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
         else None
     )
     place = World.open(settings.world) if settings.world else None
-    inputs = list(_read(settings.itineraries))
+    inputs, problems = _read(settings.itineraries)
     if not inputs:
         raise UserError(
             f"No itineraries in '{settings.itineraries}'. Expected a JSONL file with"
-            ' {"query": …, "itinerary": …} per line.'
+            f' {{"query": …, "itinerary": …}} per line{f". {problems[0]}" if problems else "."}'
         )
+    for problem in problems:
+        print(problem, file=sys.stderr)
     settings.out.parent.mkdir(parents=True, exist_ok=True)
     if endpoint:
         counts = _by_model(endpoint, inputs, settings.out, settings.concurrency, place)
@@ -136,50 +137,58 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
             " them again.",
             file=sys.stderr,
         )
+    if problems:
+        lines = counted(len(problems) + len(inputs), "line")
+        raise UserError(
+            f"{settings.itineraries}: {len(problems)} of {lines} could not be read (named above);"
+            " the others are done."
+        )
 
 
 def _told(counts: dict[str, int], out: Path) -> str:
     unscored = f", {counts['unscored']} unscored" if counts["unscored"] else ""
     return (
-        f"{counts['itineraries']} itineraries: {counts['plans']} plans, {counts['unreadable']} not"
-        f" readable{unscored}\n{out}"
+        f"{counted(counts['itineraries'], 'itinerary')}: {counted(counts['plans'], 'plan')},"
+        f" {counts['unreadable']} not readable{unscored}\n{out}"
     )
 
 
-def _read(path: Path) -> Iterator[ItineraryInput]:
+def _read(path: Path) -> tuple[list[ItineraryInput], list[str]]:
+    """The itineraries, and what is wrong with the lines that hold none."""
     if not path.is_file():
         raise UserError(
             f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per'
             " line."
         )
+    inputs, problems = list[ItineraryInput](), list[str]()
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield _asked(line, number, f"{path}:{number}")
+            try:
+                if line.strip():
+                    inputs.append(_asked(line, number))
+            except BadLine as problem:
+                problems.append(f"{path}:{number}: {problem}.")
+    return inputs, problems
 
 
-def _asked(line: bytes, number: int, where: str) -> ItineraryInput:
+def _asked(line: bytes, number: int) -> ItineraryInput:
     try:
         record = read_json(line)
     except NotJson as problem:
-        raise UserError(f"{where}: not JSON ({problem}).") from None
+        raise BadLine(f"not JSON ({problem})") from None
     if (
         not isinstance(record, dict)
         or "query" not in record
         or not isinstance(record.get("itinerary", 0), str | None)
     ):
-        raise UserError(
-            f'{where}: expected an object with "query" and "itinerary" (text or null), found'
-            f" {described(record)}."
+        raise BadLine(
+            'expected an object with "query" and "itinerary" (text or null), found'
+            f" {described(record)}"
         )
-    try:
-        query = read_query(record["query"])
-    except BadLine as problem:
-        raise UserError(f"{where}: {problem}.") from None
     return ItineraryInput(
         number,
         record["query"],
-        query,
+        read_query(record["query"]),
         record["itinerary"] or "",
         hashlib.sha256(line.strip()).hexdigest()[:16],
     )
@@ -189,7 +198,15 @@ def _asked(line: bytes, number: int, where: str) -> ItineraryInput:
 
 
 def _by_parser(inputs: list[ItineraryInput], out: Path, world: World | None) -> dict[str, int]:
-    """Whole or not at all: it takes seconds."""
+    """Whole or not at all: it takes seconds. What the parser wrote before is replaced."""
+
+    def take(record: Any) -> None:
+        if record["formatter"] != PARSER:
+            raise ValueError
+
+    if out.exists():
+        foreign = f"was not written by the parser. {ANOTHER}"
+        Journal(out, take, foreign, f"Another process is writing '{out}'. {ANOTHER}").close()
     city_of = city_lookup(world) if world else None
     progress = _Progress(len(inputs), 0)
     records, plans = [], []
@@ -223,10 +240,8 @@ def _by_model(
             raise ValueError
         records[record["line"]] = record
 
-    foreign = (
-        f"was not made from these itineraries by '{endpoint.model}'. Choose another file for --out."
-    )
-    in_use = f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
+    foreign = f"was not made from these itineraries by '{endpoint.model}'. {ANOTHER}"
+    in_use = f"Another process is writing '{out}'. {ANOTHER}"
     with Journal(out, take, foreign, in_use) as journal:
         progress = _Progress(len(inputs), len(records))
         waiting = ((each, each.query, each.text) for each in inputs if each.line not in records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +22,7 @@ from tripwright.domains.travelplanner.queries.make_item import LEVELS, QuerySett
 from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED, Mix
 from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits
 from tripwright.domains.travelplanner.query import iter_queries
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.files import check_new, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
@@ -130,7 +131,7 @@ def make(
     """
     drawing = _drawing(settings)
     shares = read_splits(settings.splits) if settings.splits is not None else None
-    _check_places(settings.out, shares, settings.plot, settings.restart)
+    _check_places(settings.out, shares, settings.plot, settings.restart, settings.not_in or ())
     place = World.open(settings.world)
     excluded = excluded_keys(settings.not_in or ())
     line = StatusLine(log_seconds=5)
@@ -169,17 +170,21 @@ def make(
 
 
 def _check_places(
-    out: Path, shares: dict[str, float] | None, plot: Path | None, restart: bool
+    out: Path,
+    shares: dict[str, float] | None,
+    plot: Path | None,
+    restart: bool,
+    inputs: Sequence[Path],
 ) -> None:
     if shares is not None and out.exists() and not out.is_dir():
         raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
     places = [out] if shares is None else [out / f"{name}.jsonl" for name in shares]
     for path in places:
-        check_new(path, restart)
+        check_new(path, restart, inputs=inputs)
     if shares is not None:
         refuse_other_parts(out, places)
     if plot is not None:
-        check_new(plot, restart, "--plot")
+        check_new(plot, restart, "--plot", inputs)
     if plot is not None and not plot.parent.is_dir():
         raise UserError(
             f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists."
@@ -260,7 +265,7 @@ def _told(summary: dict[str, Any]) -> str:
     levels = ", ".join(f"{summary['levels'].get(level, 0)} {level}" for level in LEVELS)
     resumed = f", {summary['resumed']} of them before" if summary["resumed"] else ""
     lines = [
-        f"{summary['out']}: {summary['queries']} queries ({levels}{resumed}),"
+        f"{summary['out']}: {counted(summary['queries'], 'query')} ({levels}{resumed}),"
         f" {summary['per_second']:g} a second"
     ]
     if len(summary["files"]) > 1:

@@ -32,7 +32,7 @@ from tripwright.domains.travelplanner.verbs.score_tables import (
     row,
     summary_table,
 )
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.world.store import World
 
 MOST_ROWS = 20  # of a comparison, printed for people
@@ -101,7 +101,7 @@ def score(settings: ScoreFlags, as_json: Json = False) -> None:
     place = World.open(settings.world)
     requests = QueryFile(settings.queries) if settings.queries else None
     if left_out := count_unscored(settings.plans):
-        typer.echo(f"{settings.plans}: {left_out} unscored episodes are left out", err=True)
+        typer.echo(f"{settings.plans}: {counted(left_out, 'unscored episode')} left out", err=True)
     if settings.compare:
         if settings.rules is not None:
             raise UserError("--compare names its two rule sets itself: leave --rules out.")

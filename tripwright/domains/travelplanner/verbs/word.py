@@ -20,8 +20,8 @@ from tripwright.domains.travelplanner.queries.word_file import (
     word_all,
 )
 from tripwright.domains.travelplanner.queries.wording import Style
-from tripwright.errors import UserError
-from tripwright.files import make_parent
+from tripwright.errors import UserError, counted
+from tripwright.files import check_new, make_parent
 from tripwright.llm.client import ChatEndpoint
 from tripwright.world.store import World
 
@@ -130,7 +130,8 @@ def word(
     """
     if settings.style not in STYLES:
         raise UserError(f"--style '{settings.style}' is not one of {', '.join(STYLES)}.")
-    _check_out(settings.out, settings.queries)
+    # a file of ours is gone on with; any other is refused when it is opened
+    check_new(settings.out, restart=True, inputs=(settings.queries,))
     endpoints = _endpoints(settings)
     if (settings.weight or settings.fallback) and not endpoints:
         raise UserError("--weight and --fallback go with --model: the grammar alone has neither.")
@@ -159,14 +160,6 @@ def word(
             f"warning: {left} not in {settings.out}. The same command tries them again.",
             file=sys.stderr,
         )
-
-
-def _check_out(out: Path, queries: Path) -> None:
-    """A file of ours is gone on with; any other is refused when it is opened."""
-    if out.is_dir():
-        raise UserError(f"'{out}' is a folder: --out names a file.")
-    if out.exists() and queries.exists() and out.samefile(queries):
-        raise UserError(f"--out '{out}' is the file to read. Name another one.")
 
 
 def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
@@ -205,8 +198,8 @@ def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
 
 def _told(counts: dict[str, Any], out: Path) -> str:
     lines = [
-        f"{counts['queries']} requests: {counts['accepted']} worded, {counts['rejected']} rejected,"
-        f" {counts['unscored']} unscored"
+        f"{counted(counts['queries'], 'request')}: {counts['accepted']} worded,"
+        f" {counts['rejected']} rejected, {counts['unscored']} unscored"
     ]
     lines += [
         f"  {name}: {each['accepted']} accepted, {each['rejected_texts']} texts rejected"

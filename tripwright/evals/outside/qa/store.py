@@ -20,6 +20,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,15 @@ def build_index(corpus: Path, out: Path) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     partial = out / f"{PASSAGES}.partial"
     partial.unlink(missing_ok=True)  # of a build that was interrupted
-    count = _write(partial, read_corpus(corpus))
-    if not count:
+    try:
+        count = _write(partial, read_corpus(corpus))
+        if not count:
+            raise UserError(f"No passages in '{corpus}'. Expected one per line.")
+    except UserError:
         partial.unlink()
-        raise UserError(f"No passages in '{corpus}'. Expected one per line.")
+        with suppress(OSError):  # other files are there
+            out.rmdir()
+        raise
     os.replace(partial, out / PASSAGES)
     manifest = {
         "corpus": {"name": corpus.name, "sha256": digest, "passages": count},
