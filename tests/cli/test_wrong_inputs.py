@@ -50,6 +50,12 @@ def place(tmp_path_factory):
         "query": "To Orford, please.",
     }
     (folder / "r.jsonl").write_text(json.dumps(errand) + "\n")
+    past_errand = {**errand, "depart_date": "1999-03-01"}
+    (folder / "r_past.jsonl").write_text(json.dumps(past_errand) + "\n")
+    (folder / "r_far.jsonl").write_text(json.dumps({**errand, "origin": "Atlantis"}) + "\n")
+    (folder / "plans.json").write_text(
+        json.dumps([{"query": each, "plan": []} for each in records])
+    )
     return folder
 
 
@@ -62,6 +68,19 @@ def place(tmp_path_factory):
         ("query make --world {place}/w --out {place}/empty/x", "cannot use"),
         ("query make --world {place}/w --seed -1 --out {place}/x", "--seed"),
         ("world build --out {place}/new --seed -1", "--seed"),
+        *(
+            (
+                "run --policy errand-expert --dialect deeptravel --queries {place}/"
+                + name
+                + " --world {place}/w --out {place}/run",
+                told,
+            )
+            for name, told in (
+                ("r_past.jsonl", "the world's days are 2022-03-01 to 2022-03-14"),
+                ("r_far.jsonl", "'Atlantis' is no city of world"),
+            )
+        ),
+        ("show {place}/plans.json --world {place}/w", "expected one plan, found a list of plans"),
         (
             "query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart",
             "is what the command reads",

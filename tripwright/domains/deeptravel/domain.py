@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from annotated_types import Ge
@@ -112,6 +113,22 @@ def _world_names(source: World | LiveSource) -> set[str]:
     return names_of_world(world)
 
 
+def _check_requests(requests: list[tuple[int, TravelRequest]], place: Place, path: Path) -> None:
+    """A closed world knows nothing of other places and days."""
+    world = getattr(place.source.ask, "world", None)
+    for line, request in requests if world is not None else ():
+        if request.origin not in world.cities:
+            raise UserError(
+                f"{path}:{line}: '{request.origin}' is no city of world '{world.name}': is it the"
+                " right world?"
+            )
+        if world.span is not None and not world.span[0] <= request.depart_date <= world.span[1]:
+            raise UserError(
+                f"{path}:{line}: the world's days are {world.span[0]} to {world.span[1]}; the trip"
+                f" leaves on {request.depart_date}."
+            )
+
+
 def _same_place(place: Mapping[str, Any]) -> str | None:
     """A hash of what answered and of which day. Whether it was recorded or replayed is no
     difference."""
@@ -139,6 +156,7 @@ DOMAIN = Domain(
     dialects=DIALECTS,
     faces=FACES,
     request=TravelRequest,
+    check_requests=_check_requests,
     draw=_draw,
     mix=LevelMix,
     key_field="origin",

@@ -100,6 +100,11 @@ def _found(where: str, record: Any, world: World | None) -> PlanEntry:
             f'{where}: expected a list of days, or an object with "query" and "plan", found'
             f" {described(record)}."
         )
+    if any(isinstance(day, dict) and "plan" in day for day in content["plan"] or ()):
+        raise UserError(
+            f"{where}: expected one plan, found a list of plans. Write one per line into a .jsonl"
+            " file; --line chooses."
+        )
     query, notes = _query(content.get("query", content.get("request")), where, world)
     plan, unreadable = content["plan"], _problem(content)
     if plan and is_p3(plan):
