@@ -33,9 +33,9 @@ def record(number: int, level: str, days: int, **more: Any) -> dict[str, Any]:
         "dest": "B",
         "days": days,
         "visiting_city_number": 1,
-        "date": [],
+        "date": [f"2022-03-{day:02d}" for day in range(1, days + 1)],
         "people_number": 1,
-        "budget": number,
+        "budget": max(1, number),
     }
     return {
         "idx": number,

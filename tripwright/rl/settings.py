@@ -12,8 +12,6 @@ from tripwright.inference.precision import AUTO
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rewards.curriculum import Curriculum
 
-MOST = 100_000  # prompts of a step, rollouts of a group
-
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutSettings:
@@ -23,8 +21,8 @@ class RolloutSettings:
     steps: int | None = 500  # None: as many as `max_minutes` or `max_epochs` allow
     max_minutes: float | None = None
     max_epochs: float | None = None  # of a query file
-    prompts_per_step: Annotated[int, Interval(ge=1, le=MOST)] = 16
-    group_size: Annotated[int, Interval(ge=2, le=MOST)] = 8
+    prompts_per_step: Annotated[int, Interval(ge=1, le=100_000)] = 16
+    group_size: Annotated[int, Interval(ge=2, le=100_000)] = 8
     minibatches: Annotated[int, Ge(1)] = 2  # optimizer steps per pass over the rollouts
     epochs_per_batch: Annotated[int, Ge(1)] = 1  # over the rollouts of a step (verl's ppo_epochs)
     micro_batch_size: Annotated[int, Ge(1)] = 8  # episodes per forward pass of the update

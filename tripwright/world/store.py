@@ -216,12 +216,6 @@ class World:
         """Days with at least one flight, in order."""
         return list(self.flights_by_day)
 
-    @cached_property
-    def span(self) -> tuple[str, str] | None:
-        """The first and the last day of which it knows flights, or that there are none; None where
-        it has no days at all."""
-        return (min(self._days), max(self._days)) if self._days else None
-
     # ---- point look-ups
 
     def flights(self, origin: str, destination: str, date: str) -> list[Flight] | None:

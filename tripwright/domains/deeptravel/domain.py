@@ -116,16 +116,19 @@ def _world_names(source: World | LiveSource) -> set[str]:
 def _check_requests(requests: list[tuple[int, TravelRequest]], place: Place, path: Path) -> None:
     """A closed world knows nothing of other places and days."""
     world = getattr(place.source.ask, "world", None)
-    for line, request in requests if world is not None else ():
+    if world is None:
+        return
+    for line, request in requests:
         if request.origin not in world.cities:
             raise UserError(
                 f"{path}:{line}: '{request.origin}' is no city of world '{world.name}': is it the"
                 " right world?"
             )
-        if world.span is not None and not world.span[0] <= request.depart_date <= world.span[1]:
+        days = world.dates
+        if days and not days[0] <= request.depart_date <= days[-1]:
             raise UserError(
-                f"{path}:{line}: the world's days are {world.span[0]} to {world.span[1]}; the trip"
-                f" leaves on {request.depart_date}."
+                f"{path}:{line}: the world's days are {days[0]} to {days[-1]}; the trip leaves on"
+                f" {request.depart_date}."
             )
 
 

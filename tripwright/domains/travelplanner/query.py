@@ -117,11 +117,12 @@ def why_no_trip(query: Query) -> str | None:
 def why_outside(query: Query, world: World) -> str | None:
     """Why a trip is not one in this world: none of its days is between the first and the last that
     has flights. (Of a trip that is there in part, the flights of the other days are not.)"""
-    if world.span is None or any(world.span[0] <= day <= world.span[1] for day in query.date):
+    days = world.dates
+    if not days or not query.date or any(days[0] <= day <= days[-1] for day in query.date):
         return None
     return (
-        f"the world's days are {world.span[0]} to {world.span[1]}; the trip is from"
-        f" {query.date[0]} to {query.date[-1]}."
+        f"the world's days are {days[0]} to {days[-1]}; the trip is from {query.date[0]} to"
+        f" {query.date[-1]}."
     )
 
 

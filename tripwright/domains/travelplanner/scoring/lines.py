@@ -102,8 +102,8 @@ class LineReader:
                 f"line {number}: org {ascii(query.org)} is no city of world '{self._world.name}':"
                 " is it the right world?"
             )
-        elif problem := why_no_trip(query) or why_outside(query, self._world):
-            problem_of_plan = f"line {number}: {problem}"
+        elif wrong := why_no_trip(query) or why_outside(query, self._world):
+            problem_of_plan = f"line {number}: {wrong}"
         return PlanLine(number, query, plan, None, problem_of_plan, inferred)
 
     def _unanswered(self, place: int) -> PlanLine:
