@@ -43,6 +43,8 @@ def place(tmp_path_factory):
     (folder / "mixed.jsonl").write_text(
         (folder / "q.jsonl").read_text() + json.dumps({**records[0], "org": "Atlantis"}) + "\n"
     )
+    run = f"run --policy expert --quiet --queries {folder}/q.jsonl --world {folder}/w"
+    assert main([*run.split(), "--out", str(folder / "run_1")]) == 0
     errand = {
         "origin": "Ashelmont",
         "destination": "Orford",
@@ -80,6 +82,7 @@ def place(tmp_path_factory):
                 ("r_far.jsonl", "'Atlantis' is no city of world"),
             )
         ),
+        ("study make {place}/run_1 --out {place}/w", "holds other files already"),
         ("show {place}/plans.json --world {place}/w", "expected one plan, found a list of plans"),
         (
             "query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart",

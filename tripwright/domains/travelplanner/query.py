@@ -103,10 +103,10 @@ def why_no_trip(query: Query) -> str | None:
         return f"field 'people_number': expected 1 to {MOST_PEOPLE} people (found {people})"
     try:
         start = datetime.date.fromisoformat(query.date[0])
-        days = [str(start + datetime.timedelta(days=day)) for day in range(query.days)]
+        days = [str(start + datetime.timedelta(days=day)) for day in range(len(query.date))]
     except (IndexError, ValueError, OverflowError):
         days = []
-    if query.date != days or not days:
+    if query.date != days or len(days) != query.days:
         return (
             f"field 'date': expected {counted(query.days, 'day')}, one after the other, as"
             f" 2022-03-16 (found {', '.join(query.date)[:80] or 'none'})"

@@ -112,9 +112,10 @@ def create(
     items: Sequence[Mapping[str, Any]],
     key: Sequence[KeyEntry],
 ) -> None:
-    """Writes a whole study. Raises UserError where the folder holds one."""
-    if (folder / STUDY).exists():
-        raise UserError(f"'{folder}' holds a study already. Choose a new folder for --out.")
+    """Writes a whole study. Raises UserError where the folder holds anything."""
+    if folder.is_dir() and any(folder.iterdir()):
+        what = "a study" if (folder / STUDY).exists() else "other files"
+        raise UserError(f"'{folder}' holds {what} already. Choose a new folder for --out.")
     (folder / LABELS).mkdir(parents=True, exist_ok=True)
     write_atomically(
         folder / ITEMS, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
