@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -25,7 +25,7 @@ class LocalConstraint(BaseModel):
     model_config = ConfigDict(populate_by_name=True, extra="allow")
 
     house_rule: str | None = Field(None, alias="house rule")
-    cuisine: list[str] | None = None
+    cuisine: Annotated[list[str], Field(fail_fast=True)] | None = None
     room_type: str | None = Field(None, alias="room type")
     transportation: str | None = None
 
@@ -47,7 +47,7 @@ class Query(BaseModel):
     dest: str
     days: int = Field(ge=1)
     visiting_city_number: int = Field(ge=1)
-    date: list[str]
+    date: Annotated[list[str], Field(fail_fast=True)]
     people_number: int = Field(ge=1, le=100_000)
     local_constraint: LocalConstraint = Field(
         default_factory=lambda: LocalConstraint.model_validate({})

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import ValidationError
 
-from tripwright.domains.travelplanner.query import read_queries
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.errors import UserError
 
 GOOD = {
@@ -17,6 +19,16 @@ GOOD = {
 
 def line(**changed: object) -> bytes:
     return json.dumps({**GOOD, **changed}).encode()
+
+
+def test_a_list_of_a_thousand_mistakes_is_one() -> None:
+    """To describe each would take gigabytes of a long one."""
+    answer = parse_days([{"days": 1}] * 1000)
+    assert answer.problem == "day 1: field 'city': field required"
+    for many in ({"date": [1] * 1000}, {"local_constraint": {"cuisine": [1] * 1000}}):
+        with pytest.raises(ValidationError) as error:
+            Query.model_validate(GOOD | many)
+        assert error.value.error_count() == 1
 
 
 def test_a_byte_order_mark_and_empty_lines_are_no_problem(tmp_path):

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from tripwright.domains.travelplanner.plan.plan import ONE_OF_TAGS, DayPlan
 from tripwright.errors import json_object, repeated_key
 
 OPEN, CLOSE = "<answer>", "</answer>"
-_DAYS = TypeAdapter(list[DayPlan])
+# the first bad day is told: to list those of a long answer would take seconds and gigabytes
+_DAYS = TypeAdapter(Annotated[list[DayPlan], FailFast()])
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class DayPlan(_Strict):
     ]
     attraction: Annotated[
         Annotated[Literal["-"], Tag("text")]
-        | Annotated[list[str], Field(min_length=1), Tag("array")],
+        | Annotated[list[str], Field(min_length=1, fail_fast=True), Tag("array")],
         Discriminator(_text_or_array),
     ]
     accommodation: str
