@@ -101,6 +101,10 @@ def why_no_trip(query: Query) -> str | None:
         )
     if people is not None and people > MOST_PEOPLE:
         return f"field 'people_number': expected 1 to {MOST_PEOPLE} people (found {people})"
+    return None
+
+
+def _why_no_days(query: Query) -> str | None:
     try:
         start = datetime.date.fromisoformat(query.date[0])
         days = [str(start + datetime.timedelta(days=day)) for day in range(len(query.date))]
@@ -135,7 +139,7 @@ def _query_of(line: bytes) -> Query:
             f"expected a query record, which is a JSON object, found {repr(record)[:60]}"
         )
     query = Query.model_validate(record)
-    if (problem := why_no_trip(query)) is not None:
+    if (problem := why_no_trip(query) or _why_no_days(query)) is not None:
         raise ValueError(problem)
     try:
         json.dumps(record, ensure_ascii=False).encode()
