@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from tripwright.domains.travelplanner.query import why_outside
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.strict.claims import minutes
 from tripwright.domains.travelplanner.rules.strict.completeness import is_not_absent
@@ -149,8 +150,10 @@ def _where(day: PlannedDay) -> str:
 
 
 def is_valid_information_in_sandbox(plan: StrictPlan) -> Iterator[Evidence]:
-    """Every place and leg is a row of the tables, and what the plan claims about a leg is what the
-    row says."""
+    """Every place and leg is a row of the tables, on days that the tables know, and what the plan
+    claims about a leg is what the row says."""
+    if (outside := why_outside(plan.query, plan.world)) is not None:
+        yield Evidence(None, "date", outside.rstrip("."), "a trip on this world's days")
     for day in plan.days:
         if day.leg is not None:
             for problem in day.leg.problems:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
+from tripwright.domains.travelplanner.query import why_no_trip
 from tripwright.domains.travelplanner.rules.facts import Cost, CostKind, shown
 from tripwright.domains.travelplanner.rules.official.hard import (
     FORBIDDING_RULE,
@@ -130,8 +131,8 @@ def valid_cost(plan: StrictPlan, costs: Sequence[Cost]) -> Iterator[Evidence]:
             "a request without a budget or a number of people",
             "both, to know what the trip may cost",
         )
-    elif not -math.inf < budget < math.inf:
-        yield Evidence(None, None, f"a budget of {budget}", "an amount of money")
+    elif (problem := why_no_trip(plan.query)) is not None:
+        yield Evidence(None, None, problem, "a request that somebody can pay for and travel by")
     elif total_usd(costs) > budget:
         yield Evidence(
             None, None, f"${total_usd(costs):,.2f} for the whole party", f"at most ${budget:,}"
