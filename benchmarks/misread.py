@@ -78,7 +78,10 @@ def differences(text: str, kind: str, query: Query, read: Judged) -> Iterator[st
     days = json.loads(text, object_pairs_hook=lambda pairs: tuple(("pair", *p) for p in pairs))
     for number, day in enumerate(days, start=1):
         if number > query.days:
-            if any(value not in (None, "-", "", number, str(number)) for _, _, value in day):
+            if any(
+                key not in KEYS[kind] or value not in ("-", "", number, str(number))
+                for _, key, value in day
+            ):
                 yield f"day {number} beyond the trip says {day}"
             continue
         judged_day = read.plan.days[number - 1]
@@ -114,7 +117,7 @@ def _keys(day: Any, kind: str) -> Iterator[str]:
             if count > 1:
                 yield f"key {key!r} {count} times"
     for key, value in _pairs(day):
-        if key not in KEYS[kind] and value not in (None, "", "-"):
+        if key not in KEYS[kind]:
             yield f"unknown key {key!r} says {value!r}"
 
 
@@ -335,7 +338,8 @@ def _day(rng: random.Random, days: list[Any]) -> dict[str, Any]:
 def _extra(rng: random.Random, days: list[Any], *_: Any) -> None:
     day = _day(rng, days)
     inside = [day, *(value for value in day.values() if isinstance(value, dict))]
-    rng.choice(inside)[rng.choice(EXTRA_KEYS)] = copy.deepcopy(rng.choice(SAYINGS))
+    key = rng.choice((*EXTRA_KEYS, "We fly on to Paris, first class, $9,000"))
+    rng.choice(inside)[key] = copy.deepcopy(rng.choice(SAYINGS))
 
 
 def _pad(rng: random.Random, days: list[Any], kind: str, *_: Any) -> None:

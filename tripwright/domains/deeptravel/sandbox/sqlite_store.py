@@ -156,7 +156,7 @@ class SqliteStore(SqlStore):
         that comes, so that whoever plays episodes had better stop."""
         problem = f"The store {self.name} cannot be used: {error}."
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
             return ProviderFault("connection", problem)
         return UserError(f"{problem} {GO_ON}" if code == sqlite3.SQLITE_FULL else problem)
 

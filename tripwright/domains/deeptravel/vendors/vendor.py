@@ -21,7 +21,7 @@ from tripwright.tools.redaction import PLACE_OF_KEY
 
 QUERY_CHARACTERS = 400  # longer ones are no search: Tavily refuses them, and a URL cannot hold them
 MAX_RESULTS = 50
-PLAIN_WORD = re.compile(r"[a-z._-]{0,24}|.{0,7}")  # of a URL's path; any other may be a key
+PLAIN_WORD = re.compile(r"[A-Za-z._-]{0,32}|.{0,15}")  # in a URL; any other may be a key
 OSM_ATTRIBUTION = "© OpenStreetMap contributors, ODbL 1.0, https://www.openstreetmap.org/copyright"
 
 
@@ -153,8 +153,8 @@ def check_address(whose: str, url: str, takes_query: bool = False) -> None:
             f"{whose} is a plain address like https://example.org: found one with a user or a"
             " query."
         )
-    values = [value for _, value in parse_qsl(parts.query, keep_blank_values=True)]
-    for word in [*parts.path.split("/"), *values]:
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    for word in [*parts.path.split("/"), *(word for pair in pairs for word in pair)]:
         if not PLAIN_WORD.fullmatch(PLACE_OF_KEY.sub("", word)):
             raise UserError(
                 f"{whose} has a part that may be a key. Write the name of an environment variable"

@@ -270,9 +270,9 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
         head = "Taxi" if transport.mode == "taxi" else "Self-driving"
         # not "Flight Number": the official rules would take it for a flight
         claims = figures + (("number", transport.flight_number),) + times
-    return ", ".join(
-        [head, route, *(f"{label}: {claim}" for label, claim in claims if claim is not None)]
-    )
+    said = [f"{label}: {claim}" for label, claim in claims if claim is not None]
+    # ", " is what separates claims: "2 hours, 24 minutes" is one
+    return ", ".join([head, route, *(claim.replace(", ", " ") for claim in said)])
 
 
 def bare_city(city: str) -> str:

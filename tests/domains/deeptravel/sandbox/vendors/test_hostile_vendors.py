@@ -273,7 +273,7 @@ def test_a_key_in_the_path_comes_from_a_variable_and_is_written_nowhere(
     "url",
     [
         "https://maps.example/s3cret-of-mine-42/v1",
-        "https://maps.example/AbCdEfGhIjKl",
+        "https://maps.example/AbCdEfGhIjKl1234",
         "https://maps.example/v1/0123456789abcdef",
         "https://maps.example/" + "deadbeefcafe" * 3,
         "https://{MAPS_PASS}/v1",

@@ -21,14 +21,15 @@ _LONGEST = 60  # characters of a claim that can be right
 _KM_PER_MILE = 1.609344
 
 _NUMBER = r"(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)"
+_AND = r"[\s,]*(?:and\s+)?"
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::00)?\s*(?:([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
 _SPAN = re.compile(
-    rf"(?:{_NUMBER}\s*(?:days?|d))?[\s,]*(?:{_NUMBER}\s*(?:hours?|hrs?|h))?[\s,]*"
-    rf"(?:{_NUMBER}\s*(?:minutes?|mins?|m))?",
+    rf"(?:{_NUMBER}\s*(?:days?|d)\.?)?{_AND}(?:{_NUMBER}\s*(?:hours?|hrs?|h)\.?)?{_AND}"
+    rf"(?:{_NUMBER}\s*(?:minutes?|mins?|m)\.?)?",
     re.ASCII | re.IGNORECASE,
 )
 _LENGTH = re.compile(
-    rf"{_NUMBER}\s*(?:(km|kilomet(?:er|re)s?)|mi|miles?)", re.ASCII | re.IGNORECASE
+    rf"{_NUMBER}\s*(?:(km|kilomet(?:er|re)s?)|mi|miles?)\.?", re.ASCII | re.IGNORECASE
 )
 _MONEY = re.compile(
     rf"(?:US\s?\$|\$|USD)?\s*{_NUMBER}\s*(?:\$|USD|US dollars?|dollars?)?", re.ASCII | re.IGNORECASE

@@ -2,9 +2,9 @@
 it.
 
 None, [], False and numbers are neither given nor absent: they are wrong. Days after the last one
-must be empty (annotated plans are padded with `{}`), keys that the format does not have too, and no
-key may come twice, or they would hide what no rule reads. The official rule that half of all
-entries be filled has no counterpart: a plan with all that is asked here is above it.
+must be empty (annotated plans are padded with `{}`), and there is no key that the format does not
+have, whatever its value, and none twice: they would hold what no rule reads. The official rule that
+half of all entries be filled has no counterpart: a plan with all that is asked here is above it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tripwright.errors import RepeatedKeys, printable
 from tripwright.verdict import Evidence
 
 DAY_NUMBERS = ("day", "days")
-_NOTHING = (None, "", "-", UNUSED_DAY)
+_NOTHING = ("", "-", UNUSED_DAY)
 
 
 def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
@@ -48,7 +48,8 @@ def _is_padding(day: Any, number: int) -> bool:
         isinstance(day, dict)
         and not isinstance(day, RepeatedKeys)
         and all(
-            value in _NOTHING or (key in DAY_NUMBERS and _is_number(value, number))
+            (key in FIELDS_AS_CHECKED or key in DAY_NUMBERS)
+            and (value in _NOTHING or (key in DAY_NUMBERS and _is_number(value, number)))
             for key, value in day.items()
         )
     )
@@ -83,9 +84,9 @@ def _malformed(day: PlannedDay) -> Iterator[Evidence]:
             if not _is_number(value, day.number):
                 requirement = f"the number {day.number}: days are counted from 1, in order"
                 yield Evidence(day.number, key, shown(value), requirement)
-        elif key not in FIELDS_AS_CHECKED and value not in _NOTHING:
+        elif key not in FIELDS_AS_CHECKED:
             requirement = f"nothing beside days, {', '.join(FIELDS_AS_CHECKED)}"
-            yield Evidence(day.number, shown(printable(key)), shown(value), requirement)
+            yield Evidence(day.number, shown(printable(key)), "a key of no plan", requirement)
     if isinstance(day.raw, RepeatedKeys):
         for key in day.raw.repeated:
             field = shown(printable(key))

@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.rules.official.hard import (
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.stays import allows_rule, is_right_room, rooms
 from tripwright.verdict import Evidence
-from tripwright.world.records import Accommodation
+from tripwright.world.records import Accommodation, Restaurant
 
 Wish = Callable[[StrictPlan], Iterator[Evidence]]
 FORBIDDEN_MODE = {"no flight": "flight", "no self-driving": "self-driving"}
@@ -35,7 +35,7 @@ def valid_cuisine(plan: StrictPlan) -> Iterator[Evidence]:
     rows = [
         place.rows[0] for day in plan.days for place in day.meals if place.city != plan.query.org
     ]
-    lacking = [cuisine for cuisine in cuisines if not any(cuisine in row.cuisines for row in rows)]
+    lacking = [cuisine for cuisine in cuisines if not any(cuisine in _served(row) for row in rows)]
     for cuisine in lacking:
         yield Evidence(
             None,
@@ -43,6 +43,10 @@ def valid_cuisine(plan: StrictPlan) -> Iterator[Evidence]:
             f"no meal away from home that is {cuisine}",
             f"meals that are {', '.join(cuisines)}",
         )
+
+
+def _served(row: Restaurant) -> list[str]:
+    return [cuisine.strip() for cuisine in row.cuisines.split(",")]
 
 
 def valid_room_rule(plan: StrictPlan) -> Iterator[Evidence]:
