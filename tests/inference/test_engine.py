@@ -215,18 +215,25 @@ def test_without_threads_tools_answer_in_place(
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_what_a_tool_raises_is_raised(
+def test_what_a_tool_raises_leaves_its_episode_unscored(
     threads: int, talker: Any, caller: Any, queries: list[Query], world: World
 ) -> None:
     def broken() -> None:
         raise ZeroDivisionError("a bug in a tool")
 
-    with pytest.raises(ZeroDivisionError, match="a bug in a tool"):
-        list(
-            engine(talker, caller, tool_threads=threads).play(
-                opened(queries, world, caller, Tools(world, broken))
-            )
+    sessions = list(
+        engine(talker, caller, tool_threads=threads).play(
+            opened(queries, world, caller, Tools(world, broken))
         )
+    )
+    assert len(sessions) == len(queries)
+    faults = [
+        str(session.transcript.fault)
+        for session in sessions
+        if session.transcript.stop_reason is StopReason.UNSCORED
+    ]
+    assert faults and all("a bug in a tool" in fault for fault in faults)
+    assert not any(s.role == "tool" for session in sessions for s in session.transcript.segments)
     assert_no_threads_left()
 
 
