@@ -29,6 +29,7 @@ class Dialect:
     answer, and one that asks the same again: "end" ends the episode; "error" shows the model a
     short error message as a tool answer, and it may go on within its limits. A call that is
     repeated may also be answered again ("answer").
+    With `shows_work` an expert says how it chooses, row by row, where its domain has words for it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Dialect:
     on_malformed: OnMistake = "end"
     on_repeated: OnRepeated = "end"
     turns: TurnFormat = ONE_THOUGHT
+    shows_work: bool = False
 
     def schemas(self) -> list[dict[str, Any]] | None:
         """What a chat template is given of the tools; None where the dialect shows them otherwise

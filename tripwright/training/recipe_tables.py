@@ -72,6 +72,7 @@ class DialectSettings:
     system_prompt: str | None = None
     on_malformed: OnMistake | None = None
     on_repeated: OnRepeated | None = None
+    shows_work: bool | None = None  # of the expert whose transcripts are made
 
     def dialect(self) -> Dialect:
         changed = {

@@ -49,6 +49,7 @@ def _play_direct(session: Session) -> None:
         session.tools.face,
         dialect.plan_format,
         dialect.page_rows,
+        dialect.shows_work,
     ):
         for _ in range(MOST_TRIES):
             say(session, text)

@@ -1,7 +1,7 @@
 """Style "direct": plays the plan that the oracle found through the real tools, so that every
 decision stands behind what makes it visible.
 
-Search, read, note the decision in a few words, go on; at the end copy the notes into the plan. The
+RowWalk, read, note the decision in a few words, go on; at the end copy the notes into the plan. The
 order of searches depends only on the request and on answers already seen, so that a model can
 imitate it: driving is tried first (it is nearly always cheapest), flights when driving is unwanted
 or impossible, taxis last. It speaks the session's dialect: the face's names of tools, as many pages
@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tripwright.agent.turn import write_call
-from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
+from tripwright.domains.travelplanner.expert.work import meal_walks, stay_walk, taken, words
+from tripwright.domains.travelplanner.oracle.planner import CityChoice, Solution, plan_days, solve
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
@@ -24,8 +25,11 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.tools.face import Face
 from tripwright.tools.signatures import PAGE
-from tripwright.world.records import Flight
+from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
+
+STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
+MEAL_FIELDS = {"average_cost_usd", "cuisines"}
 
 
 def expert_solution(query: Query, world: World) -> Solution:
@@ -37,7 +41,12 @@ def expert_solution(query: Query, world: World) -> Solution:
 
 
 def expert_turns(
-    query: Query, world: World, face: Face, plan_format: str = "json", page_rows: int | None = None
+    query: Query,
+    world: World,
+    face: Face,
+    plan_format: str = "json",
+    page_rows: int | None = None,
+    shows_work: bool = False,
 ) -> list[str]:
     """The assistant's turns, in order. Where no plan exists, one turn that says so (and is no
     answer)."""
@@ -49,7 +58,7 @@ def expert_turns(
             f"No plan is possible: the cheapest costs ${solution.cost_usd:,.0f}, the budget is"
             f" ${query.budget:,}."
         ]
-    turns = _Turns(face, plan_format, page_rows)
+    turns, work = _Turns(face, plan_format, page_rows), _Work(query, world, face, shows_work)
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
         turns.note = f"Cities: {', '.join(choice.city for choice in solution.cities)}. "
@@ -61,13 +70,13 @@ def expert_turns(
         turns.call(
             "search_accommodations", world.accommodations(choice.city), [stay], city=choice.city
         )
-        turns.note = f"Stay: {stay}. "
+        turns.note = f"{work.on_stay(choice)}Stay: {stay}. "
         if choice.meals:
             meals = [row.name for row in choice.meals]
             turns.call(
                 "search_restaurants", world.restaurants(choice.city), meals, city=choice.city
             )
-            turns.note = f"Eat: {', '.join(meals)}. "
+            turns.note = f"{work.on_meals(choice)}Eat: {', '.join(meals)}. "
         if choice.attractions:
             turns.call(
                 "search_attractions",
@@ -77,6 +86,35 @@ def expert_turns(
             )
     turns.answer(query, plan_days(query, solution), world)
     return turns.texts
+
+
+class _Work:
+    """How the choices were made, in words: "" where the dialect does not ask, the face hides what
+    decides, or the rows lead elsewhere than the oracle went."""
+
+    def __init__(self, query: Query, world: World, face: Face, is_shown: bool):
+        self._query, self._world, self._face, self._is_shown = query, world, face, is_shown
+
+    def on_stay(self, choice: CityChoice) -> str:
+        if not self._shows(Accommodation, STAY_FIELDS):
+            return ""
+        rows = self._face.in_order(self._world.accommodations(choice.city))
+        walk = stay_walk(self._query, choice.nights, rows)
+        if walk is None or rows[len(walk.rows) - 1] != choice.stay.accommodation:
+            return ""
+        return f"{walk.words()} "
+
+    def on_meals(self, choice: CityChoice) -> str:
+        if not self._query.local_constraint.cuisine or not self._shows(Restaurant, MEAL_FIELDS):
+            return ""
+        rows = self._face.in_order(self._world.restaurants(choice.city))
+        walks = meal_walks(self._query, rows, len(choice.meals))
+        if walks is None or list(taken(walks)) != [row.name for row in choice.meals]:
+            return ""
+        return f"{words(walks)} "
+
+    def _shows(self, table: type, fields: set[str]) -> bool:
+        return self._is_shown and fields <= set(self._face.tables[table].fields)
 
 
 class _Turns:

@@ -1,0 +1,116 @@
+"""The expert's work, shown: every step is true of a row, and the last one is the choice."""
+
+from dataclasses import replace
+
+import pytest
+
+from tripwright.domains.travelplanner.dialects import DIALECTS
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.expert.work import (
+    meal_walks,
+    stay_walk,
+    taken,
+    words,
+)
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, play
+from tripwright.world.generator.build import build_tables
+from tripwright.world.records import Accommodation, Restaurant
+from tripwright.world.store import World
+
+(COMPACT,) = (dialect for dialect in DIALECTS if dialect.name == "compact")
+
+
+def stay(name: str, price: int, room: str, nights: int, places: int, rules: str) -> Accommodation:
+    return Accommodation(name, room, price, nights, 4.0, rules, places, "Aston")
+
+
+STAYS = [
+    stay("Attic", 66, "Shared room", 1, 9, "No pets"),
+    stay("Barn", 159, "Private room", 3, 9, "No pets"),
+    stay("Cabin", 170, "Private room", 2, 4, "No pets"),
+    stay("Den", 190, "Private room", 1, 6, "No pets & No smoking"),
+    stay("Flat", 211, "Private room", 1, 6, "No parties"),
+]
+MEALS = [
+    Restaurant(name, "Aston", cuisines, cost, 4.0)
+    for name, cuisines, cost in (
+        ("Diner", "Tea", 17),
+        ("Cafe", "Bakery", 26),
+        ("Grill", "Indian", 34),
+        ("Oven", "Italian, French", 40),
+    )
+]
+
+
+def query(**wishes: object) -> Query:
+    return Query(
+        org="Homer",
+        dest="Aston",
+        days=3,
+        visiting_city_number=1,
+        date=[],
+        people_number=5,
+        budget=900,
+        query="?",
+        local_constraint=LocalConstraint.model_validate(wishes),
+    )
+
+
+def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
+    walk = stay_walk(query(**{"room type": "private room", "house rule": "smoking"}), 2, STAYS)
+    assert walk is not None and walk.words() == (
+        "Private room, 2 nights, 5 people, No smoking: 66 Shared room no; 159 Private room! 3 no;"
+        " 170 Private room! 2 4 no; 190 Private room! 1 6 No pets & No smoking! no; 211 Private"
+        " room! 1 6 No parties ok."
+    )
+    plain = stay_walk(query(), 2, STAYS)
+    assert plain is not None and plain.words() == "2 nights, 5 people: 66 1 9 ok."
+    others = stay_walk(query(**{"room type": "not shared room"}), 1, STAYS)
+    assert others is not None
+    assert others.words().startswith("not Shared room, 1 night, 5 people: 66 Shared room! no;")
+    assert stay_walk(query(**{"room type": "entire room"}), 2, STAYS) is None
+
+
+def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
+    walks = meal_walks(query(cuisine=["French"]), MEALS, 3)
+    assert walks is not None and list(taken(walks)) == ["Diner", "Cafe", "Oven"]
+    assert words(walks) == (
+        "2 free, French: 17 Tea Diner. 1 free, French: 26 Bakery Cafe. French: 34 Indian no; 40"
+        " Italian, French! Oven."
+    )
+    assert meal_walks(query(cuisine=["Greek"]), MEALS, 3) is None
+    assert meal_walks(query(), MEALS, 5) is None
+
+
+def episodes(world: World, queries: list[Query], shows_work: bool) -> list[Episode]:
+    tasks = [TripTask(str(number), each, world) for number, each in enumerate(queries)]
+    return list(play(ExpertPolicy(), tasks, replace(COMPACT, shows_work=shows_work)))
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_it_plans_the_same_and_says_more(seed: int) -> None:
+    """Nothing but the notes differs; on nearly every trip the work leads where the oracle went."""
+    world = World.in_memory(build_tables("nano", seed))
+    queries = list(make_queries(world, 40, seed, Mix()))
+    plain, shown = (episodes(world, queries, shows_work) for shows_work in (False, True))
+    assert all(episode.verdict.final for episode in shown)
+    assert [e.transcript.answer for e in shown] == [e.transcript.answer for e in plain]
+    on_stays = wished = on_meals = 0
+    for episode, request in zip(shown, queries, strict=True):
+        notes = [s.text for s in episode.transcript.segments if s.role == "assistant"]
+        on_stays += any("Stay: " in note and " people" in note for note in notes)
+        wished += bool(request.local_constraint.cuisine)
+        on_meals += any("Eat: " in note and "!" in note for note in notes)
+    assert on_stays >= 38 and wished >= on_meals >= wished - 2 > 0
+
+
+def test_other_faces_show_their_own_words() -> None:
+    """In a dialect whose face hides what decides, nothing is said that was not shown."""
+    world = World.in_memory(build_tables("nano", 3))
+    tasks = [TripTask(str(n), q, world) for n, q in enumerate(make_queries(world, 6, 3))]
+    for dialect in DIALECTS:
+        for episode in play(ExpertPolicy(), tasks, replace(dialect, shows_work=True)):
+            assert episode.verdict.final
