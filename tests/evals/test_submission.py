@@ -184,6 +184,12 @@ def test_what_is_wrong_is_named(tmp_path: Path, changed: dict[str, Any], expecte
     assert expected in problem
 
 
+def test_a_key_that_comes_twice_is_named(tmp_path: Path) -> None:
+    path = lines(tmp_path / "s.jsonl", {"idx": 0, "query": "x", "plan": [DAY, {}, {}]})
+    path.write_text(path.read_text().replace('"dinner": ', '"dinner": "Elsewhere", "dinner": ', 1))
+    assert problems(path) == [(1, "the key 'dinner' comes twice in an object")]
+
+
 def test_order_texts_and_number_are_checked_against_the_split(
     requests: list[Query], queries: QueryFile, tmp_path: Path
 ) -> None:

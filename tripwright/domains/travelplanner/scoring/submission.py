@@ -24,7 +24,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
     read_record,
 )
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
-from tripwright.errors import NotJson, UserError, described, read_json
+from tripwright.errors import NotJson, UserError, described, read_json, repeated_key
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.world.store import World
 
@@ -168,6 +168,8 @@ class SubmissionCheck:
 def _problems_of_line(record: dict[str, Any], request: dict[str, Any] | None) -> Iterator[str]:
     """`request`: the request at this place of the split, where it is known."""
     text, plan = record.get("query"), record["plan"]
+    if (key := repeated_key(plan)) is not None:
+        yield f"the key {ascii(key)} comes twice in an object"
     if not isinstance(text, str):
         yield (
             "'query' must be the text of the request, found"
