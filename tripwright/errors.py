@@ -36,8 +36,8 @@ class RepeatedKeys(dict[str, Any]):
     repeated: tuple[str, ...] = ()
 
 
-def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these pairs, for `json.loads(…, object_pairs_hook=json_object)`: RepeatedKeys
+def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """What `json.loads(…, object_pairs_hook=object_of_pairs)` makes of an object: RepeatedKeys
     where a key comes again."""
     record = dict(pairs)
     if len(record) == len(pairs):
@@ -49,7 +49,7 @@ def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def repeated_key(value: Any) -> str | None:
-    """The first key that comes twice in an object anywhere in what `json_object` has read."""
+    """The first key that comes twice in an object anywhere in what `object_of_pairs` has read."""
     left = [value]
     while left:
         each = left.pop()
@@ -67,7 +67,7 @@ def read_json(text: bytes, keeps_repeated: bool = False) -> Any:
     Trailing blanks are cut off first: where a text ends too early, that is at the end of its last
     line, not on a line after it.
     """
-    object_of = json_object if keeps_repeated else _object_of_distinct_keys
+    object_of = object_of_pairs if keeps_repeated else _object_of_distinct_keys
     try:
         return json.loads(text.decode("utf-8-sig").rstrip(BLANKS), object_pairs_hook=object_of)
     except json.JSONDecodeError as error:
@@ -85,9 +85,9 @@ def read_json(text: bytes, keeps_repeated: bool = False) -> Any:
 
 
 def _object_of_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise NotJson(f"the key {ascii(repeated_key(json_object(pairs)))} comes twice in an object")
+    record = object_of_pairs(pairs)
+    if isinstance(record, RepeatedKeys):
+        raise NotJson(f"the key {ascii(record.repeated[0])} comes twice in an object")
     return record
 
 
@@ -98,9 +98,14 @@ def printable(value: Any) -> str:
         line = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         line = f"({type(value).__name__})"
-    text = " ".join(line[: 4 * LONGEST_SHOWN].split())
-    text = text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+    text = one_line(line[: 4 * LONGEST_SHOWN])
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+
+
+def one_line(text: str) -> str:
+    """The whole text in one line; what a terminal would obey is a question mark."""
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else "?" for c in line)
 
 
 def counted(number: int, thing: str) -> str:

@@ -25,7 +25,7 @@ import typer
 from tripwright import __version__
 from tripwright.cli.options import command as as_command
 from tripwright.cli.verbs import Verb, all_verbs, groups
-from tripwright.errors import UserError
+from tripwright.errors import UserError, one_line
 
 EXTRAS = {  # package → (what needs it, the extra that brings it)
     **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), ("training", "train")),
@@ -174,7 +174,5 @@ def _usage_problem(error: Any) -> str:
 
 
 def _complain(problem: str) -> int:
-    line = " ".join(problem.split())
-    # a message may quote a stranger's file, and a terminal obeys what is not printable
-    print("tripwright: " + "".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
+    print(f"tripwright: {one_line(problem)}", file=sys.stderr)  # it may quote a stranger's file
     return 2

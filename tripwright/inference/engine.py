@@ -120,8 +120,8 @@ class InferenceEngine:
         if positions > len(self.decoder.cos):
             raise UserError(
                 f"Dialect '{session.dialect.name}' needs {positions:,} positions, this model has"
-                f" {len(self.decoder.cos):,}. Choose another dialect (compact is the shortest), or"
-                f" in a recipe context_tokens of {len(self.decoder.cos):,} at most."
+                f" {len(self.decoder.cos):,}. Choose a dialect with a shorter context, or in a"
+                f" recipe context_tokens of {len(self.decoder.cos):,} at most."
             )
         if self.cache is None or self.cache.keys.shape[3] < positions:
             larger = Cache(

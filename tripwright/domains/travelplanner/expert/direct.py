@@ -1,7 +1,7 @@
 """Style "direct": plays the plan that the oracle found through the real tools, so that every
 decision stands behind what makes it visible.
 
-RowWalk, read, note the decision in a few words, go on; at the end copy the notes into the plan. The
+Search, read, note the decision in a few words, go on; at the end copy the notes into the plan. The
 order of searches depends only on the request and on answers already seen, so that a model can
 imitate it: driving is tried first (it is nearly always cheapest), flights when driving is unwanted
 or impossible, taxis last. It speaks the session's dialect: the face's names of tools, as many pages

@@ -57,7 +57,7 @@ def stay_walk(query: Query, nights: int, rows: Sequence[Accommodation]) -> RowWa
         asked.append(FORBIDDEN_BY_RULE[wishes.house_rule])
     steps = []
     for row in rows:
-        step = RowStep(*_looked_at(query, nights, row))
+        step = _looked_at(query, nights, row)
         steps.append(step)
         if step.is_taken:
             return RowWalk(tuple(asked), tuple(steps))
@@ -71,24 +71,20 @@ def room_asked(wishes: LocalConstraint) -> str:
     return next(iter(ROOM_TYPES[str(wishes.room_type)]))
 
 
-def _looked_at(query: Query, nights: int, row: Accommodation) -> tuple[tuple[str, ...], bool]:
+def _looked_at(query: Query, nights: int, row: Accommodation) -> RowStep:
     wishes = query.local_constraint
-    said = [f"{row.price_usd:g}"]
+    looks = [(f"{row.price_usd:g}", True)]  # what it says, and whether that fits
     if wishes.room_type is not None:
-        said.append(marked(row.room_type, room_asked(wishes).removeprefix("not ")))
-        if row.room_type not in ROOM_TYPES[wishes.room_type]:
-            return tuple(said), False
-    said.append(f"{row.minimum_nights:g}")
-    if row.minimum_nights > nights:
-        return tuple(said), False
-    said.append(f"{row.maximum_occupancy}")
-    if row.maximum_occupancy < query.party_size:
-        return tuple(said), False
+        room = marked(row.room_type, room_asked(wishes).removeprefix("not "))
+        looks.append((room, row.room_type in ROOM_TYPES[wishes.room_type]))
+    looks.append((f"{row.minimum_nights:g}", row.minimum_nights <= nights))
+    looks.append((f"{row.maximum_occupancy}", row.maximum_occupancy >= query.party_size))
     if wishes.house_rule is not None:
-        said.append(marked(row.house_rules, FORBIDDEN_BY_RULE[wishes.house_rule]))
-        if FORBIDDEN_BY_RULE[wishes.house_rule] in row.house_rules:
-            return tuple(said), False
-    return (*said, "ok"), True
+        rule = FORBIDDEN_BY_RULE[wishes.house_rule]
+        looks.append((marked(row.house_rules, rule), rule not in row.house_rules))
+    misfit = next((number for number, (_, fits) in enumerate(looks, 1) if not fits), None)
+    said = [words for words, _ in looks[:misfit]]
+    return RowStep((*said, "ok"), True) if misfit is None else RowStep(tuple(said), False)
 
 
 def meal_walks(query: Query, rows: Sequence[Restaurant], count: int) -> list[RowWalk] | None:

@@ -177,13 +177,11 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each place whose name survives the plan's text, in file order."""
-    rows = world.attractions(city)
-    row_of_place = {
-        _letters(row.name): row
-        for row in reversed(rows)
-        if _is_plain(row.name) and ";" not in row.name
-    }
-    return [row for row in rows if row_of_place.get(_letters(row.name)) is row]
+    row_of_place: dict[str, Attraction] = {}
+    for row in world.attractions(city):
+        if _is_plain(row.name) and ";" not in row.name:
+            row_of_place.setdefault(_letters(row.name), row)
+    return list(row_of_place.values())
 
 
 def _letters(name: str) -> str:

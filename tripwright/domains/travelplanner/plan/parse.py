@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 from pydantic import FailFast, TypeAdapter, ValidationError
 
 from tripwright.domains.travelplanner.plan.plan import ONE_OF_TAGS, DayPlan
-from tripwright.errors import json_object, repeated_key
+from tripwright.errors import object_of_pairs, repeated_key
 
 OPEN, CLOSE = "<answer>", "</answer>"
 # the first bad day is told: to list those of a long answer would take seconds and gigabytes
@@ -51,7 +51,7 @@ def parse_answer(text: str) -> ParsedAnswer:
             json.loads(
                 _without_fence(answer),
                 parse_constant=_refuse_constant,
-                object_pairs_hook=json_object,
+                object_pairs_hook=object_of_pairs,
             )
         )
     except json.JSONDecodeError as error:
