@@ -54,6 +54,7 @@ ALLOWED = {
     "server/supervisor.py": "Popen: its own workers",
     "server/worker.py": "import_module: the app that the supervisor names",
     "training/checkpoint.py": "pickle: the name of its error; torch.load with weights_only",
+    "training/run_folder.py": "ctypes: mallopt of the C library that runs",
     "training/loggers.py": "import_module: loggers of our own table",
     "inference/local.py": "from_pretrained: safetensors, no code of the folder's",
     "data/tokens.py": "from_pretrained: a tokenizer, no code of the folder's",

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import torch.nn.functional as F
 from annotated_types import Ge
 
-from tripwright.learning.batches import token_logits
+from tripwright.learning.batches import logprobs_of, token_logits
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout, RolloutGroup
 from tripwright.rl.settings import RolloutSettings
@@ -44,7 +43,7 @@ class Rejection(RlLoop[RejectionSettings]):
             for _, batch in self.micro_batches(minibatch):
                 action_mask_NT = batch.mask > 0
                 logits = token_logits(self.decoder, batch, self.settings.dtype, action_mask_NT)
-                nll = F.cross_entropy(logits, batch.targets[action_mask_NT], reduction="sum")
+                nll = -logprobs_of(logits, batch.targets[action_mask_NT]).sum()
                 (nll / tokens).backward()
                 total += float(nll.detach())
             tokens_seen += tokens

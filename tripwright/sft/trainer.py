@@ -16,14 +16,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-import torch.nn.functional as F
 from annotated_types import Ge
 from torch import Tensor
 
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO
-from tripwright.learning.batches import collate, token_logits
+from tripwright.learning.batches import collate, logprobs_of, token_logits
 from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.sft.packing import pack
@@ -183,7 +182,7 @@ class FineTuning:
         batch = batch.to(self.decoder.device)
         dtype = self.settings.dtype
         logits = token_logits(self.decoder, batch, dtype, batch.real, positions, blocks)
-        nll = F.cross_entropy(logits, batch.targets[batch.real], reduction="none")
+        nll = -logprobs_of(logits, batch.targets[batch.real])
         action_mask = batch.mask[batch.real]
         weight = action_mask + self.settings.observation_weight * (1 - action_mask)
         ((nll * weight).sum() / weights).backward()

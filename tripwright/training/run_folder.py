@@ -16,6 +16,7 @@ step is the same, bit for bit.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import json
@@ -66,6 +67,17 @@ SHOULD_AGREE = ("torch", "transformers", "threads", "processor", "device")
 SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")
 
 
+def keep_freed_memory() -> None:
+    """What a step frees stays with the process: glibc gives large blocks back to the system, and
+    the next step pays for every page of them again (a tenth of a nano model's step). Elsewhere
+    nothing happens."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        most_maps, trim_threshold = -4, -1  # of <malloc.h>
+        mallopt(most_maps, 0)
+        mallopt(trim_threshold, 2**31 - 1)
+
+
 class RunFolder:
     """A run folder of `recipe`, new or found. Raises UserError if it is of another recipe, or if
     another process works in it."""
@@ -78,6 +90,7 @@ class RunFolder:
         with self.alone():
             self._settle_recipe()
         torch.set_num_threads(recipe.threads)
+        keep_freed_memory()
 
     @staticmethod
     def begun(folder: str | Path) -> bool:

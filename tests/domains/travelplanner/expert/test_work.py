@@ -6,12 +6,7 @@ import pytest
 
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy
-from tripwright.domains.travelplanner.expert.work import (
-    meal_walks,
-    stay_walk,
-    taken,
-    words,
-)
+from tripwright.domains.travelplanner.expert.work import meal_walks, stay_walk
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.travelplanner.task import TripTask
@@ -62,27 +57,36 @@ def query(**wishes: object) -> Query:
 def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
     walk = stay_walk(query(**{"room type": "private room", "house rule": "smoking"}), 2, STAYS)
     assert walk is not None and walk.words() == (
-        "Private room, 2 nights, 5 people, No smoking: 66 Shared room no; 159 Private room! 3 no;"
-        " 170 Private room! 2 4 no; 190 Private room! 1 6 No pets & No smoking! no; 211 Private"
-        " room! 1 6 No parties ok."
+        "Private room!, 2 nights, 5 people, No smoking!: 66 Shared room no; 159 Private room! 3"
+        " no; 170 Private room! 2 4 no; 190 Private room! 1 6 No pets & No smoking! no; 211 Private"
+        " room! 1 6 No parties ok. Stay: Flat."
     )
     plain = stay_walk(query(), 2, STAYS)
-    assert plain is not None and plain.words() == "2 nights, 5 people: 66 1 9 ok."
+    assert plain is not None and plain.words() == "2 nights, 5 people: 66 1 9 ok. Stay: Attic."
     others = stay_walk(query(**{"room type": "not shared room"}), 1, STAYS)
     assert others is not None
-    assert others.words().startswith("not Shared room, 1 night, 5 people: 66 Shared room! no;")
+    assert others.words().startswith("not Shared room!, 1 night, 5 people: 66 Shared room! no;")
     assert stay_walk(query(**{"room type": "entire room"}), 2, STAYS) is None
 
 
 def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
-    walks = meal_walks(query(cuisine=["French"]), MEALS, 3)
-    assert walks is not None and list(taken(walks)) == ["Diner", "Cafe", "Oven"]
-    assert words(walks) == (
-        "2 free, French: 17 Tea Diner. 1 free, French: 26 Bakery Cafe. French: 34 Indian no; 40"
-        " Italian, French! Oven."
+    assert words(["French"], MEALS) == (
+        "2 free, French!: 17 Tea ok. Breakfast: Diner. 1 free, French!: 26 Bakery ok. Lunch: Cafe."
+        " French!: 34 Indian no; 40 Italian, French! ok. Dinner: Oven. French done."
     )
-    assert meal_walks(query(cuisine=["Greek"]), MEALS, 3) is None
-    assert meal_walks(query(), MEALS, 5) is None
+    assert words(["Indian", "French"], [*MEALS[3:], *MEALS[:3], *MEALS[3:]]) == (
+        "1 free, Indian!, French!: 40 Italian, French! ok. Breakfast: Oven. French done. 1 free,"
+        " Indian!, French done: 17 Tea ok. Lunch: Diner. Indian!, French done: 26 Bakery no; 34"
+        " Indian! ok. Dinner: Grill. Indian done."
+    )
+    assert meal_walks(query(cuisine=["Greek"]), MEALS, ("Breakfast",)) is None
+    assert meal_walks(query(), MEALS, [str(number) for number in range(5)]) is None
+
+
+def words(cuisine: list[str], rows: list[Restaurant]) -> str:
+    walks = meal_walks(query(cuisine=cuisine), rows, ("Breakfast", "Lunch", "Dinner"))
+    assert walks is not None
+    return " ".join(walk.words() for walk in walks)
 
 
 def episodes(world: World, queries: list[Query], shows_work: bool) -> list[Episode]:
@@ -103,7 +107,7 @@ def test_it_plans_the_same_and_says_more(seed: int) -> None:
         notes = [s.text for s in episode.transcript.segments if s.role == "assistant"]
         on_stays += any("Stay: " in note and " people" in note for note in notes)
         wished += bool(request.local_constraint.cuisine)
-        on_meals += any("Eat: " in note and "!" in note for note in notes)
+        on_meals += any("Breakfast: " in note and "!" in note for note in notes)
     assert on_stays >= 38 and wished >= on_meals >= wished - 2 > 0
 
 

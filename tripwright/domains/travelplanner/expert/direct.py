@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tripwright.agent.turn import write_call
-from tripwright.domains.travelplanner.expert.work import meal_walks, stay_walk, taken, words
+from tripwright.domains.travelplanner.expert.work import STAY, choice, meal_walks, stay_walk
+from tripwright.domains.travelplanner.oracle.options import MEALS
 from tripwright.domains.travelplanner.oracle.planner import CityChoice, Solution, plan_days, solve
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
@@ -61,57 +62,55 @@ def expert_turns(
     turns, work = _Turns(face, plan_format, page_rows), _Work(query, world, face, shows_work)
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
-        turns.note = f"Cities: {', '.join(choice.city for choice in solution.cities)}. "
+        turns.note = f"Cities: {', '.join(stop.city for stop in solution.cities)}. "
     for tool, arguments, rows, names in _transport_searches(query, solution, world):
         turns.call(tool, rows, names, **arguments)
     turns.note = f"{_transport_note(solution)} "
-    for choice in solution.cities:
-        stay = choice.stay.accommodation.name
-        turns.call(
-            "search_accommodations", world.accommodations(choice.city), [stay], city=choice.city
-        )
-        turns.note = f"{work.on_stay(choice)}Stay: {stay}. "
-        if choice.meals:
-            meals = [row.name for row in choice.meals]
-            turns.call(
-                "search_restaurants", world.restaurants(choice.city), meals, city=choice.city
-            )
-            turns.note = f"{work.on_meals(choice)}Eat: {', '.join(meals)}. "
-        if choice.attractions:
+    for stop in solution.cities:
+        stay = stop.stay.accommodation.name
+        turns.call("search_accommodations", world.accommodations(stop.city), [stay], city=stop.city)
+        turns.note = f"{work.on_stay(stop)} "
+        if stop.meals:
+            meals = [row.name for row in stop.meals]
+            turns.call("search_restaurants", world.restaurants(stop.city), meals, city=stop.city)
+            turns.note = f"{work.on_meals(stop)} "
+        if stop.attractions:
             turns.call(
                 "search_attractions",
-                world.attractions(choice.city),
-                choice.attractions,
-                city=choice.city,
+                world.attractions(stop.city),
+                stop.attractions,
+                city=stop.city,
             )
     turns.answer(query, plan_days(query, solution), world)
     return turns.texts
 
 
 class _Work:
-    """How the choices were made, in words: "" where the dialect does not ask, the face hides what
-    decides, or the rows lead elsewhere than the oracle went."""
+    """The choices, noted; with how they were made, unless the dialect does not ask for it, the face
+    hides what decides, or the rows lead elsewhere than the oracle went."""
 
     def __init__(self, query: Query, world: World, face: Face, is_shown: bool):
         self._query, self._world, self._face, self._is_shown = query, world, face, is_shown
 
-    def on_stay(self, choice: CityChoice) -> str:
-        if not self._shows(Accommodation, STAY_FIELDS):
-            return ""
-        rows = self._face.in_order(self._world.accommodations(choice.city))
-        walk = stay_walk(self._query, choice.nights, rows)
-        if walk is None or rows[len(walk.rows) - 1] != choice.stay.accommodation:
-            return ""
-        return f"{walk.words()} "
+    def on_stay(self, stop: CityChoice) -> str:
+        name = stop.stay.accommodation.name
+        if self._shows(Accommodation, STAY_FIELDS):
+            rows = self._face.in_order(self._world.accommodations(stop.city))
+            walk = stay_walk(self._query, stop.nights, rows)
+            if walk is not None and walk.taken == name:
+                return walk.words()
+        return choice(STAY, name)
 
-    def on_meals(self, choice: CityChoice) -> str:
-        if not self._query.local_constraint.cuisine or not self._shows(Restaurant, MEAL_FIELDS):
-            return ""
-        rows = self._face.in_order(self._world.restaurants(choice.city))
-        walks = meal_walks(self._query, rows, len(choice.meals))
-        if walks is None or list(taken(walks)) != [row.name for row in choice.meals]:
-            return ""
-        return f"{words(walks)} "
+    def on_meals(self, stop: CityChoice) -> str:
+        if not self._is_shown:
+            return choice("Eat", ", ".join(row.name for row in stop.meals))
+        meals = [(MEALS[i % 3].title(), row.name) for i, row in enumerate(stop.meals)]
+        if self._query.local_constraint.cuisine and self._shows(Restaurant, MEAL_FIELDS):
+            rows = self._face.in_order(self._world.restaurants(stop.city))
+            walks = meal_walks(self._query, rows, [purpose for purpose, _ in meals])
+            if walks is not None and [(walk.purpose, walk.taken) for walk in walks] == meals:
+                return " ".join(walk.words() for walk in walks)
+        return " ".join(choice(*meal) for meal in meals)
 
     def _shows(self, table: type, fields: set[str]) -> bool:
         return self._is_shown and fields <= set(self._face.tables[table].fields)
@@ -214,8 +213,8 @@ def _no_drive(world: World, origin: str, destination: str) -> bool:
 
 def _leg_dates(query: Query, solution: Solution) -> list[str]:
     day, dates = 0, [query.date[0]]
-    for choice in solution.cities:
-        day += choice.nights
+    for stop in solution.cities:
+        day += stop.nights
         dates.append(query.date[day])
     return dates
 

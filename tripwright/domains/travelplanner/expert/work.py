@@ -3,26 +3,30 @@
 A model that has to choose in one forward pass learns to choose badly; one that copies what decides,
 beside what is asked for, compares neighbours (docs/log.md, 2026-11-22). So what is asked for is
 said once more in the words of the tables, and then each row, as far as the first thing that speaks
-against it. A sign stands behind what is asked for wherever a row has it:
+against it. What is asked for carries a sign, in the list and in every row that has it: to judge a
+row is to copy what followed the same word before.
 
-    Private room, 2 nights, 5 people, No smoking: 66 Shared room no; 159 Private room! 3 no; 190
-    Private room! 1 6 No pets & No smoking! no; 211 Private room! 1 6 No parties ok.
+    Private room!, 2 nights, 5 people, No smoking!: 66 Shared room no; 159 Private room! 3 no; 190
+    Private room! 1 6 No pets & No smoking! no; 211 Private room! 1 6 No parties ok. Stay: Ash Inn.
 
-    2 free, French: 17 Tea Fairlow Diner. 1 free, French: 26 Bakery Selham Cafe. French: 34 Indian
-    no; 40 Italian, French! Linlow Diner.
+    2 free, French!: 17 Tea ok. Breakfast: Fairlow Diner. 1 free, French!: 26 Indian, French! ok.
+    Lunch: Selham Cafe. French done. 1 free, French done: 34 French done ok. Dinner: Linlow Oven.
 
 Every word of a row is one that the tool has shown, in the row's own order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import counted
 from tripwright.world.records import Accommodation, Restaurant
+
+WANTED, DONE = "!", " done"  # signs behind a word
+STAY = "Stay"
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,26 @@ class RowStep:
 
 @dataclass(frozen=True)
 class RowWalk:
-    """A walk along rows, under what was still asked for when it began."""
+    """A walk along rows, under what was still asked for when it began: it ends with the row that
+    was taken, for what, and what that row has done away with."""
 
     asked: tuple[str, ...]
     rows: tuple[RowStep, ...]
+    purpose: str
+    taken: str
+    done: tuple[str, ...] = ()
 
     def words(self) -> str:
-        steps = "; ".join(
-            f"{' '.join(row.said)}{'' if row.is_taken else ' no'}" for row in self.rows
+        steps = (f"{' '.join(row.said)} {'ok' if row.is_taken else 'no'}" for row in self.rows)
+        done = "".join(f" {each}{DONE}." for each in self.done)
+        return (
+            f"{', '.join(self.asked)}: {'; '.join(steps)}. {choice(self.purpose, self.taken)}{done}"
         )
-        return f"{', '.join(self.asked)}: {steps}."
+
+
+def choice(purpose: str, taken: str) -> str:
+    """A choice, noted: "Stay: Ash Inn."."""
+    return f"{purpose}: {taken}."
 
 
 def stay_walk(query: Query, nights: int, rows: Sequence[Accommodation]) -> RowWalk | None:
@@ -52,15 +66,15 @@ def stay_walk(query: Query, nights: int, rows: Sequence[Accommodation]) -> RowWa
     wishes = query.local_constraint
     asked = [counted(nights, "night"), f"{query.party_size} people"]
     if wishes.room_type is not None:
-        asked.insert(0, room_asked(wishes))
+        asked.insert(0, f"{room_asked(wishes)}{WANTED}")
     if wishes.house_rule is not None:
-        asked.append(FORBIDDEN_BY_RULE[wishes.house_rule])
+        asked.append(f"{FORBIDDEN_BY_RULE[wishes.house_rule]}{WANTED}")
     steps = []
     for row in rows:
         step = _looked_at(query, nights, row)
         steps.append(step)
         if step.is_taken:
-            return RowWalk(tuple(asked), tuple(steps))
+            return RowWalk(tuple(asked), tuple(steps), STAY, row.name)
     return None
 
 
@@ -84,46 +98,38 @@ def _looked_at(query: Query, nights: int, row: Accommodation) -> RowStep:
         looks.append((marked(row.house_rules, rule), rule not in row.house_rules))
     misfit = next((number for number, (_, fits) in enumerate(looks, 1) if not fits), None)
     said = [words for words, _ in looks[:misfit]]
-    return RowStep((*said, "ok"), True) if misfit is None else RowStep(tuple(said), False)
+    return RowStep(tuple(said), misfit is None)
 
 
-def meal_walks(query: Query, rows: Sequence[Restaurant], count: int) -> list[RowWalk] | None:
-    """One walk for each of `count` meals, each from where the last one ended: a row is taken that
-    serves a cuisine still wanted, or any while there are more meals left than such cuisines
-    ("free"). None where rows end before."""
-    wanted = list(query.local_constraint.cuisine or ())
+def meal_walks(
+    query: Query, rows: Sequence[Restaurant], purposes: Sequence[str]
+) -> list[RowWalk] | None:
+    """One walk for each meal, each from where the last one ended: a row is taken that serves a
+    cuisine still wanted, or any while there are more meals left than such cuisines ("free"). None
+    where rows end before."""
+    signs = dict.fromkeys(query.local_constraint.cuisine or (), WANTED)
     walks, left = [], iter(rows)
-    for meals in range(count, 0, -1):
+    for number, purpose in enumerate(purposes):
         steps: list[RowStep] = []
-        free = meals - len(wanted)
-        asked = (*((f"{free} free",) if free else ()), *wanted)
+        free = len(purposes) - number - list(signs.values()).count(WANTED)
+        listed = (f"{cuisine}{sign}" for cuisine, sign in signs.items())
+        asked = (*((f"{free} free",) if free else ()), *listed)
         for row in left:
-            served = [cuisine for cuisine in wanted if cuisine in row.cuisines]
-            is_taken = bool(served) or free > 0
+            served = {cuisine: sign for cuisine, sign in signs.items() if cuisine in row.cuisines}
+            is_taken = WANTED in served.values() or free > 0
             cuisines = row.cuisines
-            for cuisine in served:
-                cuisines = marked(cuisines, cuisine)
-            said = (f"{row.average_cost_usd:g}", cuisines, *((row.name,) if is_taken else ()))
-            steps.append(RowStep(said, is_taken))
+            for cuisine, sign in served.items():
+                cuisines = marked(cuisines, cuisine, sign)
+            steps.append(RowStep((f"{row.average_cost_usd:g}", cuisines), is_taken))
             if is_taken:
-                wanted = [cuisine for cuisine in wanted if cuisine not in served]
-                walks.append(RowWalk(asked, tuple(steps)))
+                done = tuple(cuisine for cuisine, sign in served.items() if sign == WANTED)
+                signs |= dict.fromkeys(done, DONE)
+                walks.append(RowWalk(asked, tuple(steps), purpose, row.name, done))
                 break
         else:
             return None
-    return None if wanted else walks
+    return None if WANTED in signs.values() else walks
 
 
-def marked(text: str, asked: str) -> str:
-    """A sign behind what was asked for, where it stands: then a row is judged by its signs."""
-    return text.replace(asked, f"{asked}!")
-
-
-def words(walks: Sequence[RowWalk]) -> str:
-    return " ".join(walk.words() for walk in walks)
-
-
-def taken(walks: Sequence[RowWalk]) -> Iterator[str]:
-    """The names of the rows that were taken."""
-    for walk in walks:
-        yield walk.rows[-1].said[-1]
+def marked(text: str, asked: str, sign: str = WANTED) -> str:
+    return text.replace(asked, f"{asked}{sign}")
