@@ -35,8 +35,7 @@ max_turn_tokens = 32
 [model]
 tokenizer_transcripts = 16
 superwords = 80
-subwords = 400
-shape = {hidden = 64, layers = 2, heads = 2, kv_heads = 1, head_size = 32, feed_forward = 96, positions = 1024}
+shape = {hidden = 64, layers = 2, heads = 2, kv_heads = 1, head_size = 32, feed_forward = 96, positions = 1280}
 
 [copy_pretraining]
 max_steps = 25

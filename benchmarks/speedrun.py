@@ -5,8 +5,8 @@ median of some seeds.
 
 What counts is the time of tokenizer, copy warm-up and imitation, on the machine's own clock; the
 examination (strict rules, greedy) comes after it and does not count. The record and what bought it
-stand in docs/log.md. Two idle cores are assumed: the load at the start is printed. Exit 1 where
-fewer than half of the seeds get there.
+stand in docs/log.md. Two idle cores are assumed: the load at the start is printed. Exit 1 unless
+more than half of the seeds get there, 2 without a recipe.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from tripwright.errors import UserError
 from tripwright.training import stages
 from tripwright.training.examination import BEFORE, evaluate, settle
 from tripwright.training.recipe import load_recipe
@@ -33,11 +34,15 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, default=None, help="keeps the runs here")
     options = parser.parse_args()
+    try:
+        recipe = load_recipe(options.recipe)
+    except UserError as error:
+        parser.error(str(error))
     out = options.out or Path(tempfile.mkdtemp())
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, runs in {out}")
     minutes, got_there = [], 0
     for seed in options.seeds:
-        run = RunFolder(out / f"seed{seed}", replace(load_recipe(options.recipe), seed=seed))
+        run = RunFolder(out / f"seed{seed}", replace(recipe, seed=seed))
         if any(run.done(stage) for stage in ("start", "sft")):
             raise SystemExit(f"'{run.folder}' holds a run already, whose time is not known.")
         with run.alone():

@@ -125,14 +125,15 @@ def nano_tokenizer() -> Any:
     """A tokenizer of the kind the quickstart makes, from fewer transcripts."""
     pytest.importorskip("torch")
     from tripwright.learning.trips import GeneratedTrips, expert_sessions
-    from tripwright.training.tokenizer import train_tokenizer
+    from tripwright.training.tokenizer import make_tokenizer
 
     trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 24)
     sessions = list(expert_sessions(trips, dialect_named("compact"), None))
     worlds = {id(session.tools.world): session.tools.world for session in sessions}.values()
-    words = set().union(*(domain_named("travelplanner").world_names(world) for world in worlds))
+    domain = domain_named("travelplanner")
+    words = set().union(*(domain.world_names(world) for world in worlds))
     texts = [segment.text for session in sessions for segment in session.transcript.segments]
-    return train_tokenizer(texts, words, superwords=160, subwords=700)
+    return make_tokenizer(texts, words, domain.terms, superwords=160)
 
 
 @pytest.fixture(scope="session")
@@ -187,14 +188,23 @@ def chat(nano_tokenizer: Any) -> ChatFormat:
 
 
 @pytest.fixture(scope="session")
-def talker(nano_tokenizer: Any, tiny_model: Callable[..., Any]) -> Any:
-    """A random model whose logits for the stop token vary more than the others: its turns end after
-    a few tokens, at different lengths."""
+def talking(nano_tokenizer: Any, tiny_model: Callable[..., Any]) -> Callable[[int], Any]:
+    """talking(seed) → a random model whose logits for the stop token vary more than the others."""
     torch = pytest.importorskip("torch")
-    made = tiny_model("qwen3", len(nano_tokenizer), seed=4, scale=4.0)
-    with torch.no_grad():
-        made.model.embed_tokens.weight[nano_tokenizer.eos_token_id] *= 6
-    return made
+
+    def make(seed: int) -> Any:
+        made = tiny_model("qwen3", len(nano_tokenizer), seed=seed, scale=4.0)
+        with torch.no_grad():
+            made.model.embed_tokens.weight[nano_tokenizer.eos_token_id] *= 6
+        return made
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def talker(talking: Callable[[int], Any]) -> Any:
+    """Its turns end after a few tokens, at different lengths."""
+    return talking(6)
 
 
 class Caller:
@@ -407,13 +417,13 @@ def tiny_recipe() -> Any:
     )
 
     shape = NanoShape(
-        hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024
+        hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1280
     )
     return Recipe(
         name="tiny",
         threads=1,
         dialect=DialectSettings(max_turn_tokens=32),
-        model=ModelSettings(shape=shape, tokenizer_transcripts=16, superwords=80, subwords=400),
+        model=ModelSettings(shape=shape, tokenizer_transcripts=16, superwords=80),
         copy_pretraining=CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=64, max_steps=3),
         sft=SftSettings(steps=6, batch_size=2),
         rl=Reinforcement(

@@ -26,7 +26,6 @@ TINY_MODEL = """
 [model]
 tokenizer_transcripts = 16
 superwords = 80
-subwords = 400
 
 [model.shape]
 hidden = 32
@@ -35,7 +34,7 @@ heads = 2
 kv_heads = 1
 head_size = 16
 feed_forward = 48
-positions = 1024
+positions = 1280
 """
 TINY_STEPS = {
     r"^(steps|max_steps) = \d+": r"\1 = 1",

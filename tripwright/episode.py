@@ -149,13 +149,14 @@ def open_session(
     emptied_tools: bool = False,
     faults: Faults | None = None,
     tools: Tools | None = None,
+    faults_key: str | None = None,
 ) -> Session:
     """`faults` makes the tools fail on purpose (Agent-STAR; row S9), in ways that depend on its
-    seed and the task's id alone. `tools` are those of a server that has the task's world, in the
-    dialect's face and pages; without them the world at hand answers."""
+    seed and `faults_key` (the task's id by default) alone. `tools` are those of a server that has
+    the task's world, in the dialect's face and pages; without them the world at hand answers."""
     tools = tools or task.tools(dialect, emptied_tools)
     if faults is not None:
-        tools = FaultyTools(tools, faults, key=task.id)
+        tools = FaultyTools(tools, faults, key=faults_key or task.id)
     return Session(task.query, tools, dialect, chat, key=task, id=task.id)
 
 

@@ -330,11 +330,9 @@ def test_a_model_that_is_neither_a_folder_nor_a_hubs_name_is_refused_at_once(
 def test_a_local_model(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from tripwright.training.nano import NanoShape, new_model
-    from tripwright.training.tokenizer import train_tokenizer
+    from tripwright.training.tokenizer import make_tokenizer
 
-    tokenizer = train_tokenizer(
-        ["Plan the trip. <answer>[]</answer>"] * 5, ["Plan"], superwords=4, subwords=300
-    )
+    tokenizer = make_tokenizer(["Plan the trip. <answer>[]</answer>"] * 5, ["Plan"], superwords=4)
     new_model(
         NanoShape(hidden=16, layers=1, heads=2, kv_heads=1, head_size=8, feed_forward=16),
         tokenizer,

@@ -30,8 +30,7 @@ max_turn_tokens = 32
 [model]
 tokenizer_transcripts = 16
 superwords = 80
-subwords = 400
-shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1024}
+shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
 
 [sft]
 steps = 2

@@ -97,9 +97,9 @@ def world(made: Path) -> World:
 def small_tokenizer() -> Any:
     """Made in a moment from a few words: nearly a token for each letter."""
     pytest.importorskip("transformers")
-    from tripwright.training.tokenizer import train_tokenizer
+    from tripwright.training.tokenizer import make_tokenizer
 
-    return train_tokenizer(["plan the trip with the tools"] * 4, set(), superwords=0, subwords=270)
+    return make_tokenizer(["plan the trip with the tools"] * 4, set(), superwords=0)
 
 
 Lines = list[dict[str, Any]]

@@ -20,7 +20,7 @@ from typing import Any
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_of
 from tripwright.learning.trips import GeneratedTrips, expert_session
-from tripwright.training.tokenizer import train_tokenizer
+from tripwright.training.tokenizer import make_tokenizer
 
 # their episodes make it; it is of bytes, so that it encodes any other
 OF_TOKENIZER = ("compact", "deeptravel_compact")
@@ -36,9 +36,10 @@ def trips(dialect: str, first_world: int, count: int) -> Iterator[tuple[Any, Any
 
 
 def made_tokenizer() -> Any:
-    texts, words = [], set[str]()
+    texts, words, terms = [], set[str](), set[str]()
     for name in OF_TOKENIZER:
         dialect, domain = dialect_named(name), domain_of(name)
+        terms |= {*domain.terms}
         for request, world in trips(name, OF_TOKENIZER_FIRST_WORLD, 40):
             words |= domain.world_names(world)
             texts += [
@@ -47,7 +48,7 @@ def made_tokenizer() -> Any:
                     domain, request, world, dialect, None
                 ).transcript.segments
             ]
-    return train_tokenizer(texts, words, superwords=200, subwords=900)
+    return make_tokenizer(texts, words, terms, superwords=200)
 
 
 def shown(dialect_name: str, count: int, tokenizer: Any) -> Iterator[dict[str, Any]]:

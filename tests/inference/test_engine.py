@@ -32,6 +32,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
+def talker(talking: Callable[[int], Any]) -> Any:
+    """Sampled from, its turns end at different lengths; greedy, it says nothing."""
+    return talking(4)
+
+
+@pytest.fixture(scope="module")
 def world() -> World:
     return World.in_memory(build_tables("nano", 21))
 

@@ -97,10 +97,9 @@ threads = 1
 max_turn_tokens = 32
 on_repeated = "error"
 [model]
-shape = {{hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1024}}
+shape = {{hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}}
 tokenizer_transcripts = 16
 superwords = 80
-subwords = 400
 [grpo]
 steps = 2
 prompts_per_step = 2

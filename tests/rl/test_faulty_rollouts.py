@@ -98,7 +98,8 @@ class PlaysAsTheExpert:
         return ExpertPolicy().play(itertools.chain.from_iterable(groups))
 
 
-def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
+def test_rollouts_meet_them_each_group_its_own() -> None:
+    """The members of a group differ by what they did, not by what they met."""
     world = World.in_memory(build_tables("nano", 21))
     tasks = [
         (n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))
@@ -116,7 +117,8 @@ def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
 
     found = met(FAULTS)
     assert found == met(FAULTS) and found != met(Faults(probability=0.5, seed=3))
-    assert len({tuple(member) for member in found[0]}) > 1
+    assert [len({tuple(member) for member in group}) for group in found] == [1, 1, 1]
+    assert len({tuple(group[0]) for group in found}) > 1
     assert {fault for group in met(None) for member in group for fault in member} == {None}
     hit = sum(fault is not None for group in found for member in group for fault in member)
     assert describe(play(FAULTS))["faulty_calls"] == hit > 0

@@ -3,7 +3,6 @@ replayed (rows S6, S7, D7, P5)."""
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import replace
 from typing import Any
@@ -279,12 +278,12 @@ def test_the_sampler_is_corrected_for(make: Any, pair: Any, given_groups: Any, l
 # ---- with a model that talks
 
 
-def test_it_plays_trains_and_reproduces(talker: Any, chat: Any, lab: Any) -> None:
+def test_it_plays_trains_and_reproduces(talking: Any, chat: Any, lab: Any) -> None:
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
     settings = replace(SETTINGS, steps=2, group_size=3)
 
     def run(seed: int) -> list[dict[str, Any]]:
-        trainer = Grpo(copy.deepcopy(talker), chat, dialect, lab.trips(), settings, seed)
+        trainer = Grpo(talking(4), chat, dialect, lab.trips(), settings, seed)
         rows = []
         while trainer.progress < 1:
             rows.append(trainer.take_step())

@@ -32,7 +32,7 @@ threads = 1
 max_turn_tokens = 32
 [model]
 tokenizer_transcripts = 16
-shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1024}
+shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
 [reinforce]
 steps = 1
 prompts_per_step = 4

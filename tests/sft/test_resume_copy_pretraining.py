@@ -44,7 +44,11 @@ def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_la
     tiny_model: Any,
 ) -> None:
     settings = CopyPretrainingSettings(
-        lengths=(4, 8, 16), learned_at=1e9, tokens_per_step=128, max_steps=50
+        lengths=(4, 8),
+        marked_lengths=(16,),
+        learned_at=1e9,
+        tokens_per_step=128,
+        max_steps=50,
     )
     loop = CopyPretraining(tiny_model("qwen3", 50), settings, seed=0)
     assert [row["copy_length"] for row in steps(loop)] == [4, 8, 16] and loop.progress == 1

@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.data_source import UNSEEN_WORLDS
-from tripwright.training.tokenizer import END, PAD, ROLES, TAGS, superword_chunks, train_tokenizer
+from tripwright.training.tokenizer import END, PAD, ROLES, TAGS, make_tokenizer, superword_chunks
 
 any_text = st.text() | st.lists(
     st.sampled_from(
@@ -52,8 +52,8 @@ def test_a_saved_one_is_the_same(nano_tokenizer: Any, tmp_path: Any) -> None:
 def test_fixed_text_of_other_alphabets_comes_back_too() -> None:
     """Superwords are stored as text, all else as bytes: the decoder must not read one as the
     other."""
-    tokenizer = train_tokenizer(
-        ["café-crème: ñ, ü", "café-crème: ñ, ö"] * 20, {"Aston"}, superwords=50, subwords=300
+    tokenizer = make_tokenizer(
+        ["café-crème: ñ, ü", "café-crème: ñ, ö"] * 20, {"Aston"}, superwords=50
     )
     for text in ("café-crème: ñ, ü", "é", "Aston café-crème: ñ"):
         assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
@@ -71,12 +71,47 @@ def test_digits_stand_alone(nano_tokenizer: Any) -> None:
     assert [piece for piece in pieces if any(c.isdigit() for c in piece)] == list("123451678")
 
 
-def test_superwords_hold_no_content_and_end_with_no_beginning_of_a_word() -> None:
+def test_superwords_hold_no_content() -> None:
     chunks = superword_chunks(['"stay":"Aston Inn","eat":"A 7 B"'] * 10, {"Aston", "Inn"}, 50)
     assert chunks and not any(
         "Aston" in chunk or "Inn" in chunk or "7" in chunk for chunk in chunks
     )
-    assert not any(re.search(r"(^|[^A-Za-z])[A-Za-z]{1,2}$", chunk) for chunk in chunks)
+
+
+def test_superwords_and_terms_begin_and_end_with_whole_words() -> None:
+    tokenizer = make_tokenizer(["a way to it"] * 9, {"way"}, ["No pets", "French"])
+    assert pieces(tokenizer, "way to it, Porto to itself") == [
+        *("wa", "y", " to it", ",", " ", "Po", "rt", "o", " to", " it", "se", "lf")
+    ]
+    assert pieces(tokenizer, "not French, Frenchy No pets") == [
+        *("no", "t", " ", "French", ",", " ", "Fr", "en", "ch", "y", " ", "No pets")
+    ]
+
+
+def pieces(tokenizer: Any, text: str) -> list[str]:
+    return [tokenizer.decode([i]) for i in tokenizer.encode(text, add_special_tokens=False)]
+
+
+def test_names_of_every_world_are_cut_as_finely(nano_tokenizer: Any, real_world: Any) -> None:
+    """In tokens a character: of the worlds that the tokenizer was made from, of others, and of the
+    real tables."""
+    trips = domain_named("travelplanner")
+    known, unseen = ([trips.world("nano", first + n) for n in range(6)] for first in (0, 500))
+    seen = tokens_per_character(nano_tokenizer, known)
+    assert tokens_per_character(nano_tokenizer, unseen) == pytest.approx(seen, rel=0.02)
+    assert tokens_per_character(nano_tokenizer, [real_world]) == pytest.approx(seen, rel=0.02)
+
+
+def tokens_per_character(tokenizer: Any, worlds: list[Any]) -> float:
+    names = [
+        row.name
+        for world in worlds
+        for city in world.cities
+        for table in (world.restaurants, world.attractions, world.accommodations)
+        for row in table(city)
+    ]
+    ids = tokenizer(names, add_special_tokens=False)["input_ids"]
+    return sum(map(len, ids)) / sum(map(len, names))
 
 
 def test_a_name_is_cut_the_same_way_in_request_tool_answer_and_plan(nano_tokenizer: Any) -> None:

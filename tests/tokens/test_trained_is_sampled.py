@@ -4,6 +4,7 @@ sampler."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,12 @@ from tripwright.rl.grpo import GrpoSettings, policy_loss
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def talker(talking: Callable[[int], Any]) -> Any:
+    """Sampled from, its turns end at different lengths; greedy, it says nothing."""
+    return talking(4)
 
 
 @pytest.fixture(scope="module")

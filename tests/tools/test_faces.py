@@ -14,7 +14,7 @@ from tripwright.tools.face import Face, number
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-ANSWERS_OF_THE_JSON_FACES = "704eb0705ef3efafc3f30ae015502a0c040b9d3f2dc0c6316a865b8baf35cccb"
+ANSWERS_OF_THE_JSON_FACES = "5dac93e2882bf0c33833b89121df6e6543d6d36696a9d5a8e4b1f80f08e3e55f"
 
 
 def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World) -> None:
@@ -27,13 +27,13 @@ def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World
     # equal prices keep the file order
     assert (
         COMPACT.answer(tools.search_restaurants("Boston")).text
-        == '{"rows":[[12,"Pizza","Cheap \\"A\\""],[12,"BBQ","Cheap B"],[50,"Tea, Indian","Dear'
-        ' Café"]]}'
+        == '{"rows":[["A",12,"Pizza","Cheap \\"A\\""],["B",12,"BBQ","Cheap B"],["C",50,"Tea,'
+        ' Indian","Dear Café"]]}'
     )
     assert (
         COMPACT.answer(tools.search_accommodations("Boston")).text
-        == '{"rows":[[131.5,"Private room",1,1,"No smoking","Nook"],[548,"Entire home/apt",2,2,"No'
-        ' children under 10 & No parties","Loft"]]}'
+        == '{"rows":[["A",131.5,"Private room",1,1,"No smoking","Nook"],["B",548,"Entire'
+        ' home/apt",2,2,"No children under 10 & No parties","Loft"]]}'
     )
     assert COMPACT.answer(tools.search_attractions("Boston")).text == '{"rows":[["Old Park"]]}'
     assert (

@@ -41,9 +41,9 @@ DIFFERS = {  # recipe → the settings that are not those of deeptravel.toml
     "dense_reward": {"grpo.curriculum"},
 }
 SHAPE = NanoShape(
-    hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024
+    hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1280
 )
-MADE = ModelSettings(shape=SHAPE, tokenizer_transcripts=8, superwords=40, subwords=350)
+MADE = ModelSettings(shape=SHAPE, tokenizer_transcripts=8, superwords=40)
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 from tripwright.cli import quickstart as verb
 from tripwright.errors import UserError
+from tripwright.tools.faults import Faults
 from tripwright.training import examination
 from tripwright.training.quickstart import FIXED_MINUTES, RL_SHARE, quickstart_recipe
 
@@ -31,14 +33,15 @@ def test_the_whole_loop(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(
-        "tripwright.training.quickstart.quickstart_recipe", lambda minutes: tiny_recipe
-    )
+    recipe = replace(tiny_recipe, faults=Faults(probability=0.9))
+    monkeypatch.setattr("tripwright.training.quickstart.quickstart_recipe", lambda minutes: recipe)
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
     assert (
         "after sft" in printed
         and "after rl" in printed
+        and "after rl with faults" in printed
+        and "RL against the cold start, tools failing: " in printed
         and "emptied tools" in printed
         and str(tmp_path / "report.html") in printed
     )
@@ -50,6 +53,14 @@ def test_the_whole_loop(
         and {"final", "dense_reward"} <= set(score["metrics"])
     )
     assert score["comparison"]["dense_reward"]["n"] == 4
+    assert score["comparison"]["with_faults"]["dense_reward"]["n"] == 4
+    for stage in (examination.BEFORE, examination.AFTER):
+        without, failing = (
+            json.loads((tmp_path / "eval" / name / "score.json").read_text())
+            for name in (stage, f"{stage}_{examination.WITH_FAULTS}")
+        )
+        assert "faults" not in without
+        assert failing["faults"]["settings"]["probability"] == 0.9
     difficulty = json.loads((tmp_path / "difficulty.json").read_text())
     assert difficulty["expert"]["n"] == 6 and difficulty["expert"]["value"] == 1.0
     assert (tmp_path / "report.html").stat().st_size > 1000 and (

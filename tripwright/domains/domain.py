@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
@@ -121,8 +122,9 @@ def names_of_world(world: World) -> set[str]:
             names += [restaurant.name, restaurant.cuisines.replace(",", " ")]
         for accommodation in world.accommodations(city):
             names += [accommodation.name, accommodation.house_rules.replace("No ", " ")]
-    # F: flight numbers
-    return ({word for name in names for word in name.split()} - {"&", "No", "under"}) | {"F"}
+    # capitals alone: letters of rows, and F of flight numbers
+    words = {word for name in names for word in name.split()} - {"&", "No", "under"}
+    return words | {*ascii_uppercase}
 
 
 def world_tools(source: Any, face: Face, page_rows: int | None) -> Tools:
@@ -237,6 +239,9 @@ class Domain:
     # Episodes
     task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
     world: Callable[[str, int], Any] = generated_world  # (scale, seed)
+    # entries of closed lists, each one token of a tokenizer made on the spot: to see that one
+    # stands in two places is then to compare two tokens
+    terms: tuple[str, ...] = ()
     # sizes of generated worlds, the smallest first → their settings
     scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)
     world_names: Callable[[Any], set[str]] = names_of_world

@@ -36,7 +36,8 @@ def sampling_policy(
 @dataclass
 class RolloutWorker:
     """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row
-    S9)."""
+    S9): the same call of all members of a group fails, so that their rewards differ by what they
+    did and not by what they met."""
 
     policy: LocalPolicy
     dialect: Dialect
@@ -66,5 +67,11 @@ class RolloutWorker:
         return groups
 
     def _open(self, task: Task, member: int) -> Session:
-        task, chat = task.renamed(f"{task.id}/{member}"), self.policy.chat
-        return open_session(task, self.dialect, chat, faults=self.faults, tools=self.tools)
+        return open_session(
+            task.renamed(f"{task.id}/{member}"),
+            self.dialect,
+            self.policy.chat,
+            faults=self.faults,
+            tools=self.tools,
+            faults_key=task.id,
+        )

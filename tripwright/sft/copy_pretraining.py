@@ -1,8 +1,8 @@
-"""The copy warm-up: strings of random tokens repeated once, their length doubling as soon as each
-is learned; then the same with a list between, whose tokens carry a sign in the repetition.
+"""The copy warm-up: strings of random tokens repeated once; as soon as that is learned, the same
+with a list between, whose tokens carry a sign in the repetition.
 
 Planning from tool answers is copying names out of context. A small model does not find the copying
-circuit from transcripts alone in minutes (measured: no progress in 2M tokens); from short repeated
+circuit from transcripts alone in minutes (measured: no progress in 2M tokens); from repeated
 strings it finds it in about one minute. To see that a word of a row also stands in the list of what
 was asked for is a second circuit, which transcripts alone do not teach either (docs/log.md,
 2026-11-23):
@@ -29,17 +29,17 @@ UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no
 # Up to this share of a string stands between it and its repetition: at one distance, a model learns
 # to look so far back, and not for what is the same.
 GAP = 0.15
+GIVEN, COPIED, SIGN = range(3)  # what a token of a string is
 
 
 @dataclass(frozen=True)
 class CopyPretrainingSettings:
-    # from 8 it takes a third longer (docs/log.md)
-    lengths: tuple[Annotated[int, Ge(2)], ...] = (16, 32, 64, 128, 256)
-    marked_lengths: tuple[Annotated[int, Ge(2)], ...] = ()  # of strings with a list between
+    lengths: tuple[Annotated[int, Ge(2)], ...] = (64,)
+    marked_lengths: tuple[Annotated[int, Ge(4)], ...] = (64,)  # of strings with a list between
     # loss on what there is to learn (the repetition, or its signs alone) at which the next begins
     learned_at: Annotated[float, Gt(0)] = 0.3
     tokens_per_step: Annotated[int, Ge(1)] = 2048
-    max_steps: Annotated[int, Ge(1)] = 900
+    max_steps: Annotated[int, Ge(1)] = 400
     dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
 
@@ -122,9 +122,6 @@ class CopyPretraining:
         self.level, self.smoothed = state["level"], state["smoothed"]
 
 
-GIVEN, COPIED, SIGN = range(3)  # what a token of a string is
-
-
 def string(
     rng: random.Random, vocabulary: int, length: int, is_marked: bool
 ) -> tuple[list[int], list[int]]:
@@ -134,8 +131,9 @@ def string(
         gap = [rng.randrange(vocabulary) for _ in range(rng.randint(0, int(GAP * length)))]
         ids = drawn + gap + drawn
         return ids, [GIVEN] * (length + len(gap) + 1) + [COPIED] * (length - 1)
-    once = rng.choices(drawn, k=rng.randint(length // 2, length))  # some of them more than once
-    listed, sign = rng.sample(drawn, rng.randint(1, length // 4)), rng.randrange(vocabulary)
+    some = rng.sample if rng.random() < 0.5 else rng.choices  # each once, or some more than once
+    once = some(drawn, k=rng.randint(length // 2, length))
+    listed, sign = rng.sample(once, rng.randint(1, length // 4)), rng.randrange(vocabulary)
     ids = once + [token for one in listed for token in (one, sign)]
     kinds = [GIVEN] * len(ids)
     for number, token in enumerate(once):

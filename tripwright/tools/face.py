@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import accumulate
 from operator import attrgetter
-from string import Formatter
+from string import Formatter, ascii_uppercase
 from typing import Any, NamedTuple
 
 from tripwright.tools.answer import TEXT, ToolAnswer
@@ -45,6 +45,12 @@ class Column(NamedTuple):
         return list(values if self.form is as_it_is else map(self.form, values))
 
 
+def letters(number: int) -> str:
+    """Of row `number`, from 1: A to Z, AA, AB, … as the columns of a spreadsheet."""
+    before, last = divmod(number - 1, 26)
+    return (letters(before) if before else "") + ascii_uppercase[last]
+
+
 # last word of a field → its unit
 _UNITS = {"usd": "USD", "miles": "miles", "km": "km", "minutes": "minutes", "nights": "nights"}
 
@@ -59,6 +65,7 @@ class Table:
     heading: str = ""
     row: str = ""
     decimals: int | None = None  # to which the text rounds fractions
+    lettered: bool = False  # a letter opens each row, so that a row can be referred to
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

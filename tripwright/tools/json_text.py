@@ -14,7 +14,7 @@ from json.encoder import encode_basestring
 from operator import call
 from typing import Any, get_type_hints
 
-from tripwright.tools.face import Face, Page, Pieces, Refusal, Table, ToolResult, as_it_is
+from tripwright.tools.face import Face, Page, Pieces, Refusal, Table, ToolResult, as_it_is, letters
 
 _REMEMBERED = 4096  # texts of values, for each column
 
@@ -38,12 +38,15 @@ def write_objects(face: Face, result: ToolResult) -> Pieces:
 
 
 def write_arrays(face: Face, result: ToolResult) -> Pieces:
-    """{"rows": [[…], …]} without spaces, values in the order of the columns. A result that is no
-    list is one object, with labels."""
+    """{"rows": [[…], …]} without spaces, values in the order of the columns, behind the row's
+    letter where the table has letters. A result that is no list is one object, with labels."""
     match result:
         case Page(records=records, pages=pages):
             tail = f"],{_tight(_place(result))[1:]}" if pages > 1 else "]}"
-            return Pieces('{"rows":[', _filled(_array_form, face, records), ",", tail)
+            rows = _filled(_array_form, face, records)
+            if records and face.tables[type(records[0])].lettered:
+                rows = [f'["{letters(n)}",{row[1:]}' for n, row in enumerate(rows, result.first)]
+            return Pieces('{"rows":[', rows, ",", tail)
         case Refusal(problem=problem):
             return Pieces(_tight({"error": problem}))
     return Pieces("", _filled(_tight_object_form, face, [result]))

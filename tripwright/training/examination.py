@@ -35,6 +35,7 @@ from tripwright.policies.base import Policy
 from tripwright.rewards.weighted import terms
 from tripwright.runs import COMPARISON, DIFFICULTY, SCORE, TRANSCRIPTS, episodes
 from tripwright.statistics.rates import mean, paired_bootstrap
+from tripwright.tools.faults import Faults
 from tripwright.training.data_source import UNSEEN_WORLDS, generator_fingerprint
 from tripwright.training.recipe import Recipe
 from tripwright.training.recipe_diff import describe_changes
@@ -44,6 +45,7 @@ from tripwright.verdict import Verdict
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"  # names of evaluations
 NAMES = ("before", "after")  # of the two evaluations in a comparison
 EXAM_OF = {"sft": BEFORE, "rl": AFTER}  # stage → its evaluation
+WITH_FAULTS = "with_faults"  # behind the name of one whose tools fail as the recipe says
 CONDITIONS = "conditions.json"
 
 
@@ -72,17 +74,16 @@ def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> dict[s
     with run.alone():
         exam = settle(run)
         measure_difficulty(run)
-        for stage in stages:
-            evaluate(run, exam, stage, EXAM_OF[stage])
+        names = [name for stage in stages for name in evaluate_stage(run, exam, stage)]
         evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
-        comparisons = {}
+        comparisons: dict[str, dict[str, Any]] = {}
         if len(stages) > 1:
-            comparisons["RL against the cold start"] = compare_stages(run)
+            comparisons |= compare_stages(run)
         if other is not None:
             comparisons[f"against {other}"] = compare(other, _evaluation(run, EXAM_OF[stages[-1]]))
         return {
             "rules": _rules(recipe),
-            "final": rates(run, [*(EXAM_OF[stage] for stage in stages), BLIND]),
+            "final": rates(run, [*names, BLIND]),
             "comparisons": comparisons,
             "report": str(write_report(run.folder)),
         }
@@ -113,6 +114,8 @@ def conditions(recipe: Recipe) -> dict[str, Any]:
         "mix": dataclasses.asdict(recipe.mix),
         "generator": generator,
     }
+    if recipe.faults is not None:
+        request_settings["faults"] = dataclasses.asdict(recipe.faults)
     plain: dict[str, Any] = json.loads(json.dumps({**settings, **request_settings}))
     return plain
 
@@ -160,8 +163,24 @@ def measure_difficulty(run: RunFolder) -> None:
     write_atomically(path, json.dumps(difficulty, indent=2))
 
 
+def evaluate_stage(run: RunFolder, exam: list[Task], stage: str) -> list[str]:
+    """The names of a stage's evaluations: one, and one with the recipe's faults where it has
+    some."""
+    name = EXAM_OF[stage]
+    evaluate(run, exam, stage, name)
+    if run.recipe.faults is None:
+        return [name]
+    evaluate(run, exam, stage, f"{name}_{WITH_FAULTS}", faults=run.recipe.faults)
+    return [name, f"{name}_{WITH_FAULTS}"]
+
+
 def evaluate(
-    run: RunFolder, exam: list[Task], stage: str, name: str, emptied_tools: bool = False
+    run: RunFolder,
+    exam: list[Task],
+    stage: str,
+    name: str,
+    emptied_tools: bool = False,
+    faults: Faults | None = None,
 ) -> dict[str, Any]:
     """The score of one stage's model on the exam, greedy. The dense reward is added to its
     metrics."""
@@ -183,7 +202,7 @@ def evaluate(
         ChatFormat(tokenizer),
         Sampling(0.0, settings.max_concurrent_rollouts, run.recipe.seed, settings.dtype),
     )
-    score = _play(run, exam, policy, name, identity, policy.chat, emptied_tools)
+    score = _play(run, exam, policy, name, identity, policy.chat, emptied_tools, faults)
     score["metrics"]["dense_reward"] = mean(
         [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
     )
@@ -199,6 +218,7 @@ def _play(
     identity: dict[str, Any],
     chat: ChatFormat | None = None,
     emptied_tools: bool = False,
+    faults: Faults | None = None,
 ) -> dict[str, Any]:
     """The score of one policy, in RUN/eval/<name>; resumable."""
     dialect, rules = run.recipe.dialect.dialect(), _rules(run.recipe)
@@ -221,7 +241,16 @@ def _play(
     folder = _evaluation(run, name)
     folder.mkdir(parents=True, exist_ok=True)
     return run_episodes(
-        policy, tasks, folder, dialect, chat, rules, emptied_tools, card, progress=chat is not None
+        policy,
+        tasks,
+        folder,
+        dialect,
+        chat,
+        rules,
+        emptied_tools,
+        card,
+        progress=chat is not None,
+        faults=faults,
     )
 
 
@@ -270,11 +299,18 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
     return comparison | {"dense_reward": reward}
 
 
-def compare_stages(run: RunFolder) -> dict[str, Any]:
-    """RL against the cold start, also in RUN/comparison.json."""
+def compare_stages(run: RunFolder) -> dict[str, dict[str, Any]]:
+    """RL against the cold start, in words → the comparison; and where tools fail, if the recipe has
+    faults. Also in RUN/comparison.json."""
+    words = "RL against the cold start"
     comparison = compare(_evaluation(run, BEFORE), _evaluation(run, AFTER))
+    comparisons = {words: comparison}
+    if run.recipe.faults is not None:
+        before, after = (_evaluation(run, f"{name}_{WITH_FAULTS}") for name in (BEFORE, AFTER))
+        comparisons[f"{words}, tools failing"] = failing = compare(before, after)
+        comparison = {**comparison, WITH_FAULTS: failing}
     write_atomically(run.folder / COMPARISON, json.dumps(comparison, indent=2))
-    return comparison
+    return comparisons
 
 
 def _last_evaluation(against: Path, run: RunFolder) -> Path:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import torch
 
 from tripwright.inference.cache import round_up
+from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS
 from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.settings import RolloutSettings
@@ -35,9 +36,7 @@ PROCESS_GB = 0.45
 LOGIT_COPIES = 4  # logits, their log-softmax, and the gradients of both
 # of an episode's tokens that the agent says: the expert's in the compact dialect; far fewer in the
 # others
-AGENT_SHARE = 0.33
-# up to here attention in half precision is written out on a CPU, and keeps a square of weights
-SMALL_ATTENTION = 2048
+AGENT_SHARE = 0.4
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def _learning(
 
 def activation_bytes(model: ModelSize, dtype: str, cpu_length: int = 0) -> float:
     """What one layer keeps of one token for its backward pass. `cpu_length`: on a CPU, the row's
-    length.
+    length, where attention in blocks keeps its weights.
 
     Inputs of the seven linear layers (two norms' outputs, attention's output, the MLP's product),
     the norms' own results, rotated queries and keys, values, attention's output, and the MLP's gate
@@ -140,14 +139,19 @@ def activation_bytes(model: ModelSize, dtype: str, cpu_length: int = 0) -> float
     s = model.shape
     queries, keys = s.heads * s.head_size, s.kv_heads * s.head_size
     normed = (queries + keys) if model.kind == "qwen3" else 0
-    numbers = 4 * s.hidden + normed + (queries + keys) + keys + 2 * queries + 4 * s.feed_forward
+    numbers: float = (
+        4 * s.hidden + normed + (queries + keys) + keys + 2 * queries + 4 * s.feed_forward
+    )
     size = BYTES[precision_name(dtype)]
+    in_blocks = 0 < cpu_length <= MOST_IN_BLOCKS
+    if in_blocks:  # its weights, and not its result
+        numbers += s.heads * min(cpu_length, (cpu_length + BLOCK) / 2) - queries
     if size == 4:
-        # and one scale a norm and a head
-        return 4 * (numbers + 2 + s.heads + (s.heads + s.kv_heads if normed else 0))
+        # and one scale a norm, and a head of a fused kernel
+        scales = 2 + (s.heads + s.kv_heads if normed else 0) + (0 if in_blocks else s.heads)
+        return 4 * (numbers + scales)
     widened = 4 * (2 * s.hidden + normed)  # norms compute in fp32
-    squares = 2 * s.heads * cpu_length if 0 < cpu_length <= SMALL_ATTENTION else 0
-    return 2 * numbers + widened + squares
+    return 2 * numbers + widened
 
 
 def precision_name(dtype: str, device: str = "cpu") -> str:

@@ -14,7 +14,7 @@ from tripwright.learning.flops import ModelShape
 from tripwright.training.recipe_tables import Recipe
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
-CONTROL_TOKENS = 10  # of the tokenizer that a new model gets
+FIXED_TOKENS = 3698  # bytes, letters and control tokens of the tokenizer that a new model gets
 SUPPORTED = ("qwen3", "qwen2", "llama")
 
 # hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary, tied embeddings: as
@@ -86,7 +86,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
     if name is None:
         shape, settings = recipe.model.shape, recipe.model
         # at most: fewer superwords may be found
-        vocabulary = settings.subwords + settings.superwords + CONTROL_TOKENS
+        vocabulary = FIXED_TOKENS + len(recipe.domain.terms) + settings.superwords
         model_shape = ModelShape(
             shape.hidden,
             shape.layers,

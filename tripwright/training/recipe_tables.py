@@ -92,7 +92,6 @@ class ModelSettings:
     shape: NanoShape = NanoShape()
     tokenizer_transcripts: Count = 160
     superwords: Annotated[int, Ge(0)] = 320
-    subwords: Annotated[int, Ge(256)] = 1000  # every byte is one
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,9 @@ class Reinforcement(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """`faults` are of the tools that RL rolls out with (row S9); cold start and examinations have
-    none. `loggers` are other places that the metrics go to: see `loggers.LOGGERS`."""
+    """`faults` are of the tools that RL rolls out with (row S9), and of a second examination; the
+    cold start has none. `loggers` are other places that the metrics go to: see
+    `loggers.LOGGERS`."""
 
     name: str = "nano"
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0

@@ -30,7 +30,7 @@ from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.tokenizer import train_tokenizer
+from tripwright.training.tokenizer import make_tokenizer
 
 
 def make(run: RunFolder) -> None:
@@ -60,7 +60,7 @@ def make(run: RunFolder) -> None:
             )
         )
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
-        tokenizer = train_tokenizer(texts, words, settings.superwords, settings.subwords)
+        tokenizer = make_tokenizer(texts, words, recipe.domain.terms, settings.superwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
     run.save("start", model, tokenizer)
 

@@ -1,14 +1,17 @@
 """A small tokenizer made on the spot, shaped so that a tiny model can copy names and read short
 episodes.
 
-Three kinds of token:
+Four kinds of token:
 - control tokens of the chat format and the tags of calls and answers;
 - *superwords*: whole stretches of fixed text (`","accommodation":"`), merged across words and
   punctuation. They shorten an episode severalfold. Words that carry content (names, cuisines,
   digits) never take part, so that a name is cut the same way in the request, in a tool answer and
   in the plan: otherwise copying it would be a translation;
-- byte-level BPE of single words, digits one by one, for everything else, so that any text can be
-  encoded.
+- *terms*: entries of a domain's closed lists ("No smoking", "French"), so that comparing two is
+  comparing two tokens;
+- for everything else pairs of letters, digits one by one, and bytes, so that any text can be
+  encoded. They are fixed before any world is drawn: a name of a training world is cut as finely as
+  any other, and is never one token by chance.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from string import ascii_lowercase, ascii_uppercase
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -27,44 +31,49 @@ CHAT_TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}{% if"
     " add_generation_prompt %}<|assistant|>{% endif %}"
 )
+_LETTERS = ascii_uppercase + ascii_lowercase
+_PAIRS = [first + second for first in _LETTERS for second in ascii_lowercase]
+_CAPITALS = [first + second for first in ascii_uppercase for second in ascii_uppercase]
+# what all other text is cut into; a further word of a name takes the blank before it along
+LETTERS = (*_CAPITALS, *_PAIRS, *(f" {letters}" for letters in (*_LETTERS, *_PAIRS)))
 _PIECE = re.compile(r"[A-Za-z]+|\d|[^A-Za-z\d]")
 
 
-def train_tokenizer(
-    texts: list[str], content_words: Iterable[str], superwords: int = 320, subwords: int = 1000
+def make_tokenizer(
+    texts: list[str],
+    content_words: Iterable[str],
+    terms: Iterable[str] = (),
+    superwords: int = 320,
 ) -> PreTrainedTokenizerFast:
     """`texts`: assistant and tool messages, system prompts and requests. `content_words`: words
     that must stay themselves."""
-    chunks = superword_chunks(texts, set(content_words), superwords)
-    split = re.compile(
-        "|".join(re.escape(chunk) for chunk in sorted([*TAGS, *chunks], key=len, reverse=True))
-    )
-    words = (rest for text in texts for rest in split.split(text) if rest)
-    bpe = Tokenizer(models.BPE())
+    terms = sorted(terms)
+    wholes = {*terms, *superword_chunks(texts, {*content_words, *terms}, superwords)}
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    pieces = sorted(to_bytes.alphabet())
+    for whole in (*LETTERS, *sorted(wholes)):
+        pieces.append(to_bytes.pre_tokenize_str(whole)[0][0])
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    # no merges: what the regular expression cuts out is one token, or else so many bytes
+    bpe = Tokenizer(models.BPE(vocabulary, merges=[], ignore_merges=True))
+    longest_first = sorted(wholes, key=lambda whole: (-len(whole), whole))
+    # between two words, unless a name begins behind it: a capital after a word of small letters
+    # (not of three, which stand within names as well, and in superwords with their blanks)
+    small_word = "|".join(rf"\P{{L}}\p{{Ll}}{{{n}}} " for n in range(4, 16))
+    own = "|".join([*map(_by_itself, terms), r"\p{Lu}\p{Lu}", rf"(?<={small_word})\p{{Lu}}"])
+    blank = rf"(?:(?<=\p{{L}}{{2}}) (?!{own}))"
+    cut = "|".join([*map(_by_itself, longest_first), rf"{blank}?\p{{L}}{{1,2}}", "."])
     bpe.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(r"\d| ?\p{L}+|."), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
+        [pre_tokenizers.Split(Regex(cut), "isolated"), to_bytes]
     )
     bpe.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=subwords,
-        special_tokens=[],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-        min_frequency=3,
-    )
-    bpe.train_from_iterator(words, trainer)
     bpe.add_special_tokens(
         [
             AddedToken(token, special=True, normalized=False)
             for token in (PAD, END, *(f"<|{role}|>" for role in ROLES))
         ]
     )
-    bpe.add_tokens(
-        [AddedToken(token, special=False, normalized=False) for token in (*TAGS, *chunks)]
-    )
+    bpe.add_tokens([AddedToken(token, special=False, normalized=False) for token in TAGS])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=bpe, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False
     )
@@ -72,54 +81,53 @@ def train_tokenizer(
     return tokenizer
 
 
+def _by_itself(text: str) -> str:
+    """A pattern for it where it neither begins nor ends within a word: it would cut a name
+    differently here than elsewhere."""
+    before = r"(?<!\p{L})" if text[0].isalpha() else ""
+    after = r"(?!\p{L})" if text[-1].isalpha() else ""
+    return before + re.escape(text) + after
+
+
 def superword_chunks(
-    texts: list[str], content_words: set[str], most: int, least_share: float = 0.02
+    texts: list[str], content: set[str], most: int, least_share: float = 0.004
 ) -> list[str]:
     """Fixed stretches of text, found by merging neighbouring pieces that occur together in at least
-    `least_share` of the texts."""
-    documents = [_pieces(text, content_words) for text in texts]
+    `least_share` of the texts. `content`: words and terms that take no part."""
+    terms = [each for each in content if _PIECE.fullmatch(each) is None]
+    apart = re.compile("|".join(map(re.escape, (*TAGS, *sorted(terms, key=len, reverse=True)))))
+    documents = Counter(tuple(_pieces(text, apart, content)) for text in texts)
     for _ in range(most * 3):
         pairs: Counter[tuple[str, str]] = Counter()
-        for pieces in documents:
+        for pieces, often in documents.items():
             for a, b in zip(pieces, pieces[1:], strict=False):
                 if a is not None and b is not None:
-                    pairs[a, b] += 1
+                    pairs[a, b] += often
         if not pairs:
             break
         (a, b), count = pairs.most_common(1)[0]
         if count < least_share * len(texts):
             break
-        documents = [_merged(pieces, a, b) for pieces in documents]
-    counts = Counter(
-        piece
-        for pieces in documents
-        for piece in pieces
-        if piece is not None and len(_PIECE.findall(piece)) > 1
-    )
-    for piece in [piece for piece in counts if not piece.isascii()]:
-        del counts[piece]  # the byte-level decoder reads "é" in an added token as the byte 0xE9
-    for piece in [piece for piece in counts if re.search(r"(^|[^A-Za-z])[A-Za-z]{1,2}$", piece)]:
-        # it would match the beginning of longer words, and cut a name differently here than
-        # elsewhere
-        del counts[piece]
+        documents = Counter({_merged(pieces, a, b): often for pieces, often in documents.items()})
+    counts: Counter[str] = Counter()
+    for pieces, often in documents.items():
+        for piece in pieces:
+            if piece is not None and len(_PIECE.findall(piece)) > 1:
+                counts[piece] += often
     return [piece for piece, count in counts.most_common(most) if count >= least_share * len(texts)]
 
 
-def _pieces(text: str, content_words: set[str]) -> list[str | None]:
+def _pieces(text: str, apart: re.Pattern[str], content: set[str]) -> list[str | None]:
     """The text cut into words, digits and signs; None stands for what must not be merged."""
     pieces: list[str | None] = []
-    for part in re.split("(" + "|".join(map(re.escape, TAGS)) + ")", text):
-        if part in TAGS:
-            pieces.append(None)
-        else:
-            pieces += [
-                None if piece.isdigit() or piece in content_words else piece
-                for piece in _PIECE.findall(part)
-            ]
+    for number, part in enumerate(apart.split(text)):
+        pieces += [None] * (number > 0) + [
+            None if piece.isdigit() or piece in content else piece for piece in _PIECE.findall(part)
+        ]
     return pieces
 
 
-def _merged(pieces: list[str | None], a: str, b: str) -> list[str | None]:
+def _merged(pieces: tuple[str | None, ...], a: str, b: str) -> tuple[str | None, ...]:
     out: list[str | None] = []
     i = 0
     while i < len(pieces):
@@ -129,4 +137,4 @@ def _merged(pieces: list[str | None], a: str, b: str) -> list[str | None]:
         else:
             out.append(pieces[i])
             i += 1
-    return out
+    return tuple(out)

@@ -105,7 +105,8 @@ DIALECTS = (
         max_calls=11,
         max_tool_tokens=320,
         max_turn_tokens=224,
-        context_tokens=1024,
+        context_tokens=1280,
+        shows_work=True,
     ),
     Dialect(
         "star",

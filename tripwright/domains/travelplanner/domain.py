@@ -16,6 +16,7 @@ from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
 from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.greedy_search import GreedySearch
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.plan.render import plan_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
@@ -35,6 +36,7 @@ from tripwright.episode import Episode
 from tripwright.errors import UserError
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 from tripwright.verdict import FORMAT, SCHEMA, Verdict
+from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 
 
@@ -155,6 +157,7 @@ DOMAIN = Domain(
     marks=lambda query: {"days": query.days},
     origin=lambda query: query.org,
     task=TripTask,
+    terms=(*CUISINES, *FORBIDDEN_BY_RULE.values(), *sorted(set().union(*ROOM_TYPES.values()))),
     expert=ExpertPolicy,
     baselines={
         "first_row": partial(RowsPolicy, "first"),

@@ -27,7 +27,13 @@ from tripwright.runs import (
 Json = dict[str, Any]
 
 TOP_LEVEL_RUN = "run"  # the name we give the score of a plain `tripwright run` folder
-_FIRST = ("after_sft", "after_rl", "emptied_tools")
+_FIRST = (
+    "after_sft",
+    "after_rl",
+    "after_sft_with_faults",
+    "after_rl_with_faults",
+    "emptied_tools",
+)
 
 
 @dataclass(frozen=True)

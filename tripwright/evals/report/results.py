@@ -32,6 +32,8 @@ from tripwright.evals.scoreboard import judged_by
 EVALUATIONS = {
     "after_sft": ("After SFT", "imitation of the expert only", 1),
     "after_rl": ("After RL", "the trained agent", 0),
+    "after_sft_with_faults": ("After SFT, tools failing", "as RL meets them", 1),
+    "after_rl_with_faults": ("After RL, tools failing", "as RL meets them", 0),
     "emptied_tools": ("Tools emptied", "the trained agent, every tool answers nothing", 7),
     TOP_LEVEL_RUN: ("This run", "", 0),
 }
@@ -218,7 +220,9 @@ def _card(run: ReportedRun, name: str) -> str:
     count_words = f"{of_words(final)} pass" + (
         f" · {judged_by(str(score['rules']))}" if score.get("rules") else ""
     )
-    change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
+    failing = _object(run.comparison.get("with_faults"))
+    compared = {"after_rl": run.comparison, "after_rl_with_faults": failing}
+    change = _change_words(compared.get(name, {}).get("final"))
     return (
         f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p'
         f' class="muted">{esc(note)}</p><p class="big">{shown(final)}</p><p class="interval">95%'

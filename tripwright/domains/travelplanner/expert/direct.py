@@ -16,7 +16,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tripwright.agent.turn import write_call
-from tripwright.domains.travelplanner.expert.work import STAY, choice, meal_walks, stay_walk
+from tripwright.domains.travelplanner.expert.work import (
+    STAY,
+    called,
+    choice,
+    meal_walks,
+    stay_walk,
+)
 from tripwright.domains.travelplanner.oracle.options import MEALS
 from tripwright.domains.travelplanner.oracle.planner import CityChoice, Solution, plan_days, solve
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
@@ -24,7 +30,7 @@ from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.tools.face import Face
+from tripwright.tools.face import Face, letters
 from tripwright.tools.signatures import PAGE
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
@@ -63,9 +69,13 @@ def expert_turns(
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
         turns.note = f"Cities: {', '.join(stop.city for stop in solution.cities)}. "
-    for tool, arguments, rows, names in _transport_searches(query, solution, world):
-        turns.call(tool, rows, names, **arguments)
-    turns.note = f"{_transport_note(solution)} "
+    for tool, arguments, rows, way in _transport_searches(query, solution, world):
+        turns.call(tool, rows, [way] if way else [], **arguments)
+        if way and shows_work:
+            is_last = arguments["destination"] == query.org
+            turns.note = f"{choice('Back' if is_last else 'Go', way)} "
+    if not shows_work or solution.legs[0].mode == "self-driving":
+        turns.note = f"{_transport_note(solution)} "
     for stop in solution.cities:
         stay = stop.stay.accommodation.name
         turns.call("search_accommodations", world.accommodations(stop.city), [stay], city=stop.city)
@@ -93,27 +103,37 @@ class _Work:
         self._query, self._world, self._face, self._is_shown = query, world, face, is_shown
 
     def on_stay(self, stop: CityChoice) -> str:
+        rows = self._called(Accommodation, self._world.accommodations(stop.city))
         name = stop.stay.accommodation.name
         if self._shows(Accommodation, STAY_FIELDS):
-            rows = self._face.in_order(self._world.accommodations(stop.city))
             walk = stay_walk(self._query, stop.nights, rows)
             if walk is not None and walk.taken == name:
                 return walk.words()
-        return choice(STAY, name)
+        return choice(STAY, _name_called(name, rows))
 
     def on_meals(self, stop: CityChoice) -> str:
         if not self._is_shown:
             return choice("Eat", ", ".join(row.name for row in stop.meals))
+        rows = self._called(Restaurant, self._world.restaurants(stop.city))
         meals = [(MEALS[i % 3].title(), row.name) for i, row in enumerate(stop.meals)]
         if self._query.local_constraint.cuisine and self._shows(Restaurant, MEAL_FIELDS):
-            rows = self._face.in_order(self._world.restaurants(stop.city))
             walks = meal_walks(self._query, rows, [purpose for purpose, _ in meals])
             if walks is not None and [(walk.purpose, walk.taken) for walk in walks] == meals:
                 return " ".join(walk.words() for walk in walks)
-        return " ".join(choice(*meal) for meal in meals)
+        return " ".join(choice(purpose, _name_called(name, rows)) for purpose, name in meals)
 
     def _shows(self, table: type, fields: set[str]) -> bool:
         return self._is_shown and fields <= set(self._face.tables[table].fields)
+
+    def _called(self, table: type, rows: list[Any]) -> list[tuple[str, Any]]:
+        """Rows in the face's order, each with its letter if they have letters and work is shown."""
+        has_letters = self._is_shown and self._face.tables[table].lettered
+        in_order = enumerate(self._face.in_order(rows), start=1)
+        return [(letters(number) if has_letters else "", row) for number, row in in_order]
+
+
+def _name_called(name: str, rows: list[tuple[str, Any]]) -> str:
+    return called(next(letter for letter, row in rows if row.name == name), name)
 
 
 class _Turns:
@@ -169,8 +189,9 @@ class _Turns:
 
 def _transport_searches(
     query: Query, solution: Solution, world: World
-) -> Iterator[tuple[str, dict[str, Any], Sequence[Flight], list[str]]]:
-    """(tool, arguments, the rows of its answer, the flight that is chosen among them)"""
+) -> Iterator[tuple[str, dict[str, Any], Sequence[Flight], str]]:
+    """(tool, arguments, the rows of its answer, the way that is chosen after it: a flight, "taxi"
+    or none yet)"""
     dates = _leg_dates(query, solution)
     may_drive = query.local_constraint.transportation != "no self-driving"
     may_fly = query.local_constraint.transportation != "no flight"
@@ -180,7 +201,7 @@ def _transport_searches(
                 "search_ground_transportation",
                 {"origin": leg.origin, "destination": leg.destination, "mode": "self-driving"},
                 (),
-                [],
+                "",
             )
             if solution.legs[0].mode != "self-driving" and _no_drive(
                 world, leg.origin, leg.destination
@@ -195,14 +216,14 @@ def _transport_searches(
                 "search_flights",
                 search,
                 world.flights(**search) or (),
-                [leg.flight.number] if leg.flight else [],
+                leg.flight.number if leg.flight else "",
             )
         if leg.mode == "taxi":
             yield (
                 "search_ground_transportation",
                 {"origin": leg.origin, "destination": leg.destination, "mode": "taxi"},
                 (),
-                [],
+                "taxi",
             )
 
 

@@ -4,20 +4,23 @@ A model that has to choose in one forward pass learns to choose badly; one that 
 beside what is asked for, compares neighbours (docs/log.md, 2026-11-22). So what is asked for is
 said once more in the words of the tables, and then each row, as far as the first thing that speaks
 against it. What is asked for carries a sign, in the list and in every row that has it: to judge a
-row is to copy what followed the same word before.
+row is to copy what followed the same word before. A row is called by its letter, where it has one,
+so that the next one is found by counting on.
 
-    Private room!, 2 nights, 5 people, No smoking!: 66 Shared room no; 159 Private room! 3 no; 190
-    Private room! 1 6 No pets & No smoking! no; 211 Private room! 1 6 No parties ok. Stay: Ash Inn.
+    Private room!, 2 nights, 5 people, No smoking!: A 66 Shared room no; B 159 Private room! 3 no; C
+    190 Private room! 1 6 No pets & No smoking! no; D 211 Private room! 1 6 No parties ok. Stay: D
+    Ash Inn.
 
-    2 free, French!: 17 Tea ok. Breakfast: Fairlow Diner. 1 free, French!: 26 Indian, French! ok.
-    Lunch: Selham Cafe. French done. 1 free, French done: 34 French done ok. Dinner: Linlow Oven.
+    Breakfast, 2 free, French!: A 17 Tea ok. Breakfast: A Fairlow Diner. Lunch, 1 free, French!: B
+    26 Indian, French! ok. Lunch: B Selham Cafe. French done. Dinner, 1 free, French done: C 34
+    French done ok. Dinner: C Linlow Oven.
 
 Every word of a row is one that the tool has shown, in the row's own order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
@@ -31,8 +34,9 @@ STAY = "Stay"
 
 @dataclass(frozen=True)
 class RowStep:
-    """One row that was looked at: what it says, as far as that decides."""
+    """One row that was looked at: what it is called, and what it says, as far as that decides."""
 
+    letter: str  # empty where rows have none
     said: tuple[str, ...]
     is_taken: bool
 
@@ -49,11 +53,13 @@ class RowWalk:
     done: tuple[str, ...] = ()
 
     def words(self) -> str:
-        steps = (f"{' '.join(row.said)} {'ok' if row.is_taken else 'no'}" for row in self.rows)
-        done = "".join(f" {each}{DONE}." for each in self.done)
-        return (
-            f"{', '.join(self.asked)}: {'; '.join(steps)}. {choice(self.purpose, self.taken)}{done}"
+        steps = (
+            f"{called(row.letter, ' '.join(row.said))} {'ok' if row.is_taken else 'no'}"
+            for row in self.rows
         )
+        taken = choice(self.purpose, called(self.rows[-1].letter, self.taken))
+        done = "".join(f" {each}{DONE}." for each in self.done)
+        return f"{', '.join(self.asked)}: {'; '.join(steps)}. {taken}{done}"
 
 
 def choice(purpose: str, taken: str) -> str:
@@ -61,17 +67,25 @@ def choice(purpose: str, taken: str) -> str:
     return f"{purpose}: {taken}."
 
 
-def stay_walk(query: Query, nights: int, rows: Sequence[Accommodation]) -> RowWalk | None:
-    """Down to the first row that fits and holds the party in one room; None where none does."""
+def called(letter: str, words: str) -> str:
+    return f"{letter} {words}" if letter else words
+
+
+def stay_walk(
+    query: Query, nights: int, rows: Iterable[tuple[str, Accommodation]]
+) -> RowWalk | None:
+    """Down to the first row, each with its letter, that fits and holds the party in one room; None
+    where none does."""
     wishes = query.local_constraint
-    asked = [counted(nights, "night"), f"{query.party_size} people"]
+    party = "1 person" if query.party_size == 1 else f"{query.party_size} people"
+    asked = [counted(nights, "night"), party]
     if wishes.room_type is not None:
         asked.insert(0, f"{room_asked(wishes)}{WANTED}")
     if wishes.house_rule is not None:
         asked.append(f"{FORBIDDEN_BY_RULE[wishes.house_rule]}{WANTED}")
     steps = []
-    for row in rows:
-        step = _looked_at(query, nights, row)
+    for letter, row in rows:
+        step = _looked_at(query, nights, letter, row)
         steps.append(step)
         if step.is_taken:
             return RowWalk(tuple(asked), tuple(steps), STAY, row.name)
@@ -85,7 +99,7 @@ def room_asked(wishes: LocalConstraint) -> str:
     return next(iter(ROOM_TYPES[str(wishes.room_type)]))
 
 
-def _looked_at(query: Query, nights: int, row: Accommodation) -> RowStep:
+def _looked_at(query: Query, nights: int, letter: str, row: Accommodation) -> RowStep:
     wishes = query.local_constraint
     looks = [(f"{row.price_usd:g}", True)]  # what it says, and whether that fits
     if wishes.room_type is not None:
@@ -98,11 +112,11 @@ def _looked_at(query: Query, nights: int, row: Accommodation) -> RowStep:
         looks.append((marked(row.house_rules, rule), rule not in row.house_rules))
     misfit = next((number for number, (_, fits) in enumerate(looks, 1) if not fits), None)
     said = [words for words, _ in looks[:misfit]]
-    return RowStep(tuple(said), misfit is None)
+    return RowStep(letter, tuple(said), misfit is None)
 
 
 def meal_walks(
-    query: Query, rows: Sequence[Restaurant], purposes: Sequence[str]
+    query: Query, rows: Iterable[tuple[str, Restaurant]], purposes: Sequence[str]
 ) -> list[RowWalk] | None:
     """One walk for each meal, each from where the last one ended: a row is taken that serves a
     cuisine still wanted, or any while there are more meals left than such cuisines ("free"). None
@@ -113,14 +127,14 @@ def meal_walks(
         steps: list[RowStep] = []
         free = len(purposes) - number - list(signs.values()).count(WANTED)
         listed = (f"{cuisine}{sign}" for cuisine, sign in signs.items())
-        asked = (*((f"{free} free",) if free else ()), *listed)
-        for row in left:
+        asked = (purpose, *((f"{free} free",) if free else ()), *listed)
+        for letter, row in left:
             served = {cuisine: sign for cuisine, sign in signs.items() if cuisine in row.cuisines}
             is_taken = WANTED in served.values() or free > 0
             cuisines = row.cuisines
             for cuisine, sign in served.items():
                 cuisines = marked(cuisines, cuisine, sign)
-            steps.append(RowStep((f"{row.average_cost_usd:g}", cuisines), is_taken))
+            steps.append(RowStep(letter, (f"{row.average_cost_usd:g}", cuisines), is_taken))
             if is_taken:
                 done = tuple(cuisine for cuisine, sign in served.items() if sign == WANTED)
                 signs |= dict.fromkeys(done, DONE)

@@ -1,7 +1,8 @@
 """A face for tiny models: short rows without spaces, cheapest first, the NAME LAST.
 
 A small causal model reads left to right, so by the time it meets a name it has already read what
-decides whether to copy it.
+decides whether to copy it. Rows among which it has to choose open with a letter: whoever goes
+through them one by one says it, and does not lose the place.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ COMPACT = Face(
                 Column("name", "name"),
             ),
             cheapest_first="price_usd",
+            lettered=True,
         ),
         Restaurant: Table(
             (
@@ -47,6 +49,7 @@ COMPACT = Face(
                 Column("name", "name"),
             ),
             cheapest_first="average_cost_usd",
+            lettered=True,
         ),
         Attraction: Table((Column("name", "name"),)),
         Route: Table(
