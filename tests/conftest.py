@@ -133,7 +133,7 @@ def nano_tokenizer() -> Any:
     domain = domain_named("travelplanner")
     words = set().union(*(domain.world_names(world) for world in worlds))
     texts = [segment.text for session in sessions for segment in session.transcript.segments]
-    return make_tokenizer(texts, words, domain.terms, superwords=160)
+    return make_tokenizer(texts, words, domain.closed_lists, superwords=160)
 
 
 @pytest.fixture(scope="session")
@@ -201,10 +201,11 @@ def talking(nano_tokenizer: Any, tiny_model: Callable[..., Any]) -> Callable[[in
     return make
 
 
-@pytest.fixture(scope="session")
-def talker(talking: Callable[[int], Any]) -> Any:
-    """Its turns end after a few tokens, at different lengths."""
-    return talking(6)
+@pytest.fixture(scope="module")
+def talker(request: pytest.FixtureRequest, talking: Callable[[int], Any]) -> Any:
+    """Its turns end after a few tokens, at different lengths. What a seed says is luck: a module
+    that needs another one names it as TALKER."""
+    return talking(getattr(request.module, "TALKER", 6))
 
 
 class Caller:

@@ -39,7 +39,7 @@ def made_tokenizer() -> Any:
     texts, words, terms = [], set[str](), set[str]()
     for name in OF_TOKENIZER:
         dialect, domain = dialect_named(name), domain_of(name)
-        terms |= {*domain.terms}
+        terms |= {*domain.closed_lists}
         for request, world in trips(name, OF_TOKENIZER_FIRST_WORLD, 40):
             words |= domain.world_names(world)
             texts += [

@@ -26,10 +26,7 @@ ALWAYS, NEVER = {"base": 1.0, "weight": 0.0}, {"base": 0.0, "weight": 0.0}
 Open = Callable[..., list[list[Session]]]
 
 
-@pytest.fixture(scope="module")
-def talker(talking: Callable[[int], Any]) -> Any:
-    """Sampled from, its turns end at different lengths; greedy, it says nothing."""
-    return talking(4)
+TALKER = 4  # sampled from, its turns end at different lengths; greedy, it says nothing
 
 
 @pytest.fixture(scope="module")

@@ -31,10 +31,7 @@ PATIENCE_SECONDS = 20.0  # after which a test fails that would else wait for eve
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(scope="module")
-def talker(talking: Callable[[int], Any]) -> Any:
-    """Sampled from, its turns end at different lengths; greedy, it says nothing."""
-    return talking(4)
+TALKER = 4  # sampled from, its turns end at different lengths; greedy, it says nothing
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ sampler."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -35,10 +34,7 @@ Row = tuple[list[int], list[int], list[float]]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(scope="module")
-def talker(talking: Callable[[int], Any]) -> Any:
-    """Sampled from, its turns end at different lengths; greedy, it says nothing."""
-    return talking(4)
+TALKER = 4  # sampled from, its turns end at different lengths; greedy, it says nothing
 
 
 @pytest.fixture(scope="module")

@@ -189,7 +189,8 @@ def test_the_work_of_a_step_is_counted_without_measuring() -> None:
 
 def test_lengths_are_those_of_the_experts_episodes() -> None:
     found = lengths(NANO, size_of(NANO))
-    assert found.measured and 400 < found.episode < 1024 and 0.2 < found.agent / found.episode < 0.5
+    assert found.measured and 700 < found.episode < 900
+    assert 0.35 < found.agent / found.episode < 0.45
 
 
 def test_time_follows_the_rates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -241,7 +241,7 @@ class Domain:
     world: Callable[[str, int], Any] = generated_world  # (scale, seed)
     # entries of closed lists, each one token of a tokenizer made on the spot: to see that one
     # stands in two places is then to compare two tokens
-    terms: tuple[str, ...] = ()
+    closed_lists: tuple[str, ...] = ()
     # sizes of generated worlds, the smallest first → their settings
     scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)
     world_names: Callable[[Any], set[str]] = names_of_world

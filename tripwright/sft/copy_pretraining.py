@@ -25,7 +25,7 @@ from tripwright.learning.batches import by_target, collate, logprobs_of, token_l
 from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings
 
-UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no loss gets there
+UNKNOWN = 10.0  # in place of the smoothed loss before an exercise's first step; no loss gets there
 # Up to this share of a string stands between it and its repetition: at one distance, a model learns
 # to look so far back, and not for what is the same.
 GAP = 0.15
@@ -133,7 +133,9 @@ def string(
         return ids, [GIVEN] * (length + len(gap) + 1) + [COPIED] * (length - 1)
     some = rng.sample if rng.random() < 0.5 else rng.choices  # each once, or some more than once
     once = some(drawn, k=rng.randint(length // 2, length))
-    listed, sign = rng.sample(once, rng.randint(1, length // 4)), rng.randrange(vocabulary)
+    each = sorted(set(once))
+    listed = rng.sample(each, min(len(each), rng.randint(1, length // 4)))
+    sign = rng.randrange(vocabulary)
     ids = once + [token for one in listed for token in (one, sign)]
     kinds = [GIVEN] * len(ids)
     for number, token in enumerate(once):

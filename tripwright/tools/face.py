@@ -65,7 +65,7 @@ class Table:
     heading: str = ""
     row: str = ""
     decimals: int | None = None  # to which the text rounds fractions
-    lettered: bool = False  # a letter opens each row, so that a row can be referred to
+    lettered: bool = False  # in arrays, a letter opens each row, so that it can be referred to
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -114,8 +114,6 @@ def conditions(recipe: Recipe) -> dict[str, Any]:
         "mix": dataclasses.asdict(recipe.mix),
         "generator": generator,
     }
-    if recipe.faults is not None:
-        request_settings["faults"] = dataclasses.asdict(recipe.faults)
     plain: dict[str, Any] = json.loads(json.dumps({**settings, **request_settings}))
     return plain
 
@@ -351,6 +349,7 @@ def rate_lines(rules: str, final: Mapping[str, Any]) -> list[str]:
     lines = [
         f"final pass rate in worlds never trained on ({judged_by(rules)}, greedy, 95% intervals)"
     ]
+    width = max(map(len, final))
     for name, rate in final.items():
         words = "not known (0 scored)"
         if rate["n"]:
@@ -358,7 +357,7 @@ def rate_lines(rules: str, final: Mapping[str, Any]) -> list[str]:
                 f"{rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
                 f" {rate['k']}/{rate['n']}"
             )
-        lines.append(f"  {name.replace('_', ' '):<14} {words}")
+        lines.append(f"  {name.replace('_', ' '):<{width}}  {words}")
     return lines
 
 

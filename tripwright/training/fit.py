@@ -23,6 +23,7 @@ from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS
 from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.settings import RolloutSettings
+from tripwright.sft.copy_pretraining import GAP, CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.recipe_tables import Recipe
@@ -59,8 +60,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
     """One entry for each stage that the recipe has, in order."""
     stages = []
     if recipe.copy_pretraining is not None:
-        length = 2 * max(recipe.copy_pretraining.lengths)
-        rows = max(1, recipe.copy_pretraining.tokens_per_step // length)
+        rows, length = copied(recipe.copy_pretraining)
         held = _held(model, recipe.copy_pretraining.optimizer, device)
         stages.append(
             StageMemory(
@@ -95,6 +95,14 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
 def episode_tokens(recipe: Recipe, model: ModelSize) -> int:
     """The longest that an episode can be."""
     return min(recipe.dialect.dialect().context_tokens, model.positions)
+
+
+def copied(settings: CopyPretrainingSettings) -> tuple[int, int]:
+    """Rows of a step of the warm-up with the longest strings, and tokens of a row: with the gap, or
+    with list and signs (2.6 lengths on average in a batch padded to its longest)."""
+    longest = max(*settings.lengths, *settings.marked_lengths, 2)
+    width = 2.6 if longest in settings.marked_lengths else 2 + GAP
+    return max(1, settings.tokens_per_step // (2 * longest)), round(width * longest)
 
 
 def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:

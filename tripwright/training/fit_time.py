@@ -20,18 +20,24 @@ from tripwright.learning.flops import flops, rollout_flops, update_flops
 from tripwright.learning.trips import expert_sessions
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.data_source import RL, trips_of
-from tripwright.training.fit import WEIGHT_BYTES, activation_bytes, episode_tokens, sft_tokens
+from tripwright.training.fit import (
+    WEIGHT_BYTES,
+    activation_bytes,
+    copied,
+    episode_tokens,
+    sft_tokens,
+)
 from tripwright.training.model_shapes import ModelSize
 from tripwright.training.recipe_tables import Recipe
 
 SAMPLE = 16  # of the expert's episodes, from which lengths are taken
 # Characters a token: of a large tokenizer (English and JSON), and of a new small one, measured on
 # the compact dialect and on the others, whose texts it was not made for.
-LARGE_TOKENIZER, NEW_TOKENIZER, NEW_TOKENIZER_ELSEWHERE = 3.6, 5.3, 1.6
+LARGE_TOKENIZER, NEW_TOKENIZER, NEW_TOKENIZER_ELSEWHERE = 3.6, 3.8, 1.6
 OPERATIONS = 40  # of a layer's forward pass for one token a row
-# Calibrated on steps of the nano model (3.4 million parameters, fp32, one thread): a whole pass
-# reaches this share of what its products do by themselves, and playing takes so many times what its
-# products and its memory would.
+# Calibrated on steps of the nano model (then 3.4 million parameters, fp32, one thread): a whole
+# pass reaches this share of what its products do by themselves, and playing takes so many times
+# what its products and its memory would.
 EFFICIENCY, PLAYING = 0.45, 2.4
 UNEVEN = 1.4  # turns of different length: a batch decodes for longer than its mean row does
 _SECONDS = 0.2  # of each measurement
@@ -105,7 +111,7 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
         if segment.role == "assistant"
     )
     # plans are where a new tokenizer has its longest words
-    share = 1.6 if new and recipe.dialect.name == "compact" else 1.0
+    share = 1.3 if new and recipe.dialect.name == "compact" else 1.0
     return Lengths(
         min(most, round(everything / SAMPLE / ratio)),
         max(1, round(agent_tokens / SAMPLE / ratio / share)),
@@ -121,8 +127,7 @@ def steps_of(
     works = []
     measure = device == "cpu"
     if recipe.copy_pretraining is not None:
-        length = 2 * max(recipe.copy_pretraining.lengths)
-        rows = max(1, recipe.copy_pretraining.tokens_per_step // length)
+        rows, length = copied(recipe.copy_pretraining)
         works.append(
             _update(
                 "copy_pretraining",

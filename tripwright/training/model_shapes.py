@@ -86,7 +86,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
     if name is None:
         shape, settings = recipe.model.shape, recipe.model
         # at most: fewer superwords may be found
-        vocabulary = FIXED_TOKENS + len(recipe.domain.terms) + settings.superwords
+        vocabulary = FIXED_TOKENS + len(recipe.domain.closed_lists) + settings.superwords
         model_shape = ModelShape(
             shape.hidden,
             shape.layers,

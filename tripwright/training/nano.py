@@ -17,7 +17,9 @@ from annotated_types import Ge
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 Count = Annotated[int, Ge(1)]
-SHARPNESS = 1.5  # of queries and keys of the first layer: 0.9 of the attention goes where it should
+# Of queries and keys of the first layer: in the default shape 0.9 of the attention goes where it
+# should. Heads of 16 have one fast frequency, and look back hardly at all.
+SHARPNESS = 1.5
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def _look_back(model: Qwen3ForCausalLM) -> None:
     attention.q_norm.weight.fill_(SHARPNESS)
     attention.k_norm.weight.fill_(SHARPNESS)
     is_fast = (torch.arange(size // 2) < max(1, size // 10)).float()
-    frequency = config.rope_parameters["rope_theta"] ** (-torch.arange(0, size, 2) / size)
+    frequency = model.model.rotary_emb.inv_freq
     query = torch.cat([is_fast, torch.zeros(size // 2)])
     attention.q_proj.weight += torch.outer(query.repeat(config.num_attention_heads), common_H)
     for head in range(config.num_key_value_heads):

@@ -41,7 +41,7 @@ COLD_START_SHARE, RL_SHARE = 0.7, 0.3  # of the minutes left
 
 
 def quickstart_recipe(minutes: float) -> Recipe:
-    """Nano worlds and a model of 3.4 million parameters: a cold start, then RL for the rest of
+    """Nano worlds and a model of 4.1 million parameters: a cold start, then RL for the rest of
     `minutes`. A shorter run has shorter schedules, not cut-off ones.
 
     With a perfect expert at hand imitation is the cheaper teacher, so it has the larger share.
@@ -60,7 +60,7 @@ def quickstart_recipe(minutes: float) -> Recipe:
     return Recipe(
         name="quickstart",
         data=DataSettings(rl_mix=rl_mix),
-        copy_pretraining=CopyPretrainingSettings(max_steps=min(400, round(13.4 * minutes))),
+        copy_pretraining=CopyPretrainingSettings(),
         sft=SftSettings(steps=None, max_minutes=round(COLD_START_SHARE * minutes_left, 2)),
         rl=Reinforcement("grpo", grpo),
     )

@@ -60,7 +60,7 @@ def make(run: RunFolder) -> None:
             )
         )
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
-        tokenizer = make_tokenizer(texts, words, recipe.domain.terms, settings.superwords)
+        tokenizer = make_tokenizer(texts, words, recipe.domain.closed_lists, settings.superwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
     run.save("start", model, tokenizer)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from operator import itemgetter
 from string import ascii_lowercase, ascii_uppercase
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
@@ -46,7 +47,7 @@ def make_tokenizer(
     superwords: int = 320,
 ) -> PreTrainedTokenizerFast:
     """`texts`: assistant and tool messages, system prompts and requests. `content_words`: words
-    that must stay themselves."""
+    that must stay themselves. `terms`: entries of closed lists, a token each."""
     terms = sorted(terms)
     wholes = {*terms, *superword_chunks(texts, {*content_words, *terms}, superwords)}
     to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -57,10 +58,12 @@ def make_tokenizer(
     # no merges: what the regular expression cuts out is one token, or else so many bytes
     bpe = Tokenizer(models.BPE(vocabulary, merges=[], ignore_merges=True))
     longest_first = sorted(wholes, key=lambda whole: (-len(whole), whole))
-    # between two words, unless a name begins behind it: a capital after a word of small letters
-    # (not of three, which stand within names as well, and in superwords with their blanks)
+    # Within a name, that is between two words, and not where one begins: behind a row's letters, or
+    # with a capital behind a word of small letters. Shorter words of small letters stand within
+    # names as well; beside names they are in superwords, which have their blanks.
     small_word = "|".join(rf"\P{{L}}\p{{Ll}}{{{n}}} " for n in range(4, 16))
-    own = "|".join([*map(_by_itself, terms), r"\p{Lu}\p{Lu}", rf"(?<={small_word})\p{{Lu}}"])
+    begins = rf"(?<={small_word}|\P{{L}}\p{{Lu}}{{2}} )\p{{Lu}}"
+    own = "|".join([*map(_by_itself, terms), r"\p{Lu}\p{Lu}", begins])
     blank = rf"(?:(?<=\p{{L}}{{2}}) (?!{own}))"
     cut = "|".join([*map(_by_itself, longest_first), rf"{blank}?\p{{L}}{{1,2}}", "."])
     bpe.pre_tokenizer = pre_tokenizers.Sequence(
@@ -94,21 +97,22 @@ def superword_chunks(
 ) -> list[str]:
     """Fixed stretches of text, found by merging neighbouring pieces that occur together in at least
     `least_share` of the texts. `content`: words and terms that take no part."""
-    terms = [each for each in content if _PIECE.fullmatch(each) is None]
-    apart = re.compile("|".join(map(re.escape, (*TAGS, *sorted(terms, key=len, reverse=True)))))
+    in_pieces = sorted((each for each in content if not _PIECE.fullmatch(each)), key=len)
+    apart = re.compile("|".join(map(re.escape, (*TAGS, *reversed(in_pieces)))))
     documents = Counter(tuple(_pieces(text, apart, content)) for text in texts)
+    pairs: Counter[tuple[str, str]] = Counter()
+    for pieces, often in documents.items():
+        _count_pairs(pairs, pieces, often)
     for _ in range(most * 3):
-        pairs: Counter[tuple[str, str]] = Counter()
-        for pieces, often in documents.items():
-            for a, b in zip(pieces, pieces[1:], strict=False):
-                if a is not None and b is not None:
-                    pairs[a, b] += often
-        if not pairs:
+        (a, b), count = max(pairs.items(), key=itemgetter(1), default=(("", ""), 0))
+        if not count or count < least_share * len(texts):
             break
-        (a, b), count = pairs.most_common(1)[0]
-        if count < least_share * len(texts):
-            break
-        documents = Counter({_merged(pieces, a, b): often for pieces, often in documents.items()})
+        for pieces in [each for each in documents if a in each and b in each]:
+            often = documents.pop(pieces)
+            merged = _merged(pieces, a, b)
+            documents[merged] += often
+            _count_pairs(pairs, pieces, -often)
+            _count_pairs(pairs, merged, often)
     counts: Counter[str] = Counter()
     for pieces, often in documents.items():
         for piece in pieces:
@@ -125,6 +129,14 @@ def _pieces(text: str, apart: re.Pattern[str], content: set[str]) -> list[str | 
             None if piece.isdigit() or piece in content else piece for piece in _PIECE.findall(part)
         ]
     return pieces
+
+
+def _count_pairs(
+    pairs: Counter[tuple[str, str]], pieces: tuple[str | None, ...], often: int
+) -> None:
+    for a, b in zip(pieces, pieces[1:], strict=False):
+        if a is not None and b is not None:
+            pairs[a, b] += often
 
 
 def _merged(pieces: tuple[str | None, ...], a: str, b: str) -> tuple[str | None, ...]:

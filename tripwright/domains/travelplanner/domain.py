@@ -157,7 +157,11 @@ DOMAIN = Domain(
     marks=lambda query: {"days": query.days},
     origin=lambda query: query.org,
     task=TripTask,
-    terms=(*CUISINES, *FORBIDDEN_BY_RULE.values(), *sorted(set().union(*ROOM_TYPES.values()))),
+    closed_lists=(
+        *CUISINES,
+        *FORBIDDEN_BY_RULE.values(),
+        *sorted(set().union(*ROOM_TYPES.values())),
+    ),
     expert=ExpertPolicy,
     baselines={
         "first_row": partial(RowsPolicy, "first"),

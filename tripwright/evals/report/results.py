@@ -32,8 +32,8 @@ from tripwright.evals.scoreboard import judged_by
 EVALUATIONS = {
     "after_sft": ("After SFT", "imitation of the expert only", 1),
     "after_rl": ("After RL", "the trained agent", 0),
-    "after_sft_with_faults": ("After SFT, tools failing", "as RL meets them", 1),
-    "after_rl_with_faults": ("After RL, tools failing", "as RL meets them", 0),
+    "after_sft_with_faults": ("After SFT, tools failing", "as RL meets them", 3),
+    "after_rl_with_faults": ("After RL, tools failing", "as RL meets them", 6),
     "emptied_tools": ("Tools emptied", "the trained agent, every tool answers nothing", 7),
     TOP_LEVEL_RUN: ("This run", "", 0),
 }

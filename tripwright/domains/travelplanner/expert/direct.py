@@ -104,23 +104,23 @@ class _Work:
 
     def on_stay(self, stop: CityChoice) -> str:
         rows = self._called(Accommodation, self._world.accommodations(stop.city))
-        name = stop.stay.accommodation.name
+        stay = stop.stay.accommodation
         if self._shows(Accommodation, STAY_FIELDS):
             walk = stay_walk(self._query, stop.nights, rows)
-            if walk is not None and walk.taken == name:
+            if walk is not None and walk.taken == stay:
                 return walk.words()
-        return choice(STAY, _name_called(name, rows))
+        return choice(STAY, _row_called(stay, rows))
 
     def on_meals(self, stop: CityChoice) -> str:
         if not self._is_shown:
             return choice("Eat", ", ".join(row.name for row in stop.meals))
         rows = self._called(Restaurant, self._world.restaurants(stop.city))
-        meals = [(MEALS[i % 3].title(), row.name) for i, row in enumerate(stop.meals)]
+        meals = [(MEALS[i % 3].title(), row) for i, row in enumerate(stop.meals)]
         if self._query.local_constraint.cuisine and self._shows(Restaurant, MEAL_FIELDS):
             walks = meal_walks(self._query, rows, [purpose for purpose, _ in meals])
             if walks is not None and [(walk.purpose, walk.taken) for walk in walks] == meals:
                 return " ".join(walk.words() for walk in walks)
-        return " ".join(choice(purpose, _name_called(name, rows)) for purpose, name in meals)
+        return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)
 
     def _shows(self, table: type, fields: set[str]) -> bool:
         return self._is_shown and fields <= set(self._face.tables[table].fields)
@@ -132,8 +132,8 @@ class _Work:
         return [(letters(number) if has_letters else "", row) for number, row in in_order]
 
 
-def _name_called(name: str, rows: list[tuple[str, Any]]) -> str:
-    return called(next(letter for letter, row in rows if row.name == name), name)
+def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:
+    return called(next(letter for letter, row in rows if row == taken), taken.name)
 
 
 class _Turns:

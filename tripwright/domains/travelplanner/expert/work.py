@@ -49,7 +49,7 @@ class RowWalk:
     asked: tuple[str, ...]
     rows: tuple[RowStep, ...]
     purpose: str
-    taken: str
+    taken: Accommodation | Restaurant
     done: tuple[str, ...] = ()
 
     def words(self) -> str:
@@ -57,7 +57,7 @@ class RowWalk:
             f"{called(row.letter, ' '.join(row.said))} {'ok' if row.is_taken else 'no'}"
             for row in self.rows
         )
-        taken = choice(self.purpose, called(self.rows[-1].letter, self.taken))
+        taken = choice(self.purpose, called(self.rows[-1].letter, self.taken.name))
         done = "".join(f" {each}{DONE}." for each in self.done)
         return f"{', '.join(self.asked)}: {'; '.join(steps)}. {taken}{done}"
 
@@ -88,7 +88,7 @@ def stay_walk(
         step = _looked_at(query, nights, letter, row)
         steps.append(step)
         if step.is_taken:
-            return RowWalk(tuple(asked), tuple(steps), STAY, row.name)
+            return RowWalk(tuple(asked), tuple(steps), STAY, row)
     return None
 
 
@@ -138,7 +138,7 @@ def meal_walks(
             if is_taken:
                 done = tuple(cuisine for cuisine, sign in served.items() if sign == WANTED)
                 signs |= dict.fromkeys(done, DONE)
-                walks.append(RowWalk(asked, tuple(steps), purpose, row.name, done))
+                walks.append(RowWalk(asked, tuple(steps), purpose, row, done))
                 break
         else:
             return None
