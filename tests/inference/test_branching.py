@@ -26,7 +26,7 @@ ALWAYS, NEVER = {"base": 1.0, "weight": 0.0}, {"base": 0.0, "weight": 0.0}
 Open = Callable[..., list[list[Session]]]
 
 
-TALKER = 4  # sampled from, its turns end at different lengths; greedy, it says nothing
+TALKER = 9  # of its groups enough members fork
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_a_group_is_its_number_whether_it_forks_or_not(rows: int, play: Play) ->
     parents = [t.parent for t in forked.values()]
     assert (
         all(forked[f"{q}/{g}"].parent is None for q in range(3) for g in range(2))
-        and sum(p is not None for p in parents) >= 4
+        and sum(p is not None for p in parents) >= 6
     )
     alone = play(6, Branching(initial=2, **NEVER), rows=rows)
     assert all(t.parent is None and t.forked_at is None for t in alone.values())
@@ -195,7 +195,7 @@ def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play: Play) 
         assert transcript.turns > 1 or transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
         parted += parent.token_ids[n:] != transcript.token_ids[n:]
         assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
-    assert parted >= 3
+    assert parted >= 6
 
 
 def test_the_same_seed_grows_the_same_trees(play: Play) -> None:
