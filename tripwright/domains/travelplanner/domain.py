@@ -32,6 +32,8 @@ from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.tools.samples import sample_arguments
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
+from tripwright.domains.travelplanner.written_work import GROUNDINGS as OF_WORK
+from tripwright.domains.travelplanner.written_work import figures as figures_of_work
 from tripwright.episode import Episode
 from tripwright.errors import UserError
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
@@ -90,9 +92,9 @@ def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path)
             raise UserError(f"{path}:{line}: {outside}")
 
 
-def _figures(episodes: Sequence[Episode]) -> dict[str, float]:
+def _figures(episodes: Sequence[Episode]) -> dict[str, Any]:
     """Pass rates under the official and the strict rules, whichever the reward goes by, and the gap
-    between them."""
+    between them; how true the work is that is shown."""
     official, strict = (
         sum(_passes(episode, rules) for episode in episodes) / len(episodes)
         for rules in ("official", "strict")
@@ -101,6 +103,7 @@ def _figures(episodes: Sequence[Episode]) -> dict[str, float]:
         "official_pass_rate": official,
         "strict_pass_rate": strict,
         "strict_gap": official - strict,
+        **figures_of_work(episodes),
     }
 
 
@@ -196,7 +199,7 @@ DOMAIN = Domain(
         "transportation": "Transport",
     },
     answer_days=plan_days,
-    ungrounded=GROUNDINGS,
+    ungrounded=(*GROUNDINGS, *OF_WORK),
     samples=sample_arguments,
     version_1=_version_1,
 )

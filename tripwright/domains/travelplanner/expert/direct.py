@@ -17,7 +17,9 @@ from typing import Any
 
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.work import (
+    MEAL_FIELDS,
     STAY,
+    STAY_FIELDS,
     called,
     choice,
     meal_walks,
@@ -34,9 +36,6 @@ from tripwright.tools.face import Face, letters
 from tripwright.tools.signatures import PAGE
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
-
-STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
-MEAL_FIELDS = {"average_cost_usd", "cuisines"}
 
 
 def expert_solution(query: Query, world: World) -> Solution:

@@ -20,7 +20,7 @@ Every word of a row is one that the tool has shown, in the row's own order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
@@ -30,6 +30,10 @@ from tripwright.world.records import Accommodation, Restaurant
 
 WANTED, DONE = "!", " done"  # signs behind a word
 STAY = "Stay"
+# what a face has to show of a row for its walk
+STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
+MEAL_FIELDS = {"average_cost_usd", "cuisines"}
+Signs = Mapping[str, str]  # cuisine that is asked for → its sign at present
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ class RowStep:
     letter: str  # empty where rows have none
     said: tuple[str, ...]
     is_taken: bool
+
+    def words(self) -> str:
+        return f"{called(self.letter, ' '.join(self.said))} {'ok' if self.is_taken else 'no'}"
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,7 @@ class RowWalk:
     done: tuple[str, ...] = ()
 
     def words(self) -> str:
-        steps = (
-            f"{called(row.letter, ' '.join(row.said))} {'ok' if row.is_taken else 'no'}"
-            for row in self.rows
-        )
+        steps = (row.words() for row in self.rows)
         taken = choice(self.purpose, called(self.rows[-1].letter, self.taken.name))
         done = "".join(f" {each}{DONE}." for each in self.done)
         return f"{', '.join(self.asked)}: {'; '.join(steps)}. {taken}{done}"
@@ -76,6 +80,15 @@ def stay_walk(
 ) -> RowWalk | None:
     """Down to the first row, each with its letter, that fits and holds the party in one room; None
     where none does."""
+    steps = []
+    for letter, row in rows:
+        steps.append(look_at_stay(query, nights, letter, row))
+        if steps[-1].is_taken:
+            return RowWalk(asked_of_stays(query, nights), tuple(steps), STAY, row)
+    return None
+
+
+def asked_of_stays(query: Query, nights: int) -> tuple[str, ...]:
     wishes = query.local_constraint
     party = "1 person" if query.party_size == 1 else f"{query.party_size} people"
     asked = [counted(nights, "night"), party]
@@ -83,13 +96,7 @@ def stay_walk(
         asked.insert(0, f"{room_asked(wishes)}{WANTED}")
     if wishes.house_rule is not None:
         asked.append(f"{FORBIDDEN_BY_RULE[wishes.house_rule]}{WANTED}")
-    steps = []
-    for letter, row in rows:
-        step = _looked_at(query, nights, letter, row)
-        steps.append(step)
-        if step.is_taken:
-            return RowWalk(tuple(asked), tuple(steps), STAY, row)
-    return None
+    return tuple(asked)
 
 
 def room_asked(wishes: LocalConstraint) -> str:
@@ -99,7 +106,7 @@ def room_asked(wishes: LocalConstraint) -> str:
     return next(iter(ROOM_TYPES[str(wishes.room_type)]))
 
 
-def _looked_at(query: Query, nights: int, letter: str, row: Accommodation) -> RowStep:
+def look_at_stay(query: Query, nights: int, letter: str, row: Accommodation) -> RowStep:
     wishes = query.local_constraint
     looks = [(f"{row.price_usd:g}", True)]  # what it says, and whether that fits
     if wishes.room_type is not None:
@@ -121,28 +128,50 @@ def meal_walks(
     """One walk for each meal, each from where the last one ended: a row is taken that serves a
     cuisine still wanted, or any while there are more meals left than such cuisines ("free"). None
     where rows end before."""
-    signs = dict.fromkeys(query.local_constraint.cuisine or (), WANTED)
+    signs = signs_of(query)
     walks, left = [], iter(rows)
     for number, purpose in enumerate(purposes):
         steps: list[RowStep] = []
-        free = len(purposes) - number - list(signs.values()).count(WANTED)
-        listed = (f"{cuisine}{sign}" for cuisine, sign in signs.items())
-        asked = (purpose, *((f"{free} free",) if free else ()), *listed)
+        free = free_meals(len(purposes) - number, signs)
+        asked = asked_of_meals(purpose, free, signs)
         for letter, row in left:
-            served = {cuisine: sign for cuisine, sign in signs.items() if cuisine in row.cuisines}
-            is_taken = WANTED in served.values() or free > 0
-            cuisines = row.cuisines
-            for cuisine, sign in served.items():
-                cuisines = marked(cuisines, cuisine, sign)
-            steps.append(RowStep(letter, (f"{row.average_cost_usd:g}", cuisines), is_taken))
-            if is_taken:
-                done = tuple(cuisine for cuisine, sign in served.items() if sign == WANTED)
+            steps.append(look_at_meal(free, signs, letter, row))
+            if steps[-1].is_taken:
+                done = served_first(signs, row)
                 signs |= dict.fromkeys(done, DONE)
                 walks.append(RowWalk(asked, tuple(steps), purpose, row, done))
                 break
         else:
             return None
     return None if WANTED in signs.values() else walks
+
+
+def signs_of(query: Query) -> dict[str, str]:
+    return dict.fromkeys(query.local_constraint.cuisine or (), WANTED)
+
+
+def free_meals(left: int, signs: Signs) -> int:
+    """How many of the meals left are not needed for a cuisine that is still wanted."""
+    return left - list(signs.values()).count(WANTED)
+
+
+def asked_of_meals(purpose: str, free: int, signs: Signs) -> tuple[str, ...]:
+    listed = (f"{cuisine}{sign}" for cuisine, sign in signs.items())
+    return (purpose, *((f"{free} free",) if free else ()), *listed)
+
+
+def look_at_meal(free: int, signs: Signs, letter: str, row: Restaurant) -> RowStep:
+    served = {cuisine: sign for cuisine, sign in signs.items() if cuisine in row.cuisines}
+    cuisines = row.cuisines
+    for cuisine, sign in served.items():
+        cuisines = marked(cuisines, cuisine, sign)
+    is_taken = WANTED in served.values() or free > 0
+    return RowStep(letter, (f"{row.average_cost_usd:g}", cuisines), is_taken)
+
+
+def served_first(signs: Signs, row: Restaurant) -> tuple[str, ...]:
+    """The wanted cuisines of this row that no row before it has served."""
+    return tuple(each for each, sign in signs.items() if sign == WANTED and each in row.cuisines)
 
 
 def marked(text: str, asked: str, sign: str = WANTED) -> str:

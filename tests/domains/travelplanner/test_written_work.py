@@ -1,0 +1,124 @@
+"""Steps that a policy writes are held to the rows it was shown (row B13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from tripwright.domains.travelplanner.baselines import RowsPolicy
+from tripwright.domains.travelplanner.dialects import DIALECTS
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.domains.travelplanner.written_work import (
+    KINDS,
+    figures,
+    first_wrong_step,
+    written_steps,
+    wrong_steps,
+)
+from tripwright.episode import Episode, play
+from tripwright.transcript import Segment
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+COMPACT = next(dialect for dialect in DIALECTS if dialect.name == "compact")
+
+
+def episodes(world_seed: int, count: int, dialect: Any, mix: Mix) -> list[Episode]:
+    world = World.in_memory(build_tables("nano", world_seed))
+    queries = make_queries(world, count, world_seed, mix)
+    tasks = [TripTask(str(number), query, world) for number, query in enumerate(queries)]
+    return list(play(ExpertPolicy(), tasks, replace(dialect, shows_work=True)))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("days", [3, 5])
+def test_every_step_of_the_expert_is_true(dialect: Any, days: int) -> None:
+    mix = Mix(days=(days,), levels=(1, 2, 4))
+    longer = replace(dialect, context_tokens=32_000, max_turns=99, max_calls=98)
+    played = episodes(4, 30, longer, mix)
+    steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
+    assert [step for step in steps if not step.is_true] == []
+    assert {"stay: choice", "meal: choice"} <= {step.kind for step in steps} or dialect != COMPACT
+    if dialect == COMPACT:
+        assert {step.kind for step in steps} == set(KINDS) and len(steps) > 10 * len(played)
+
+
+def asked(episode: Episode) -> Query:
+    return cast(Query, episode.task.query)
+
+
+@pytest.fixture(scope="module")
+def wished() -> Episode:
+    """One whose walks have every kind of step, and more than one row for a stay."""
+    return next(
+        episode
+        for episode in episodes(4, 60, COMPACT, Mix(levels=(0, 0, 1)))
+        if {step.kind for step in written_steps(asked(episode), episode.transcript)} == set(KINDS)
+        and " no; B " in _stay_note(episode).text
+    )
+
+
+def _stay_note(episode: Episode) -> Segment:
+    return next(s for s in episode.transcript.segments if " Stay: " in s.text)
+
+
+def with_note(episode: Episode, change: Callable[[str], str]) -> Episode:
+    note = _stay_note(episode)
+    changed = replace(note, text=change(note.text))
+    assert changed.text != note.text
+    segments = [changed if s is note else s for s in episode.transcript.segments]
+    return replace(episode, transcript=replace(episode.transcript, segments=segments))
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda text: text.replace(" people", "0 people").replace(" person", "0 person"), "asked"),
+        (lambda text: text.replace(" no; B ", " ok; B ", 1), "row"),  # judged wrongly
+        (lambda text: text.replace(" no; B ", " no; C ", 1), "row"),  # a row is left out
+        (lambda text: text.replace(" no; B ", " no; Z ", 1), "row"),  # there is no such row
+        (lambda text: text.replace(": A ", ": A 9", 1), "row"),  # a digit too many
+        (lambda text: text.replace(". <tool_call>", "x. <tool_call>", 1), "choice"),
+    ],
+)
+def test_what_is_not_true_is_found_where_it_stands(
+    wished: Episode, change: Callable[[str], str], kind: str
+) -> None:
+    episode = with_note(wished, change)
+    wrong = [s for s in written_steps(asked(wished), episode.transcript) if not s.is_true]
+    assert wrong and wrong[0].kind == f"stay: {kind}" and wrong[0].said != wrong[0].expected
+    assert first_wrong_step(episode.record()) == {
+        each: (int(each == f"stay: {kind}"), 1) for each in KINDS
+    }
+    counted = wrong_steps(episode.record())
+    assert counted is not None and counted[f"stay: {kind}"][0] >= 1
+
+
+def test_after_a_wrong_step_the_others_are_true_again(wished: Episode) -> None:
+    episode = with_note(wished, lambda text: text.replace(": A ", ": A 9", 1))
+    wrong = [s for s in written_steps(asked(wished), episode.transcript) if not s.is_true]
+    assert len(wrong) == 1
+
+
+def test_a_training_step_counts_them(wished: Episode) -> None:
+    whole = figures([wished])
+    assert whole == {"true_steps": 1.0, "first_wrong_step": {}}
+    half = figures([wished, with_note(wished, lambda text: text.replace(" no; B ", " ok; B ", 1))])
+    steps = len(written_steps(asked(wished), wished.transcript))
+    assert half["true_steps"] == pytest.approx(1 - 1 / (2 * steps))
+    assert half["first_wrong_step"] == {"stay: row": 0.5}
+
+
+def test_whoever_shows_no_work_has_no_steps() -> None:
+    world = World.in_memory(build_tables("nano", 4))
+    tasks = [TripTask(str(n), q, world) for n, q in enumerate(make_queries(world, 3, 4, Mix()))]
+    played = list(play(RowsPolicy("first"), tasks, COMPACT))
+    assert len(played) == 3 and figures(played) == {}
+    records = [episode.record() for episode in played]
+    assert all(wrong_steps(r) is None and first_wrong_step(r) is None for r in records)

@@ -1,0 +1,270 @@
+"""The steps that a policy wrote, checked against the rows that it had been shown (row B13).
+
+They are read by writing: what would be true is rendered by the records of the expert
+(`expert/work.py`) from the shown rows and the request, and compared with what stands there. So
+there is one grammar, and whoever shows work in other words has no steps. Each step is held to its
+own place alone: after a wrong one, what follows can be true again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from tripwright.domains.domain import Counts, Grounding, Json
+from tripwright.domains.travelplanner.expert.work import (
+    DONE,
+    MEAL_FIELDS,
+    STAY,
+    STAY_FIELDS,
+    asked_of_meals,
+    asked_of_stays,
+    called,
+    free_meals,
+    look_at_meal,
+    look_at_stay,
+    served_first,
+    signs_of,
+)
+from tripwright.domains.travelplanner.plan.plan import MEALS
+from tripwright.domains.travelplanner.query import Query
+from tripwright.episode import Episode
+from tripwright.tools.face import letters
+from tripwright.transcript import Rows, Segment, Transcript
+from tripwright.world.records import Accommodation, Restaurant
+
+PURPOSES = tuple(meal.title() for meal in MEALS)
+# of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name
+KINDS = ("stay: asked", "stay: row", "stay: choice", "meal: asked", "meal: row", "meal: choice")
+
+
+@dataclass(frozen=True)
+class WrittenStep:
+    """`expected` is what would be true at this place; empty where nothing could be."""
+
+    turn: int  # of the agent's, from 1
+    kind: str
+    said: str
+    expected: str
+
+    @property
+    def is_true(self) -> bool:
+        return self.said == self.expected
+
+
+def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
+    """In order. None where the face hides what decides, or the answer's rows are not kept."""
+    steps: list[WrittenStep] = []
+    shown: Rows | None = None
+    turn = 0
+    for segment in transcript.segments:
+        if segment.role == "assistant":
+            turn += 1
+            found = _read(query, _note(segment), shown) if shown is not None else ()
+            steps += [WrittenStep(turn, *each) for each in found]
+        if segment.call is not None:
+            shown = _with_page(shown, segment.call.rows)
+    return steps
+
+
+Found = tuple[str, str, str]  # kind, said, expected
+Called = list[tuple[str, Any]]  # (letter, row)
+
+
+def _note(segment: Segment) -> str:
+    """What stands before the call or the answer; a thought, where there is one."""
+    said, tag, _ = segment.text.partition("</think>")
+    return (said.partition("<think>")[2] if tag else segment.text.partition("<")[0]).strip()
+
+
+def _with_page(before: Rows | None, rows: Rows | None) -> Rows | None:
+    """A further page goes on with the answer before it."""
+    if before is None or rows is None or rows.page == 1 or rows.kind != before.kind:
+        return rows
+    return Rows(rows.kind, rows.fields, (*before.values, *rows.values))
+
+
+def _read(query: Query, note: str, shown: Rows) -> Iterator[Found]:
+    fields = {"Accommodation": STAY_FIELDS, "Restaurant": MEAL_FIELDS}.get(shown.kind)
+    if fields is None or not {*fields, "name"} <= set(shown.fields):
+        return
+    rows = [SimpleNamespace(**record) for record in shown.records()]
+    if any(value is None for row in rows for value in vars(row).values()):
+        return
+    numbered = [(letters(number), row) for number, row in enumerate(rows, start=1)]
+    has_letters = any(f": {letter} " in note for letter, _ in numbered)
+    lettered = [(letter if has_letters else "", row) for letter, row in numbered]
+    yield from (_stays if shown.kind == "Accommodation" else _meals)(query, note, lettered)
+
+
+def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
+    nights, at = query.days - 1, -1
+    for asked, steps, said in _sentences(note, (STAY,), rows):
+        if asked:
+            if query.visiting_city_number > 1:  # how long in each is the agent's to choose
+                nights = next(
+                    (n for n in range(1, query.days) if asked == _listed(asked_of_stays(query, n))),
+                    nights,
+                )
+            yield "stay: asked", asked, _listed(asked_of_stays(query, nights))
+        for step in steps:
+            at, letter, row = _next(step, rows, at)
+            stay = cast(Accommodation, row)
+            expected = look_at_stay(query, nights, letter, stay).words() if row else ""
+            yield "stay: row", step, expected
+        if said:
+            yield "stay: choice", said, _choice(said, rows, at if steps else None)
+
+
+def _meals(query: Query, note: str, rows: Called) -> Iterator[Found]:
+    signs, at, eaten = signs_of(query), -1, 0
+    sentences = list(_sentences(note, PURPOSES, rows))
+    meals = len(MEALS) if query.days == 3 else sum(bool(said) for *_, said in sentences)
+    for asked, steps, said in sentences:
+        free = free_meals(meals - eaten, signs)
+        if asked:
+            purpose = PURPOSES[eaten % len(PURPOSES)]
+            yield "meal: asked", asked, _listed(asked_of_meals(purpose, free, signs))
+        for step in steps:
+            at, letter, row = _next(step, rows, at)
+            meal = cast(Restaurant, row)
+            yield "meal: row", step, look_at_meal(free, signs, letter, meal).words() if row else ""
+        if said:
+            yield "meal: choice", said, _choice(said, rows, at if steps else None)
+            eaten += 1
+            if steps and 0 <= at < len(rows):
+                signs |= dict.fromkeys(served_first(signs, rows[at][1]), DONE)
+
+
+def _sentences(
+    note: str, purposes: Sequence[str], rows: Called
+) -> Iterator[tuple[str, list[str], str]]:
+    """(what is asked, rows looked at, the name that is chosen): a walk and its choice, or a choice
+    alone. A walk that breaks off has no choice. "French done." is left out."""
+    asked, steps = "", list[str]()
+    while note:
+        head, colon, rest = note.partition(": ")
+        if not colon:
+            break
+        if head in purposes:
+            said, note = _name(rest, rows)
+            yield asked, steps, said
+            asked, steps = "", []
+            while (
+                note.partition(". ")[0].rstrip(".").endswith(DONE)
+                and ": " not in (note.partition(". ")[0])
+            ):
+                note = note.partition(". ")[2]
+            continue
+        walk, _, note = rest.partition(". ")
+        asked, steps = head, walk.split("; ")
+    if asked:
+        yield asked, steps, ""
+
+
+def _name(rest: str, rows: Called) -> tuple[str, str]:
+    """(name, what follows it). A name of the rows may hold a full stop of its own."""
+    for letter, row in rows:
+        name = called(letter, row.name)
+        if rest == f"{name}." or rest.startswith(f"{name}. "):
+            return name, rest[len(name) + 2 :]
+    name, _, rest = rest.partition(". ")
+    return name.removesuffix("."), rest
+
+
+def _next(step: str, rows: Called, at: int) -> tuple[int, str, Any]:
+    """(its number, letter, row) of the row that has to come after row `at`. One that is called by
+    another's letter is wrong, and what follows goes on from there."""
+    number = at + 1
+    letter, row = rows[number] if number < len(rows) else ("", None)
+    first = step.partition(" ")[0]
+    named = next((n for n, (each, _) in enumerate(rows) if each and each == first), number)
+    return named, letter, row
+
+
+def _choice(said: str, rows: Called, at: int | None) -> str:
+    """The name of the row where the walk ended; without a walk, any row's own name will do."""
+    names = [called(letter, row.name) for letter, row in rows]
+    if at is not None:
+        return names[at] if at < len(names) else ""
+    return said if said in names else ""
+
+
+def _listed(asked: tuple[str, ...]) -> str:
+    return ", ".join(asked)
+
+
+# ---- what is counted
+
+
+def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Of a training step: the share of written steps that are true, and of the episodes with such
+    steps those in which a step of each kind is the first wrong one. Empty where nobody shows
+    work."""
+    written = [
+        steps
+        for episode in episodes
+        if (steps := written_steps(cast(Query, episode.task.query), episode.transcript))
+    ]
+    if not written:
+        return {}
+    every = [step for steps in written for step in steps]
+    first = Counter(wrong.kind for steps in written if (wrong := _first_wrong(steps)))
+    return {
+        "true_steps": sum(step.is_true for step in every) / len(every),
+        "first_wrong_step": {kind: first[kind] / len(written) for kind in KINDS if first[kind]},
+    }
+
+
+def _first_wrong(steps: Sequence[WrittenStep]) -> WrittenStep | None:
+    return next((step for step in steps if not step.is_true), None)
+
+
+def _of_record(record: Json) -> list[WrittenStep]:
+    """None of a request that is not whole: a report shows the rest of such a record."""
+    try:
+        query = Query.model_validate(record["request"])
+    except ValidationError:
+        return []
+    return written_steps(query, Transcript.from_json(record["transcript"]))
+
+
+def wrong_steps(record: Json) -> Counts | None:
+    """Kind → (wrong ones, all of them)."""
+    steps = _of_record(record)
+    every, wrong = Counter(s.kind for s in steps), Counter(s.kind for s in steps if not s.is_true)
+    return {kind: (wrong[kind], every[kind]) for kind in every} or None
+
+
+def first_wrong_step(record: Json) -> Counts | None:
+    steps = _of_record(record)
+    wrong = _first_wrong(steps)
+    return (
+        {kind: (int(wrong is not None and kind == wrong.kind), 1) for kind in KINDS}
+        if (steps)
+        else None
+    )
+
+
+GROUNDINGS = (
+    Grounding(
+        "Work shown that is not true",
+        "Share of the episodes with steps of such a kind in which at least one is not what the"
+        " shown rows and the request make true: a word miscopied, a row left out, a wrong ok or"
+        " no.",
+        wrong_steps,
+        KINDS,
+    ),
+    Grounding(
+        "The first step that is not true",
+        "Share of the episodes that show work in which the first untrue step is of this kind.",
+        first_wrong_step,
+        KINDS,
+        of_every_answer=True,
+    ),
+)
