@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Credit, Domain, Place
+from tripwright.domains.travelplanner import written_work
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
 from tripwright.domains.travelplanner.dialects import DIALECTS
@@ -32,8 +33,6 @@ from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.tools.samples import sample_arguments
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
-from tripwright.domains.travelplanner.written_work import GROUNDINGS as OF_WORK
-from tripwright.domains.travelplanner.written_work import figures as figures_of_work
 from tripwright.episode import Episode
 from tripwright.errors import UserError
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
@@ -103,7 +102,7 @@ def _figures(episodes: Sequence[Episode]) -> dict[str, Any]:
         "official_pass_rate": official,
         "strict_pass_rate": strict,
         "strict_gap": official - strict,
-        **figures_of_work(episodes),
+        **written_work.figures(episodes),
     }
 
 
@@ -199,7 +198,7 @@ DOMAIN = Domain(
         "transportation": "Transport",
     },
     answer_days=plan_days,
-    ungrounded=(*GROUNDINGS, *OF_WORK),
+    ungrounded=(*GROUNDINGS, *written_work.GROUNDINGS),
     samples=sample_arguments,
     version_1=_version_1,
 )

@@ -94,7 +94,7 @@ def _read(query: Query, note: str, shown: Rows) -> Iterator[Found]:
     if fields is None or not {*fields, "name"} <= set(shown.fields):
         return
     rows = [SimpleNamespace(**record) for record in shown.records()]
-    if any(value is None for row in rows for value in vars(row).values()):
+    if any(vars(row)[field] is None for row in rows for field in (*fields, "name")):
         return
     numbered = [(letters(number), row) for number, row in enumerate(rows, start=1)]
     has_letters = any(f": {letter} " in note for letter, _ in numbered)
@@ -155,16 +155,19 @@ def _sentences(
             said, note = _name(rest, rows)
             yield asked, steps, said
             asked, steps = "", []
-            while (
-                note.partition(". ")[0].rstrip(".").endswith(DONE)
-                and ": " not in (note.partition(". ")[0])
-            ):
+            while _is_done(note.partition(". ")[0]):
                 note = note.partition(". ")[2]
             continue
         walk, _, note = rest.partition(". ")
-        asked, steps = head, walk.split("; ")
+        steps = walk.split("; ")
+        asked = head if any(step.endswith((" ok", " no")) for step in steps) else ""
+        steps = steps if asked else []  # prose is no walk
     if asked:
         yield asked, steps, ""
+
+
+def _is_done(sentence: str) -> bool:
+    return sentence.removesuffix(".").endswith(DONE) and ": " not in sentence
 
 
 def _name(rest: str, rows: Called) -> tuple[str, str]:
