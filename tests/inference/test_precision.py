@@ -10,7 +10,6 @@ from tripwright.errors import UserError
 from tripwright.inference import precision
 from tripwright.inference.precision import PRECISIONS, autocast, precision_named
 
-
 SIGNS = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
 
 
