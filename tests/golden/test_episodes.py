@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-DIALECTS = ("planner_r1", "compact", "star", "deeptravel", "deeptravel_compact")
+DIALECTS = ("planner_r1", "planner_r1_steps", "compact", "star", "deeptravel", "deeptravel_compact")
 EPISODES, PLAYED = 200, 50
 
 OF_TRIPS = ("expert-careful", "expert-brief", "greedy-search", "first-row", "cheapest-row")

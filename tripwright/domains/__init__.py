@@ -29,7 +29,14 @@ ROWS = {  # name → the module that holds its `DOMAIN`
     "deeptravel": "tripwright.domains.deeptravel.domain",
 }
 # What help texts list of these, which must not load them to be printed. A test holds it to them.
-OWN_DIALECTS = ("planner_r1", "compact", "star", "deeptravel", "deeptravel_compact")
+OWN_DIALECTS = (
+    "planner_r1",
+    "planner_r1_steps",
+    "compact",
+    "star",
+    "deeptravel",
+    "deeptravel_compact",
+)
 OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptravel_compact")
 OWN_RULES = ("strict", "star", "official")
 OWN_POLICIES = (

@@ -1,5 +1,5 @@
-"""TravelPlanner's dialects: Planner-R1's for real models, STAR's, and a compact one for tiny models
-(rows P2, P3, P7, S1, S2, S6).
+"""TravelPlanner's dialects: Planner-R1's for real models, the same with shown work, STAR's, and a
+compact one for tiny models (rows P2, P3, P7, S1, S2, S6).
 
 Answer formats: "json" is Planner-R1's JSON and nothing else; "itinerary" (row S2) is JSON or an
 itinerary in words.
@@ -94,6 +94,8 @@ COMPACT_PROMPT = (
 
 DIALECTS = (
     Dialect("planner_r1", PLANNER_R1_PROMPT, face=PLANNER_R1),
+    # what was written before the call instead of thinking, which row P7 switches off
+    Dialect("planner_r1_steps", PLANNER_R1_PROMPT, face=PLANNER_R1, shows_work=True),
     Dialect(
         "compact",
         COMPACT_PROMPT,
@@ -120,5 +122,6 @@ DIALECTS = (
         max_turns=61,  # 60 calls and the answer
         max_calls=60,
         context_tokens=32 * 1024,
+        shows_work=True,
     ),
 )

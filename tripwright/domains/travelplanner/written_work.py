@@ -19,7 +19,9 @@ from pydantic import ValidationError
 from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.domains.travelplanner.expert.work import (
     DONE,
+    JUDGED,
     MEAL_FIELDS,
+    OK,
     STAY,
     STAY_FIELDS,
     asked_of_meals,
@@ -36,7 +38,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.episode import Episode
 from tripwright.tools.face import letters
 from tripwright.transcript import Rows, Segment, Transcript
-from tripwright.world.records import Accommodation, Restaurant
+from tripwright.world.records import Accommodation
 
 PURPOSES = tuple(meal.title() for meal in MEALS)
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name
@@ -104,6 +106,7 @@ def _read(query: Query, note: str, shown: Rows) -> Iterator[Found]:
 
 def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
     nights, at = query.days - 1, -1
+    found: Any = None  # the row last said to be ok
     for asked, steps, said in _sentences(note, (STAY,), rows):
         if asked:
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
@@ -114,31 +117,42 @@ def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
             yield "stay: asked", asked, _listed(asked_of_stays(query, nights))
         for step in steps:
             at, letter, row = _next(step, rows, at)
-            stay = cast(Accommodation, row)
-            expected = look_at_stay(query, nights, letter, stay).words() if row else ""
+            stay, price = cast(Accommodation, row), found and found.price_usd
+            price = None if letter else price  # in order of price, what was found ends the walk
+            expected = look_at_stay(query, nights, letter, stay, price).words() if row else ""
             yield "stay: row", step, expected
+            found = _said_ok(step, rows, at) or found
         if said:
-            yield "stay: choice", said, _choice(said, rows, at if steps else None)
+            yield "stay: choice", said, _choice(said, rows, found, bool(steps))
 
 
 def _meals(query: Query, note: str, rows: Called) -> Iterator[Found]:
-    signs, at, eaten = signs_of(query), -1, 0
+    signs, at, taken = signs_of(query), -1, list[Any]()
     sentences = list(_sentences(note, PURPOSES, rows))
     meals = len(MEALS) if query.days == 3 else sum(bool(said) for *_, said in sentences)
+    # only rows in order of price have letters, and there a walk goes on where the last one ended
+    is_lettered = any(letter for letter, _ in rows)
     for asked, steps, said in sentences:
-        free = free_meals(meals - eaten, signs)
+        free = free_meals(meals - len(taken), signs, is_lettered)
+        found: Any = None
+        at = at if is_lettered else -1
         if asked:
-            purpose = PURPOSES[eaten % len(PURPOSES)]
+            purpose = PURPOSES[len(taken) % len(PURPOSES)]
             yield "meal: asked", asked, _listed(asked_of_meals(purpose, free, signs))
         for step in steps:
             at, letter, row = _next(step, rows, at)
-            meal = cast(Restaurant, row)
-            yield "meal: row", step, look_at_meal(free, signs, letter, meal).words() if row else ""
+            cost = None if is_lettered else found and found.average_cost_usd
+            expected = look_at_meal(free, signs, letter, row, cost, taken).words() if row else ""
+            yield "meal: row", step, expected
+            found = _said_ok(step, rows, at) or found
         if said:
-            yield "meal: choice", said, _choice(said, rows, at if steps else None)
-            eaten += 1
-            if steps and 0 <= at < len(rows):
-                signs |= dict.fromkeys(served_first(signs, rows[at][1]), DONE)
+            yield "meal: choice", said, _choice(said, rows, found, bool(steps))
+            taken.append(found)
+            signs |= dict.fromkeys(served_first(signs, found) if found else (), DONE)
+
+
+def _said_ok(step: str, rows: Called, at: int) -> Any:
+    return rows[at][1] if step.endswith(f" {OK}") and at < len(rows) else None
 
 
 def _sentences(
@@ -160,7 +174,7 @@ def _sentences(
             continue
         walk, _, note = rest.partition(". ")
         steps = walk.split("; ")
-        asked = head if any(step.endswith((" ok", " no")) for step in steps) else ""
+        asked = head if any(step.rpartition(" ")[2] in JUDGED for step in steps) else ""
         steps = steps if asked else []  # prose is no walk
     if asked:
         yield asked, steps, ""
@@ -190,12 +204,10 @@ def _next(step: str, rows: Called, at: int) -> tuple[int, str, Any]:
     return named, letter, row
 
 
-def _choice(said: str, rows: Called, at: int | None) -> str:
-    """The name of the row where the walk ended; without a walk, any row's own name will do."""
-    names = [called(letter, row.name) for letter, row in rows]
-    if at is not None:
-        return names[at] if at < len(names) else ""
-    return said if said in names else ""
+def _choice(said: str, rows: Called, found: Any, is_walk: bool) -> str:
+    """The name of the row that a walk found; without a walk, any row's own name will do."""
+    names = [called(letter, row.name) for letter, row in rows if not is_walk or row is found]
+    return said if said in names else names[0] if names and is_walk else ""
 
 
 def _listed(asked: tuple[str, ...]) -> str:

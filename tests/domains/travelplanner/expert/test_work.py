@@ -55,21 +55,23 @@ def query(**wishes: object) -> Query:
 
 
 def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
-    walk = stay_walk(query(**{"room type": "private room", "house rule": "smoking"}), 2, STAYS)
+    walk = stay_walk(
+        query(**{"room type": "private room", "house rule": "smoking"}), 2, STAYS, True
+    )
     assert walk is not None and walk.words() == (
         "Private room!, 2 nights, 5 people, No smoking!: A 66 Shared room no; B 159 Private room! 3"
         " no; C 170 Private room! 2 4 no; D 190 Private room! 1 6 No pets & No smoking! no; E 211"
         " Private room! 1 6 No parties ok. Stay: E Flat."
     )
-    plain = stay_walk(query(), 2, STAYS)
+    plain = stay_walk(query(), 2, STAYS, True)
     assert plain is not None and plain.words() == "2 nights, 5 people: A 66 1 9 ok. Stay: A Attic."
-    unlettered = stay_walk(query(), 2, [("", STAYS[0][1])])
+    unlettered = stay_walk(query(), 2, [("", STAYS[0][1])], True)
     assert unlettered is not None
     assert unlettered.words() == "2 nights, 5 people: 66 1 9 ok. Stay: Attic."
-    others = stay_walk(query(**{"room type": "not shared room"}), 1, STAYS)
+    others = stay_walk(query(**{"room type": "not shared room"}), 1, STAYS, True)
     assert others is not None
     assert others.words().startswith("not Shared room!, 1 night, 5 people: A 66 Shared room! no;")
-    assert stay_walk(query(**{"room type": "entire room"}), 2, STAYS) is None
+    assert stay_walk(query(**{"room type": "entire room"}), 2, STAYS, True) is None
 
 
 def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
@@ -83,12 +85,35 @@ def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
         " done. Lunch, 1 free, Indian!, French done: A 17 Tea ok. Lunch: A Diner. Dinner, Indian!,"
         " French done: B 26 Bakery no; C 34 Indian! ok. Dinner: C Grill. Indian done."
     )
-    assert meal_walks(query(cuisine=["Greek"]), MEALS, ("Breakfast",)) is None
-    assert meal_walks(query(), MEALS, [str(number) for number in range(5)]) is None
+    assert meal_walks(query(cuisine=["Greek"]), MEALS, ("Breakfast",), True) is None
+    assert meal_walks(query(), MEALS, [str(number) for number in range(5)], True) is None
+
+
+def test_rows_in_any_order_are_looked_at_to_the_last() -> None:
+    rows = [("", row) for _, row in (STAYS[4], STAYS[1], STAYS[0], STAYS[2], STAYS[3])]
+    walk = stay_walk(query(**{"room type": "private room"}), 2, rows, False)
+    assert walk is not None and walk.words() == (
+        "Private room!, 2 nights, 5 people: 211 Private room! 1 6 ok; 159 Private room! 3 no; 66"
+        " Shared room no; 170 Private room! 2 4 no; 190 Private room! 1 6 ok. Stay: Den."
+    )
+    plain = stay_walk(query(), 3, rows, False)
+    assert plain is not None and plain.words() == (
+        "3 nights, 5 people: 211 1 6 ok; 159 3 9 ok; 66 1 9 ok; 170 dear; 190 dear. Stay: Attic."
+    )
+
+
+def test_in_any_order_what_is_wanted_is_eaten_first() -> None:
+    rows = [("", row) for _, row in (MEALS[3], MEALS[2], MEALS[0], MEALS[1])]
+    walks = meal_walks(query(cuisine=["French"]), rows, ("Breakfast", "Lunch"), False)
+    assert walks is not None and " ".join(walk.words() for walk in walks) == (
+        "Breakfast, French!: 40 Italian, French! ok; 34 Indian no; 17 Tea no; 26 Bakery no."
+        " Breakfast: Oven. French done. Lunch, 1 free, French done: 40 eaten; 34 Indian ok; 17 Tea"
+        " ok; 26 dear. Lunch: Diner."
+    )
 
 
 def words(cuisine: list[str], rows: list[tuple[str, Restaurant]]) -> str:
-    walks = meal_walks(query(cuisine=cuisine), rows, ("Breakfast", "Lunch", "Dinner"))
+    walks = meal_walks(query(cuisine=cuisine), rows, ("Breakfast", "Lunch", "Dinner"), True)
     assert walks is not None
     return " ".join(walk.words() for walk in walks)
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.work import (
     MEAL_FIELDS,
     STAY,
     STAY_FIELDS,
+    RowWalk,
     called,
     choice,
     meal_walks,
@@ -65,6 +67,7 @@ def expert_turns(
             f" ${query.budget:,}."
         ]
     turns, work = _Turns(face, plan_format, page_rows), _Work(query, world, face, shows_work)
+    solution = replace(solution, cities=tuple(map(work.as_found, solution.cities)))
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
         turns.note = f"Cities: {', '.join(stop.city for stop in solution.cities)}. "
@@ -105,7 +108,7 @@ class _Work:
         rows = self._called(Accommodation, self._world.accommodations(stop.city))
         stay = stop.stay.accommodation
         if self._shows(Accommodation, STAY_FIELDS):
-            walk = stay_walk(self._query, stop.nights, rows)
+            walk = stay_walk(self._query, stop.nights, rows, self._is_cheapest_first(Accommodation))
             if walk is not None and walk.taken == stay:
                 return walk.words()
         return choice(STAY, _row_called(stay, rows))
@@ -113,13 +116,34 @@ class _Work:
     def on_meals(self, stop: CityChoice) -> str:
         if not self._is_shown:
             return choice("Eat", ", ".join(row.name for row in stop.meals))
+        walks = self._meal_walks(stop)
+        if walks is not None and [walk.taken for walk in walks] == list(stop.meals):
+            return " ".join(walk.words() for walk in walks)
         rows = self._called(Restaurant, self._world.restaurants(stop.city))
-        meals = [(MEALS[i % 3].title(), row) for i, row in enumerate(stop.meals)]
-        if self._query.local_constraint.cuisine and self._shows(Restaurant, MEAL_FIELDS):
-            walks = meal_walks(self._query, rows, [purpose for purpose, _ in meals])
-            if walks is not None and [(walk.purpose, walk.taken) for walk in walks] == meals:
-                return " ".join(walk.words() for walk in walks)
+        meals = zip(_purposes(stop), stop.meals, strict=True)
         return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)
+
+    def as_found(self, stop: CityChoice) -> CityChoice:
+        """Its meals in the order in which walks come upon them, where these lead to the same."""
+        walks = self._meal_walks(stop)
+        found = [cast(Restaurant, walk.taken) for walk in walks or ()]
+        if len(found) != len(stop.meals) or {*found} != {*stop.meals}:
+            return stop
+        return replace(stop, meals=tuple(found))
+
+    def _meal_walks(self, stop: CityChoice) -> list[RowWalk] | None:
+        """None where nothing is to be decided: the first rows of a list in order of price are
+        taken."""
+        cheapest_first = self._is_cheapest_first(Restaurant)
+        if not self._shows(Restaurant, MEAL_FIELDS) or (
+            cheapest_first and not self._query.local_constraint.cuisine
+        ):
+            return None
+        rows = self._called(Restaurant, self._world.restaurants(stop.city))
+        return meal_walks(self._query, rows, _purposes(stop), cheapest_first)
+
+    def _is_cheapest_first(self, table: type) -> bool:
+        return self._face.tables[table].cheapest_first is not None
 
     def _shows(self, table: type, fields: set[str]) -> bool:
         return self._is_shown and fields <= set(self._face.tables[table].fields)
@@ -129,6 +153,10 @@ class _Work:
         has_letters = self._is_shown and self._face.tables[table].lettered
         in_order = enumerate(self._face.in_order(rows), start=1)
         return [(letters(number) if has_letters else "", row) for number, row in in_order]
+
+
+def _purposes(stop: CityChoice) -> list[str]:
+    return [MEALS[number % 3].title() for number in range(len(stop.meals))]
 
 
 def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:

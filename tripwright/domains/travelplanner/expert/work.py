@@ -15,6 +15,14 @@ so that the next one is found by counting on.
     26 Indian, French! ok. Lunch: B Selham Cafe. French done. Dinner, 1 free, French done: C 34
     French done ok. Dinner: C Linlow Oven.
 
+Where rows do not lie in order of price, the walk goes on to the last one, and whatever costs no
+less than the one found is said to be dear; rows without letters are told by what they say:
+
+    2 nights, 1 person: 159 3 no; 98 1 2 ok; 120 dear; 85 2 4 ok. Stay: Ash Inn.
+
+    Breakfast, French!: 26 Indian no; 40 Thai, French! ok; 55 dear. Breakfast: Linlow Oven. French
+    done. Lunch, 2 free, French done: 26 Indian ok; 40 eaten; 55 dear. Lunch: Selham Cafe.
+
 Every word of a row is one that the tool has shown, in the row's own order.
 """
 
@@ -29,6 +37,8 @@ from tripwright.errors import counted
 from tripwright.world.records import Accommodation, Restaurant
 
 WANTED, DONE = "!", " done"  # signs behind a word
+OK, NO, DEAR, EATEN = "ok", "no", "dear", "eaten"  # what becomes of a row
+JUDGED = (OK, NO, DEAR, EATEN)
 STAY = "Stay"
 # what a face has to show of a row for its walk
 STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
@@ -38,20 +48,21 @@ Signs = Mapping[str, str]  # cuisine that is asked for → its sign at present
 
 @dataclass(frozen=True)
 class RowStep:
-    """One row that was looked at: what it is called, and what it says, as far as that decides."""
+    """One row that was looked at: what it is called, what it says, as far as that decides, and one
+    of JUDGED."""
 
     letter: str  # empty where rows have none
     said: tuple[str, ...]
-    is_taken: bool
+    judged: str
 
     def words(self) -> str:
-        return f"{called(self.letter, ' '.join(self.said))} {'ok' if self.is_taken else 'no'}"
+        return f"{called(self.letter, ' '.join(self.said))} {self.judged}"
 
 
 @dataclass(frozen=True)
 class RowWalk:
-    """A walk along rows, under what was still asked for when it began: it ends with the row that
-    was taken, for what, and what that row has done away with."""
+    """A walk along rows, under what was still asked for when it began: the last that was ok is
+    taken, for what, and what that row has done away with."""
 
     asked: tuple[str, ...]
     rows: tuple[RowStep, ...]
@@ -61,7 +72,8 @@ class RowWalk:
 
     def words(self) -> str:
         steps = (row.words() for row in self.rows)
-        taken = choice(self.purpose, called(self.rows[-1].letter, self.taken.name))
+        letter = [row.letter for row in self.rows if row.judged == OK][-1]
+        taken = choice(self.purpose, called(letter, self.taken.name))
         done = "".join(f" {each}{DONE}." for each in self.done)
         return f"{', '.join(self.asked)}: {'; '.join(steps)}. {taken}{done}"
 
@@ -76,16 +88,21 @@ def called(letter: str, words: str) -> str:
 
 
 def stay_walk(
-    query: Query, nights: int, rows: Iterable[tuple[str, Accommodation]]
+    query: Query, nights: int, rows: Iterable[tuple[str, Accommodation]], cheapest_first: bool
 ) -> RowWalk | None:
-    """Down to the first row, each with its letter, that fits and holds the party in one room; None
+    """To the cheapest row, each with its letter, that fits and holds the party in one room; None
     where none does."""
-    steps = []
+    steps: list[RowStep] = []
+    found: Accommodation | None = None
     for letter, row in rows:
-        steps.append(look_at_stay(query, nights, letter, row))
-        if steps[-1].is_taken:
-            return RowWalk(asked_of_stays(query, nights), tuple(steps), STAY, row)
-    return None
+        steps.append(look_at_stay(query, nights, letter, row, found and found.price_usd))
+        if steps[-1].judged == OK:
+            found = row
+            if cheapest_first:
+                break
+    if found is None:
+        return None
+    return RowWalk(asked_of_stays(query, nights), tuple(steps), STAY, found)
 
 
 def asked_of_stays(query: Query, nights: int) -> tuple[str, ...]:
@@ -106,9 +123,14 @@ def room_asked(wishes: LocalConstraint) -> str:
     return next(iter(ROOM_TYPES[str(wishes.room_type)]))
 
 
-def look_at_stay(query: Query, nights: int, letter: str, row: Accommodation) -> RowStep:
-    wishes = query.local_constraint
-    looks = [(f"{row.price_usd:g}", True)]  # what it says, and whether that fits
+def look_at_stay(
+    query: Query, nights: int, letter: str, row: Accommodation, found_usd: float | None
+) -> RowStep:
+    """`found_usd`: the price of the cheapest row so far that fits."""
+    wishes, price = query.local_constraint, f"{row.price_usd:g}"
+    if found_usd is not None and row.price_usd >= found_usd:
+        return RowStep(letter, (price,), DEAR)
+    looks = [(price, True)]  # what it says, and whether that fits
     if wishes.room_type is not None:
         room = marked(row.room_type, room_asked(wishes).removeprefix("not "))
         looks.append((room, row.room_type in ROOM_TYPES[wishes.room_type]))
@@ -118,31 +140,41 @@ def look_at_stay(query: Query, nights: int, letter: str, row: Accommodation) -> 
         rule = FORBIDDEN_BY_RULE[wishes.house_rule]
         looks.append((marked(row.house_rules, rule), rule not in row.house_rules))
     misfit = next((number for number, (_, fits) in enumerate(looks, 1) if not fits), None)
-    said = [words for words, _ in looks[:misfit]]
-    return RowStep(letter, tuple(said), misfit is None)
+    said = tuple(words for words, _ in looks[:misfit])
+    return RowStep(letter, said, OK if misfit is None else NO)
 
 
 def meal_walks(
-    query: Query, rows: Iterable[tuple[str, Restaurant]], purposes: Sequence[str]
+    query: Query,
+    rows: Sequence[tuple[str, Restaurant]],
+    purposes: Sequence[str],
+    cheapest_first: bool,
 ) -> list[RowWalk] | None:
-    """One walk for each meal, each from where the last one ended: a row is taken that serves a
-    cuisine still wanted, or any while there are more meals left than such cuisines ("free"). None
-    where rows end before."""
+    """One walk for each meal. Cheapest first, each goes on where the last one ended: a row is taken
+    that serves a cuisine still wanted, or any while there are more meals left than such cuisines
+    ("free"). In another order each goes along all rows, and what is wanted comes first. None where
+    rows end before."""
     signs = signs_of(query)
-    walks, left = [], iter(rows)
+    walks: list[RowWalk] = []
+    eaten: list[Restaurant] = []
+    left = iter(rows)
     for number, purpose in enumerate(purposes):
+        free = free_meals(len(purposes) - number, signs, cheapest_first)
         steps: list[RowStep] = []
-        free = free_meals(len(purposes) - number, signs)
-        asked = asked_of_meals(purpose, free, signs)
-        for letter, row in left:
-            steps.append(look_at_meal(free, signs, letter, row))
-            if steps[-1].is_taken:
-                done = served_first(signs, row)
-                signs |= dict.fromkeys(done, DONE)
-                walks.append(RowWalk(asked, tuple(steps), purpose, row, done))
-                break
-        else:
+        found: Restaurant | None = None
+        for letter, row in left if cheapest_first else rows:
+            found_usd = None if found is None else found.average_cost_usd
+            steps.append(look_at_meal(free, signs, letter, row, found_usd, eaten))
+            if steps[-1].judged == OK:
+                found = row
+                if cheapest_first:
+                    break
+        if found is None:
             return None
+        asked, done = asked_of_meals(purpose, free, signs), served_first(signs, found)
+        signs |= dict.fromkeys(done, DONE)
+        eaten.append(found)
+        walks.append(RowWalk(asked, tuple(steps), purpose, found, done))
     return None if WANTED in signs.values() else walks
 
 
@@ -150,9 +182,11 @@ def signs_of(query: Query) -> dict[str, str]:
     return dict.fromkeys(query.local_constraint.cuisine or (), WANTED)
 
 
-def free_meals(left: int, signs: Signs) -> int:
-    """How many of the meals left are not needed for a cuisine that is still wanted."""
-    return left - list(signs.values()).count(WANTED)
+def free_meals(left: int, signs: Signs, cheapest_first: bool) -> int:
+    """How many of the meals left are not needed for a cuisine that is still wanted. Where rows lie
+    in any order none is free before the last such cuisine is served."""
+    wanted = list(signs.values()).count(WANTED)
+    return left - wanted if cheapest_first or not wanted else 0
 
 
 def asked_of_meals(purpose: str, free: int, signs: Signs) -> tuple[str, ...]:
@@ -160,13 +194,27 @@ def asked_of_meals(purpose: str, free: int, signs: Signs) -> tuple[str, ...]:
     return (purpose, *((f"{free} free",) if free else ()), *listed)
 
 
-def look_at_meal(free: int, signs: Signs, letter: str, row: Restaurant) -> RowStep:
+def look_at_meal(
+    free: int,
+    signs: Signs,
+    letter: str,
+    row: Restaurant,
+    found_usd: float | None = None,
+    eaten: Sequence[Restaurant] = (),
+) -> RowStep:
+    """`found_usd`: the cost of the cheapest row so far that will do; `eaten`: the rows that earlier
+    meals have taken."""
+    cost = f"{row.average_cost_usd:g}"
+    if row in eaten:
+        return RowStep(letter, (cost,), EATEN)
+    if found_usd is not None and row.average_cost_usd >= found_usd:
+        return RowStep(letter, (cost,), DEAR)
     served = {cuisine: sign for cuisine, sign in signs.items() if cuisine in row.cuisines}
     cuisines = row.cuisines
     for cuisine, sign in served.items():
         cuisines = marked(cuisines, cuisine, sign)
     is_taken = WANTED in served.values() or free > 0
-    return RowStep(letter, (f"{row.average_cost_usd:g}", cuisines), is_taken)
+    return RowStep(letter, (cost, cuisines) if signs else (cost,), OK if is_taken else NO)
 
 
 def served_first(signs: Signs, row: Restaurant) -> tuple[str, ...]:
