@@ -63,7 +63,7 @@ def test_a_step_clips_scales_and_clears(tiny_model: Any) -> None:
         filled(model)
         optimizers.step(scale)
         assert [g["lr"] for o in optimizers.all for g in o.param_groups] == pytest.approx(
-            [3e-3 * scale, 0.02 * scale]
+            [1e-3 * scale, 0.02 * scale]
         )
 
 

@@ -20,7 +20,12 @@ torch = pytest.importorskip("torch")
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings
 
-SETTINGS = SftSettings(steps=40, batch_size=2, dtype="float32")
+SETTINGS = SftSettings(
+    steps=40,
+    batch_size=2,
+    dtype="float32",
+    optimizer=OptimizerSettings(adamw_learning_rate=3e-3),
+)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

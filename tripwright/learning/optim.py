@@ -25,7 +25,7 @@ class OptimizerSettings:
 
     name: str = "muon"
     learning_rate: Annotated[float, Gt(0)] = 0.02
-    adamw_learning_rate: Annotated[float, Gt(0)] = 3e-3
+    adamw_learning_rate: Annotated[float, Gt(0)] = 1e-3
     weight_decay: Annotated[float, Ge(0)] = 0.0
     betas: tuple[Moment, Moment] = (0.9, 0.95)
     momentum: Moment = 0.95

@@ -1,10 +1,13 @@
 """A Qwen3-shaped model of a few million parameters, made on the spot.
 
-Its weights are random but for one thing: heads of the first layer look one or two tokens back from
-the start. To copy, a model has to find what followed the same token earlier: one layer has to say
-of each token which one stood before it, and the next to look for that. Neither is of use without
-the other, which is why random weights take three times as long to find both (docs/log.md,
-2026-11-23).
+Its weights are random but for two things (docs/log.md, 2026-11-23):
+- heads of the first layer look one or two tokens back from the start. To copy, a model has to find
+  what followed the same token earlier: one layer has to say of each token which one stood before
+  it, and the next to look for that. Neither is of use without the other, which is why random
+  weights take three times as long to find both;
+- the last norm multiplies by LOUDNESS. With tied embeddings as small as they begin, the surest
+  prediction has a probability of a few percent. Until embeddings have grown nothing else can be
+  sure, and large ones drown in the residual stream what the layers find.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ Count = Annotated[int, Ge(1)]
 # Of queries and keys of the first layer: in the default shape 0.9 of the attention goes where it
 # should. Heads of 16 have one fast frequency, and look back hardly at all.
 SHARPNESS = 1.5
+LOUDNESS = 3.0
+ROPE_THETA = 1e6  # Qwen3's; with 1e4 half as many frequencies see an episode from end to end
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,10 @@ def new_model(shape: NanoShape, tokenizer: PreTrainedTokenizerFast, seed: int) -
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=None,
+        rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},
     )
     model = Qwen3ForCausalLM(config)
+    torch.nn.init.constant_(model.model.norm.weight, LOUDNESS)
     _look_back(model)
     return model
 
