@@ -1,7 +1,5 @@
 """Which number format is used, and that it is really used."""
 
-from collections.abc import Iterator
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -13,36 +11,32 @@ from tripwright.inference.precision import PRECISIONS, autocast, precision_named
 SIGNS = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
 
 
-@pytest.fixture(autouse=True)
-def _asked_anew() -> Iterator[None]:
-    precision.fastest.cache_clear()
-    yield
-    precision.fastest.cache_clear()
-
-
-@pytest.mark.parametrize("bfloat16_takes, dtype", [(0.5, torch.bfloat16), (2.0, torch.float32)])
+@pytest.mark.parametrize(
+    ("found", "vendor", "dtype"),
+    [
+        ((), "AuthenticAMD", torch.float32),
+        (SIGNS[:1], "AuthenticAMD", torch.bfloat16),
+        (SIGNS[:1], "GenuineIntel", torch.float32),
+        (SIGNS, "GenuineIntel", torch.bfloat16),
+        (SIGNS[1:], "GenuineIntel", torch.bfloat16),
+    ],
+)
 def test_bfloat16_only_where_it_is_faster(
-    bfloat16_takes: float, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    found: tuple[str, ...], vendor: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for sign in SIGNS:
-        monkeypatch.setattr(torch.cpu, sign, lambda: True, raising=False)
-    seconds = {torch.bfloat16: bfloat16_takes, torch.float32: 1.0}
-    monkeypatch.setattr(precision, "_seconds_of_product", seconds.__getitem__)
+        monkeypatch.setattr(torch.cpu, sign, lambda sign=sign: sign in found, raising=False)
+    monkeypatch.setattr(precision, "_vendor", lambda: f"vendor_id : {vendor}")
     assert precision.fastest() == dtype == precision.precision_named("auto")
 
 
-def test_a_product_takes_time() -> None:
-    assert 0 < precision._seconds_of_product(torch.float32) < 10
+def test_the_vendor_is_named() -> None:
+    assert precision._vendor()
 
 
-def test_without_instructions_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(precision, "_seconds_of_product")
+def test_a_torch_without_the_checks_gets_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     for sign in SIGNS:
-        monkeypatch.setattr(torch.cpu, sign, lambda: False, raising=False)
-    assert precision.fastest() == torch.float32
-    for sign in SIGNS:  # a torch without the checks
-        monkeypatch.delattr(torch.cpu, sign)
-    precision.fastest.cache_clear()
+        monkeypatch.delattr(torch.cpu, sign, raising=False)
     assert precision.fastest() == torch.float32
 
 
