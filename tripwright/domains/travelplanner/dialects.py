@@ -94,7 +94,7 @@ COMPACT_PROMPT = (
 
 DIALECTS = (
     Dialect("planner_r1", PLANNER_R1_PROMPT, face=PLANNER_R1),
-    # what was written before the call instead of thinking, which row P7 switches off
+    # words before each call take the place of thinking, which row P7 switches off
     Dialect("planner_r1_steps", PLANNER_R1_PROMPT, face=PLANNER_R1, shows_work=True),
     Dialect(
         "compact",

@@ -117,9 +117,9 @@ def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
             yield "stay: asked", asked, _listed(asked_of_stays(query, nights))
         for step in steps:
             at, letter, row = _next(step, rows, at)
-            stay, price = cast(Accommodation, row), found and found.price_usd
-            price = None if letter else price  # in order of price, what was found ends the walk
-            expected = look_at_stay(query, nights, letter, stay, price).words() if row else ""
+            stay = cast(Accommodation, row)
+            before = None if letter else found  # in order of price, what was found ends the walk
+            expected = look_at_stay(query, nights, letter, stay, before).words() if row else ""
             yield "stay: row", step, expected
             found = _said_ok(step, rows, at) or found
         if said:
@@ -141,8 +141,8 @@ def _meals(query: Query, note: str, rows: Called) -> Iterator[Found]:
             yield "meal: asked", asked, _listed(asked_of_meals(purpose, free, signs))
         for step in steps:
             at, letter, row = _next(step, rows, at)
-            cost = None if is_lettered else found and found.average_cost_usd
-            expected = look_at_meal(free, signs, letter, row, cost, taken).words() if row else ""
+            before = None if is_lettered else found
+            expected = look_at_meal(free, signs, taken, letter, row, before).words() if row else ""
             yield "meal: row", step, expected
             found = _said_ok(step, rows, at) or found
         if said:

@@ -28,8 +28,10 @@ Every word of a row is one that the tool has shown, in the row's own order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
@@ -43,6 +45,7 @@ STAY = "Stay"
 # what a face has to show of a row for its walk
 STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
 MEAL_FIELDS = {"average_cost_usd", "cuisines"}
+Row = TypeVar("Row", Accommodation, Restaurant)
 Signs = Mapping[str, str]  # cuisine that is asked for → its sign at present
 
 
@@ -92,17 +95,27 @@ def stay_walk(
 ) -> RowWalk | None:
     """To the cheapest row, each with its letter, that fits and holds the party in one room; None
     where none does."""
+    steps, found = _along(rows, partial(look_at_stay, query, nights), cheapest_first)
+    if found is None:
+        return None
+    return RowWalk(asked_of_stays(query, nights), steps, STAY, found)
+
+
+def _along(
+    rows: Iterable[tuple[str, Row]],
+    look: Callable[[str, Row, Row | None], RowStep],
+    cheapest_first: bool,
+) -> tuple[tuple[RowStep, ...], Row | None]:
+    """What was looked at, and the row that was found. `look` is given the one found so far."""
     steps: list[RowStep] = []
-    found: Accommodation | None = None
+    found: Row | None = None
     for letter, row in rows:
-        steps.append(look_at_stay(query, nights, letter, row, found and found.price_usd))
+        steps.append(look(letter, row, found))
         if steps[-1].judged == OK:
             found = row
             if cheapest_first:
                 break
-    if found is None:
-        return None
-    return RowWalk(asked_of_stays(query, nights), tuple(steps), STAY, found)
+    return tuple(steps), found
 
 
 def asked_of_stays(query: Query, nights: int) -> tuple[str, ...]:
@@ -124,11 +137,11 @@ def room_asked(wishes: LocalConstraint) -> str:
 
 
 def look_at_stay(
-    query: Query, nights: int, letter: str, row: Accommodation, found_usd: float | None
+    query: Query, nights: int, letter: str, row: Accommodation, found: Accommodation | None
 ) -> RowStep:
-    """`found_usd`: the price of the cheapest row so far that fits."""
+    """`found`: the cheapest row so far that fits."""
     wishes, price = query.local_constraint, f"{row.price_usd:g}"
-    if found_usd is not None and row.price_usd >= found_usd:
+    if found is not None and row.price_usd >= found.price_usd:
         return RowStep(letter, (price,), DEAR)
     looks = [(price, True)]  # what it says, and whether that fits
     if wishes.room_type is not None:
@@ -160,21 +173,17 @@ def meal_walks(
     left = iter(rows)
     for number, purpose in enumerate(purposes):
         free = free_meals(len(purposes) - number, signs, cheapest_first)
-        steps: list[RowStep] = []
-        found: Restaurant | None = None
-        for letter, row in left if cheapest_first else rows:
-            found_usd = None if found is None else found.average_cost_usd
-            steps.append(look_at_meal(free, signs, letter, row, found_usd, eaten))
-            if steps[-1].judged == OK:
-                found = row
-                if cheapest_first:
-                    break
+        steps, found = _along(
+            left if cheapest_first else rows,
+            partial(look_at_meal, free, signs, eaten),
+            cheapest_first,
+        )
         if found is None:
             return None
         asked, done = asked_of_meals(purpose, free, signs), served_first(signs, found)
         signs |= dict.fromkeys(done, DONE)
         eaten.append(found)
-        walks.append(RowWalk(asked, tuple(steps), purpose, found, done))
+        walks.append(RowWalk(asked, steps, purpose, found, done))
     return None if WANTED in signs.values() else walks
 
 
@@ -197,17 +206,17 @@ def asked_of_meals(purpose: str, free: int, signs: Signs) -> tuple[str, ...]:
 def look_at_meal(
     free: int,
     signs: Signs,
+    eaten: Sequence[Restaurant],
     letter: str,
     row: Restaurant,
-    found_usd: float | None = None,
-    eaten: Sequence[Restaurant] = (),
+    found: Restaurant | None,
 ) -> RowStep:
-    """`found_usd`: the cost of the cheapest row so far that will do; `eaten`: the rows that earlier
-    meals have taken."""
+    """`eaten`: the rows that earlier meals have taken; `found`: the cheapest so far that will
+    do."""
     cost = f"{row.average_cost_usd:g}"
     if row in eaten:
         return RowStep(letter, (cost,), EATEN)
-    if found_usd is not None and row.average_cost_usd >= found_usd:
+    if found is not None and row.average_cost_usd >= found.average_cost_usd:
         return RowStep(letter, (cost,), DEAR)
     served = {cuisine: sign for cuisine, sign in signs.items() if cuisine in row.cuisines}
     cuisines = row.cuisines
