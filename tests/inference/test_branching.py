@@ -26,7 +26,7 @@ ALWAYS, NEVER = {"base": 1.0, "weight": 0.0}, {"base": 0.0, "weight": 0.0}
 Open = Callable[..., list[list[Session]]]
 
 
-TALKER = 9  # of its groups enough members fork
+TALKER = 8  # of its groups enough members fork
 
 
 @pytest.fixture(scope="module")

@@ -119,8 +119,8 @@ def test_a_passing_member_is_credited_where_the_constraint_looks(played: Any, ch
         ] == pytest.approx(2**-0.5)
     assert of[text.index('"accommodation":"', answer) + len('"accommodation":"') + 1] == 0
     note = text.index("Dinner: ")
-    assert of[note + len("Dinner: C ")] == pytest.approx(2**-0.5)  # where the choice was made
-    assert of[text.index("Stay: ") + len("Stay: C ")] == 0
+    assert of[note + len("Dinner: (C) ")] == pytest.approx(2**-0.5)  # where the choice was made
+    assert of[text.index("Stay: ") + len("Stay: (C) ")] == 0
 
 
 def test_who_delivers_nothing_is_charged_everywhere_and_agreement_teaches_nothing(

@@ -11,13 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.sft.copy_pretraining import (
-    GIVEN,
-    SIGN,
-    CopyPretraining,
-    CopyPretrainingSettings,
-    string,
-)
+from tripwright.sft.copy_pretraining import CopyPretraining, CopyPretrainingSettings, string
 
 
 def steps(loop: CopyPretraining, most: int | None = None) -> list[dict[str, Any]]:
@@ -45,13 +39,12 @@ def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_la
 ) -> None:
     settings = CopyPretrainingSettings(
         lengths=(4, 8),
-        marked_lengths=(16,),
         learned_at=1e9,
         tokens_per_step=128,
         max_steps=50,
     )
     loop = CopyPretraining(tiny_model("qwen3", 50), settings, seed=0)
-    assert [row["copy_length"] for row in steps(loop)] == [4, 8, 16] and loop.progress == 1
+    assert [row["copy_length"] for row in steps(loop)] == [4, 8] and loop.progress == 1
 
 
 def test_the_loss_is_that_of_the_repetition(tiny_model: Any) -> None:
@@ -60,35 +53,12 @@ def test_the_loss_is_that_of_the_repetition(tiny_model: Any) -> None:
         model, CopyPretrainingSettings(lengths=(6,), tokens_per_step=24, dtype="float32"), seed=3
     )
     rng = random.Random("3-0")
-    ids = torch.tensor([string(rng, 50, 6, False)[0] for _ in range(2)])  # too short for a gap
+    ids = torch.tensor([string(rng, 50, 6)[0] for _ in range(2)])  # too short for a gap
     assert torch.equal(ids[:, :6], ids[:, 6:])
     with torch.no_grad():
         logits = model(ids).logits[:, 6:-1]
     expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 7:].flatten())
     assert loop.take_step()["loss"] == pytest.approx(float(expected), rel=1e-4)
-
-
-def test_a_list_stands_between_and_what_is_listed_carries_its_sign() -> None:
-    for seed in range(20):
-        ids, kinds = string(random.Random(seed), 5000, 12, True)
-        again = kinds.count(GIVEN) - 1  # where the repetition begins
-        once = [i for i, kind in zip(ids[again:], kinds[again:], strict=True) if kind != SIGN]
-        assert ids[: len(once)] == once
-        listed, signs = ids[len(once) : again : 2], ids[len(once) + 1 : again : 2]
-        expected = [t for one in once for t in ([one, signs[0]] if one in listed else [one])]
-        assert len(set(signs)) == 1 and ids[again:] == expected
-
-
-def test_marks_are_learned_after_copies_and_by_the_loss_of_the_signs(tiny_model: Any) -> None:
-    settings = CopyPretrainingSettings(
-        lengths=(4,), marked_lengths=(8, 16), learned_at=1e9, tokens_per_step=128
-    )
-    rows = steps(CopyPretraining(tiny_model("qwen3", 50), settings, seed=0))
-    assert [(row["copy_length"], "sign_loss" in row) for row in rows] == [
-        (4, False),
-        (8, True),
-        (16, True),
-    ]
 
 
 @pytest.mark.parametrize("at", [0, 1, 5])
@@ -97,7 +67,6 @@ def test_it_goes_on_bit_for_bit_from_its_state(at: int, tiny_model: Any) -> None
     once."""
     settings = CopyPretrainingSettings(
         lengths=(4, 8, 16),
-        marked_lengths=(8,),
         learned_at=3.95,
         tokens_per_step=64,
         max_steps=10,

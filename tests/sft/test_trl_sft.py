@@ -30,7 +30,6 @@ SETTINGS = SftSettings(
     steps=4,
     batch_size=4,
     micro_batch_size=2,
-    observation_weight=0.0,
     data="x.jsonl",
     optimizer=RATE,
     dtype="float32",
@@ -68,7 +67,6 @@ def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
     [
         ({"data": None}, r"fine-tunes on a file: give \[sft\] data"),
         ({"optimizer": OptimizerSettings(name="muon")}, 'set sft.optimizer.name to "adamw"'),
-        ({"observation_weight": 0.1}, "set sft.observation_weight to 0, found 0.1"),
         ({"max_minutes": 3.0}, "ends by steps or epochs"),
         ({"batch_size": 5}, r"batch_size \(5\) must be a multiple of sft.micro_batch_size \(2\)"),
     ],

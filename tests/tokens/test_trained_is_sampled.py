@@ -34,7 +34,7 @@ Row = tuple[list[int], list[int], list[float]]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-TALKER = 4  # sampled from, its turns end at different lengths; greedy, it says nothing
+TALKER = 2  # sampled from, its turns end at different lengths; greedy, it says nothing
 
 
 @pytest.fixture(scope="module")

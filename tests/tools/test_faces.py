@@ -14,7 +14,7 @@ from tripwright.tools.face import Face, number
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-ANSWERS_OF_THE_JSON_FACES = "5dac93e2882bf0c33833b89121df6e6543d6d36696a9d5a8e4b1f80f08e3e55f"
+ANSWERS_OF_THE_JSON_FACES = "7d7022995d839e63b0ca25ec650d842b85d2f2d21175567d5a86db514f3a3e74"
 
 
 def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World) -> None:
@@ -27,13 +27,13 @@ def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World
     # equal prices keep the file order
     assert (
         COMPACT.answer(tools.search_restaurants("Boston")).text
-        == '{"rows":[["A",12,"Pizza","Cheap \\"A\\""],["B",12,"BBQ","Cheap B"],["C",50,"Tea,'
-        ' Indian","Dear Café"]]}'
+        == '{"rows":[["A",12,"Pizza","(A) Cheap \\"A\\""],["B",12,"BBQ","(B) Cheap B"],["C",50,'
+        '"Tea, Indian","(C) Dear Café"]]}'
     )
     assert (
         COMPACT.answer(tools.search_accommodations("Boston")).text
-        == '{"rows":[["A",131.5,"Private room",1,1,"No smoking","Nook"],["B",548,"Entire'
-        ' home/apt",2,2,"No children under 10 & No parties","Loft"]]}'
+        == '{"rows":[["A",131.5,"Private room",1,1,"No smoking","(A) Nook"],["B",548,"Entire'
+        ' home/apt",2,2,"No children under 10 & No parties","(B) Loft"]]}'
     )
     assert COMPACT.answer(tools.search_attractions("Boston")).text == '{"rows":[["Old Park"]]}'
     assert (

@@ -43,7 +43,7 @@ def test_prints_the_answer(folder: str, capsys: pytest.CaptureFixture[str]) -> N
         )
         == 0
     )
-    assert capsys.readouterr().out == '{"rows":[["A",12,"Tea","Café"]]}\n'
+    assert capsys.readouterr().out == '{"rows":[["A",12,"Tea","(A) Café"]]}\n'
 
 
 def test_every_face_can_be_tried(folder: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ def test_the_first_layer_looks_one_and_two_tokens_back(nano_tokenizer: Any) -> N
     with torch.no_grad():
         (weights,) = model(ids, output_attentions=True).attentions[0]
     for head, back in enumerate((1, 1, 2, 2)):
-        assert weights[head].diagonal(-back).mean() > 0.8
+        assert weights[head].diagonal(-back).mean() > 0.7
 
 
 def test_how_many_tokens_there_are_in_any_case_is_known_beforehand() -> None:

@@ -235,12 +235,7 @@ def test_fine_tuning(name: str, model: str, epochs: int) -> None:
     assert settings is not None
     check_for_trl(settings, loaded.model.pretrained)
     assert loaded.model.pretrained == model
-    assert (
-        settings.batch_size,
-        settings.max_epochs,
-        settings.steps,
-        settings.observation_weight,
-    ) == (32, epochs, None, 0.0)
+    assert (settings.batch_size, settings.max_epochs, settings.steps) == (32, epochs, None)
     assert settings.optimizer.adamw_learning_rate == 5e-6 and settings.warm_up == 0.1
 
 

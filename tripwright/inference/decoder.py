@@ -60,14 +60,20 @@ class Decoder:
         self.cos, self.sin = angles.cos() * scaling, angles.sin() * scaling  # (positions, D / 2)
 
     def hidden(
-        self, ids: Tensor, positions: Tensor, cache: Cache | None = None, rows: Tensor | None = None
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        cache: Cache | None = None,
+        rows: Tensor | None = None,
+        places: Tensor | None = None,
     ) -> Tensor:
         """ids (B, S), positions (B, S) → last hidden states (B, S, hidden). With a cache, new keys
         and values are written at `positions`.
 
         Without a cache rows attend causally within `ids` (right padding needs no mask: no real
         token comes after it). `rows` names the cache rows that the batch stands for; None means the
-        first B.
+        first B. `places` (N,) of the flattened B · S: only their hidden states are asked for, as
+        (N, hidden); the last layer does the less.
         """
         x = self.embed(ids)
         # (B, 1, S, D / 2)
@@ -77,14 +83,12 @@ class Decoder:
         )
         view = cache.view(ids, positions, rows) if cache is not None else None
         for index, layer in enumerate(self.layers):
-            x = x + self._attention(
-                index,
-                layer.self_attn,
-                _rms(x, layer.input_layernorm.weight, self.eps),
-                cos,
-                sin,
-                view,
-            )
+            normed = _rms(x, layer.input_layernorm.weight, self.eps)
+            mixed = self._attention(index, layer.self_attn, normed, cos, sin, view)
+            if places is not None and index == len(self.layers) - 1:
+                # index_select, because the backward pass of a boolean index is slower
+                x, mixed = (part.flatten(0, 1).index_select(0, places) for part in (x, mixed))
+            x = x + layer.self_attn.o_proj(mixed)
             h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
             x = x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
         return _rms(x, self.norm.weight, self.eps)
@@ -107,8 +111,7 @@ class Decoder:
             out = _causal_attention(q, k, v)
         else:
             out = view.attend(index, q, k, v)
-        mixed: Tensor = block.o_proj(out.transpose(1, 2).reshape(b, s, -1))
-        return mixed
+        return out.transpose(1, 2).reshape(b, s, -1)
 
 
 def _causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

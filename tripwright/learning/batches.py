@@ -91,6 +91,23 @@ class _LogprobsOf(torch.autograd.Function):
         return d_logits.scatter_add_(1, targets[:, None], each), None
 
 
+def token_logprobs(
+    decoder: Decoder,
+    batch: Batch,
+    dtype: str,
+    where: Tensor,
+    positions: Tensor | None = None,
+    cache: Cache | None = None,
+) -> Tensor:
+    """Log-probabilities in fp32 of the targets at the places of `where` (B, T) bool: (N,). What
+    `logprobs_of(token_logits(…), …)` says, but the logits of all places never exist at once."""
+    kind = precision_named(dtype)
+    hidden = _hidden(decoder, batch, kind, where, positions, cache)
+    weight, targets = decoder.model.lm_head.weight, batch.targets[where]
+    logprobs: Tensor = _LogprobsFrom.apply(hidden, weight, targets, kind, torch.is_grad_enabled())
+    return logprobs
+
+
 def token_logits(
     decoder: Decoder,
     batch: Batch,
@@ -105,13 +122,63 @@ def token_logits(
     `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a
     row is one transcript.
     """
+    kind = precision_named(dtype)
+    hidden = _hidden(decoder, batch, kind, where, positions, cache)
+    with autocast(kind, decoder.device.type):
+        logits = decoder.logits(hidden)
+    return logits if where is None else logits[: int(where.sum())]
+
+
+def _hidden(
+    decoder: Decoder,
+    batch: Batch,
+    kind: torch.dtype,
+    where: Tensor | None,
+    positions: Tensor | None,
+    cache: Cache | None,
+) -> Tensor:
+    """(N, hidden) at the places of `where`, and some that are not asked for at the end: processors
+    like shapes that come again."""
     if positions is None:
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
-    with autocast(precision_named(dtype), decoder.device.type):
-        hidden = decoder.hidden(batch.ids, positions, cache).flatten(0, 1)
-        if where is None:
-            return decoder.logits(hidden)
-        # index_select, because the backward pass of a boolean index is slower
+    places = torch.arange(batch.ids.numel(), device=batch.ids.device)
+    if where is not None:
         places = where.flatten().nonzero()[:, 0]
-        padded = torch.nn.functional.pad(places, (0, round_up(len(places), 256) - len(places)))
-        return decoder.logits(hidden.index_select(0, padded))[: len(places)]
+        places = torch.nn.functional.pad(places, (0, round_up(len(places), 256) - len(places)))
+    with autocast(kind, decoder.device.type):
+        return decoder.hidden(batch.ids, positions, cache, places=places)
+
+
+class _LogprobsFrom(torch.autograd.Function):
+    """The output layer, log_softmax and gather in one, ROWS at a time; what there is of `hidden`
+    beyond the targets is not read. What the gradient needs of the vocabulary is kept in the
+    products' own format, and most numbers never leave the processor's cache."""
+
+    ROWS = 256
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, kind: torch.dtype, learns: bool
+    ) -> Tensor:
+        h, w = hidden.to(kind), weight.to(kind)
+        logprobs = torch.empty(len(targets), device=h.device)
+        towards = torch.empty(len(targets) if learns else 0, len(w), dtype=kind, device=h.device)
+        for begin in range(0, len(targets), _LogprobsFrom.ROWS):
+            rows = slice(begin, min(begin + _LogprobsFrom.ROWS, len(targets)))
+            logits, which = (h[rows] @ w.T).float(), targets[rows, None]
+            sums = torch.logsumexp(logits, dim=-1, keepdim=True)
+            logprobs[rows] = (logits.gather(1, which) - sums)[:, 0]
+            if learns:
+                softmax = logits.sub_(sums).exp_()
+                # subtracted in fp32: in a softmax near 1, narrower formats see no difference to 1
+                towards[rows] = softmax.scatter_add_(1, which, -torch.ones_like(sums)).neg_()
+        ctx.save_for_backward(h, w, towards)
+        return logprobs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        h, w, towards = ctx.saved_tensors
+        d_logits = towards * gradients[0][:, None].to(towards.dtype)
+        d_hidden = torch.zeros_like(h, dtype=torch.float32)
+        d_hidden[: len(towards)] = d_logits @ w
+        return d_hidden, (d_logits.T @ h[: len(towards)]).float(), None, None, None

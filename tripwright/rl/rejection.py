@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from tripwright.learning.batches import logprobs_of, token_logits
+from tripwright.learning.batches import token_logprobs
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout, RolloutGroup
 from tripwright.rl.settings import RolloutSettings
@@ -41,9 +41,9 @@ class Rejection(RlLoop[RejectionSettings]):
         for minibatch in self.minibatches(rollouts):
             tokens = sum(r.tokens for r in minibatch)
             for _, batch in self.micro_batches(minibatch):
-                action_mask_NT = batch.mask > 0
-                logits = token_logits(self.decoder, batch, self.settings.dtype, action_mask_NT)
-                nll = -logprobs_of(logits, batch.targets[action_mask_NT]).sum()
+                nll = -token_logprobs(
+                    self.decoder, batch, self.settings.dtype, batch.mask > 0
+                ).sum()
                 (nll / tokens).backward()
                 total += float(nll.detach())
             tokens_seen += tokens

@@ -1,10 +1,8 @@
-"""Supervised fine-tuning: cross-entropy on what the agent emitted (rows S4, D6), a small weight on
-what it read.
+"""Supervised fine-tuning: cross-entropy on what the agent emitted (rows S4, D6); what it read is
+masked.
 
-The weight on observations is an option (0 masks them, as the papers do); a little of it teaches a
-model made from nothing the language of the tools. Where the transcripts come from is the source's
-affair: an endless stream of the expert's, in which nothing is seen twice, or a file that is read
-for some epochs (`data`).
+Where the transcripts come from is the source's affair: an endless stream of the expert's, in which
+nothing is seen twice, or a file that is read for some epochs (`data`).
 """
 
 from __future__ import annotations
@@ -17,12 +15,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
 from annotated_types import Ge
-from torch import Tensor
 
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO
-from tripwright.learning.batches import collate, logprobs_of, token_logits
+from tripwright.learning.batches import collate, token_logprobs
 from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.sft.packing import pack
@@ -40,7 +37,6 @@ class SftSettings:
 
     steps: int | None = 5000  # None: as many as `max_minutes` or `max_epochs` allow
     batch_size: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
-    observation_weight: float = 0.1
     # the learning rate follows whichever of steps, epochs and minutes is furthest
     max_minutes: float | None = None
     dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
@@ -77,10 +73,6 @@ class SftSettings:
             raise UserError(f"micro_batch_size must be at least 1, found {self.micro_batch_size}.")
         if self.max_tokens is not None and self.max_tokens < 2:
             raise UserError(f"max_tokens must be at least 2, found {self.max_tokens}.")
-        if not 0 <= self.observation_weight <= 1:
-            raise UserError(
-                f"observation_weight is a share, from 0 to 1; found {self.observation_weight}."
-            )
         if not 0 <= self.warm_up < 1 or not 0 <= self.final_rate <= 1:
             raise UserError(
                 f"warm_up is from 0 to below 1 and final_rate from 0 to 1; found {self.warm_up} and"
@@ -132,15 +124,14 @@ class FineTuning:
             self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
         )
         samples, optimizer = next(self.batches), self.settings.optimizer
-        weights, sums = self._total_weight(samples), Sums()
+        said, sums = sum(sum(sample.loss_mask[1:]) for sample in samples), Sums()
         size = self.settings.micro_batch_size or len(samples)
         for first in range(0, len(samples), size):
-            self._backward(samples[first : first + size], weights, sums)
+            self._backward(samples[first : first + size], said, sums)
         norm = self.optimizers.step(scale)
         self.step, self.tokens = self.step + 1, self.tokens + sums.tokens
         row: dict[str, Any] = {
-            "loss": sums.said_nll / max(1.0, sums.said),
-            "observation_loss": sums.read_nll / max(1.0, sums.read),
+            "loss": sums.nll / max(1, said),
             "grad_norm": norm,
             "learning_rate": (
                 (
@@ -158,14 +149,9 @@ class FineTuning:
             row["epoch"] = self.step * self.settings.batch_size / self.count
         return row
 
-    def _total_weight(self, samples: Sequence[Sample]) -> float:
-        agent_tokens = sum(sum(sample.loss_mask[1:]) for sample in samples)
-        return agent_tokens + self.settings.observation_weight * (
-            sum(len(sample.token_ids) - 1 for sample in samples) - agent_tokens
-        )
-
-    def _backward(self, samples: Sequence[Sample], weights: float, sums: Sums) -> None:
-        """Adds the gradient of these samples' share of the step's loss."""
+    def _backward(self, samples: Sequence[Sample], said: int, sums: Sums) -> None:
+        """Adds the gradient of these samples' share of the step's loss, in which the agent `said`
+        so many tokens."""
         positions, blocks = None, None
         if self.settings.packing:
             batch, positions, blocks = pack(
@@ -180,13 +166,12 @@ class FineTuning:
                 ]
             )
         batch = batch.to(self.decoder.device)
-        dtype = self.settings.dtype
-        logits = token_logits(self.decoder, batch, dtype, batch.real, positions, blocks)
-        nll = -logprobs_of(logits, batch.targets[batch.real])
-        action_mask = batch.mask[batch.real]
-        weight = action_mask + self.settings.observation_weight * (1 - action_mask)
-        ((nll * weight).sum() / weights).backward()
-        sums.add(nll.detach(), action_mask, batch.real)
+        dtype, action_mask_BT = self.settings.dtype, batch.mask > 0
+        nll = -token_logprobs(self.decoder, batch, dtype, action_mask_BT, positions, blocks).sum()
+        (nll / max(1, said)).backward()
+        sums.nll += float(nll.detach())
+        sums.tokens += int(batch.real.sum())
+        sums.places += batch.real.numel()
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -210,20 +195,9 @@ class FineTuning:
 class Sums:
     """Over the passes of one step. `places` counts padding too."""
 
-    said_nll: float = 0.0
-    read_nll: float = 0.0
-    said: float = 0.0
-    read: float = 0.0
+    nll: float = 0.0
     tokens: int = 0
     places: int = 0
-
-    def add(self, nll: Tensor, action_mask: Tensor, real: Tensor) -> None:
-        self.said_nll += float((nll * action_mask).sum())
-        self.read_nll += float((nll * (1 - action_mask)).sum())
-        self.said += float(action_mask.sum())
-        self.read += float((1 - action_mask).sum())
-        self.tokens += int(real.sum())
-        self.places += real.numel()
 
 
 class BatchesOfLikeLength:

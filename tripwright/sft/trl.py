@@ -104,11 +104,6 @@ def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
             f"TRL has no optimizer '{settings.optimizer.name}' of ours: set sft.optimizer.name to"
             ' "adamw".'
         )
-    if settings.observation_weight != 0:
-        raise UserError(
-            "TRL trains on the assistant's tokens alone: set sft.observation_weight to 0, found"
-            f" {settings.observation_weight}."
-        )
     if settings.max_minutes is not None:
         raise UserError(
             "TRL ends by steps or epochs: set sft.steps or sft.max_epochs, and sft.max_minutes to"

@@ -65,7 +65,9 @@ class Table:
     heading: str = ""
     row: str = ""
     decimals: int | None = None  # to which the text rounds fractions
-    lettered: bool = False  # in arrays, a letter opens each row, so that it can be referred to
+    # in arrays, a letter opens each row and stands before its last cell, the name, so that both can
+    # be referred to: ["B",159,"Private room","(B) Ash Inn"]
+    lettered: bool = False
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import Any, get_type_hints
 from tripwright.tools.face import Face, Page, Pieces, Refusal, Table, ToolResult, as_it_is, letters
 
 _REMEMBERED = 4096  # texts of values, for each column
+_LABEL = "\0"  # where a row's letter goes: JSON's texts never hold this character
 
 
 def write_objects(face: Face, result: ToolResult) -> Pieces:
@@ -38,14 +39,14 @@ def write_objects(face: Face, result: ToolResult) -> Pieces:
 
 
 def write_arrays(face: Face, result: ToolResult) -> Pieces:
-    """{"rows": [[…], …]} without spaces, values in the order of the columns, behind the row's
-    letter where the table has letters. A result that is no list is one object, with labels."""
+    """{"rows": [[…], …]} without spaces, values in the order of the columns, between the row's
+    letters where the table has letters. A result that is no list is one object, with labels."""
     match result:
         case Page(records=records, pages=pages):
             tail = f"],{_tight(_place(result))[1:]}" if pages > 1 else "]}"
             rows = _filled(_array_form, face, records)
             if records and face.tables[type(records[0])].lettered:
-                rows = [f'["{letters(n)}",{row[1:]}' for n, row in enumerate(rows, result.first)]
+                rows = [_lettered(letters(n), row) for n, row in enumerate(rows, result.first)]
             return Pieces('{"rows":[', rows, ",", tail)
         case Refusal(problem=problem):
             return Pieces(_tight({"error": problem}))
@@ -74,7 +75,14 @@ def _tight_object_form(table: Table) -> str:
 
 @cache
 def _array_form(table: Table) -> str:
-    return f"[{','.join('%s' for _ in table.columns)}]"
+    cells = ["%s" for _ in table.columns]
+    if table.lettered:
+        cells[-1] = f"{_LABEL}%s"
+    return f"[{','.join(cells)}]"
+
+
+def _lettered(letter: str, row: str) -> str:
+    return f'["{letter}",{row[1:]}'.replace(f'{_LABEL}"', f'"({letter}) ')
 
 
 def _label_texts(table: Table) -> Iterator[str]:

@@ -98,11 +98,9 @@ def episode_tokens(recipe: Recipe, model: ModelSize) -> int:
 
 
 def copied(settings: CopyPretrainingSettings) -> tuple[int, int]:
-    """Rows of a step of the warm-up with the longest strings, and tokens of a row: with the gap, or
-    with list and signs (2.6 lengths on average in a batch padded to its longest)."""
-    longest = max(*settings.lengths, *settings.marked_lengths, 2)
-    width = 2.6 if longest in settings.marked_lengths else 2 + GAP
-    return max(1, settings.tokens_per_step // (2 * longest)), round(width * longest)
+    """Rows of a step of the warm-up with the longest strings, and tokens of a row with its gap."""
+    longest = max(settings.lengths)
+    return max(1, settings.tokens_per_step // (2 * longest)), round((2 + GAP) * longest)
 
 
 def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:

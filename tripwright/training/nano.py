@@ -1,10 +1,11 @@
 """A Qwen3-shaped model of a few million parameters, made on the spot.
 
-Its weights are random but for two things (docs/log.md, 2026-11-23):
+Its weights are random but for three things (docs/log.md, 2026-11-23):
 - heads of the first layer look one or two tokens back from the start. To copy, a model has to find
   what followed the same token earlier: one layer has to say of each token which one stood before
   it, and the next to look for that. Neither is of use without the other, which is why random
   weights take three times as long to find both;
+- layers begin by adding nothing: what random ones add is louder than the embeddings;
 - the last norm multiplies by LOUDNESS. With tied embeddings as small as they begin, the surest
   prediction has a probability of a few percent. Until embeddings have grown nothing else can be
   sure, and large ones drown in the residual stream what the layers find.
@@ -58,6 +59,9 @@ def new_model(shape: NanoShape, tokenizer: PreTrainedTokenizerFast, seed: int) -
     )
     model = Qwen3ForCausalLM(config)
     torch.nn.init.constant_(model.model.norm.weight, LOUDNESS)
+    for layer in model.model.layers:
+        torch.nn.init.zeros_(layer.self_attn.o_proj.weight)
+        torch.nn.init.zeros_(layer.mlp.down_proj.weight)
     _look_back(model)
     return model
 

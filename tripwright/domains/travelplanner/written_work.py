@@ -26,10 +26,10 @@ from tripwright.domains.travelplanner.expert.work import (
     STAY_FIELDS,
     asked_of_meals,
     asked_of_stays,
-    called,
     free_meals,
     look_at_meal,
     look_at_stay,
+    named,
     served_first,
     signs_of,
 )
@@ -99,7 +99,8 @@ def _read(query: Query, note: str, shown: Rows) -> Iterator[Found]:
     if any(vars(row)[field] is None for row in rows for field in (*fields, "name")):
         return
     numbered = [(letters(number), row) for number, row in enumerate(rows, start=1)]
-    has_letters = any(f": {letter} " in note for letter, _ in numbered)
+    signs = (sign.format(letter) for letter, _ in numbered for sign in (": {} ", ": ({}) "))
+    has_letters = any(sign in note for sign in signs)
     lettered = [(letter if has_letters else "", row) for letter, row in numbered]
     yield from (_stays if shown.kind == "Accommodation" else _meals)(query, note, lettered)
 
@@ -187,7 +188,7 @@ def _is_done(sentence: str) -> bool:
 def _name(rest: str, rows: Called) -> tuple[str, str]:
     """(name, what follows it). A name of the rows may hold a full stop of its own."""
     for letter, row in rows:
-        name = called(letter, row.name)
+        name = named(letter, row.name)
         if rest == f"{name}." or rest.startswith(f"{name}. "):
             return name, rest[len(name) + 2 :]
     name, _, rest = rest.partition(". ")
@@ -206,7 +207,7 @@ def _next(step: str, rows: Called, at: int) -> tuple[int, str, Any]:
 
 def _choice(said: str, rows: Called, found: Any, is_walk: bool) -> str:
     """The name of the row that a walk found; without a walk, any row's own name will do."""
-    names = [called(letter, row.name) for letter, row in rows if not is_walk or row is found]
+    names = [named(letter, row.name) for letter, row in rows if not is_walk or row is found]
     return said if said in names else names[0] if names and is_walk else ""
 
 

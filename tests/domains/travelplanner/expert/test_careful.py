@@ -81,7 +81,7 @@ def is_in(text: str, read: str) -> bool:
     return (
         text in read
         if not text.isdigit()
-        else re.search(rf"(?<![\d,.]){text}(?!\d)", read) is not None
+        else re.search(rf"(?<!\d)(?<!\d[,.]){text}(?!\d)", read) is not None
     )
 
 

@@ -61,10 +61,12 @@ def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
     assert walk is not None and walk.words() == (
         "Private room!, 2 nights, 5 people, No smoking!: A 66 Shared room no; B 159 Private room! 3"
         " no; C 170 Private room! 2 4 no; D 190 Private room! 1 6 No pets & No smoking! no; E 211"
-        " Private room! 1 6 No parties ok. Stay: E Flat."
+        " Private room! 1 6 No parties ok. Stay: (E) Flat."
     )
     plain = stay_walk(query(), 2, STAYS, True)
-    assert plain is not None and plain.words() == "2 nights, 5 people: A 66 1 9 ok. Stay: A Attic."
+    assert (
+        plain is not None and plain.words() == "2 nights, 5 people: A 66 1 9 ok. Stay: (A) Attic."
+    )
     unlettered = stay_walk(query(), 2, [("", STAYS[0][1])], True)
     assert unlettered is not None
     assert unlettered.words() == "2 nights, 5 people: 66 1 9 ok. Stay: Attic."
@@ -76,14 +78,14 @@ def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
 
 def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
     assert words(["French"], MEALS) == (
-        "Breakfast, 2 free, French!: A 17 Tea ok. Breakfast: A Diner. Lunch, 1 free, French!: B 26"
-        " Bakery ok. Lunch: B Cafe. Dinner, French!: C 34 Indian no; D 40 Italian, French! ok."
-        " Dinner: D Oven. French done."
+        "Breakfast, 2 free, French!: A 17 Tea ok. Breakfast: (A) Diner. Lunch, 1 free, French!: B"
+        " 26 Bakery ok. Lunch: (B) Cafe. Dinner, French!: C 34 Indian no; D 40 Italian, French! ok."
+        " Dinner: (D) Oven. French done."
     )
     assert words(["Indian", "French"], [*MEALS[3:], *MEALS[:3], *MEALS[3:]]) == (
-        "Breakfast, 1 free, Indian!, French!: D 40 Italian, French! ok. Breakfast: D Oven. French"
-        " done. Lunch, 1 free, Indian!, French done: A 17 Tea ok. Lunch: A Diner. Dinner, Indian!,"
-        " French done: B 26 Bakery no; C 34 Indian! ok. Dinner: C Grill. Indian done."
+        "Breakfast, 1 free, Indian!, French!: D 40 Italian, French! ok. Breakfast: (D) Oven. French"
+        " done. Lunch, 1 free, Indian!, French done: A 17 Tea ok. Lunch: (A) Diner. Dinner,"
+        " Indian!, French done: B 26 Bakery no; C 34 Indian! ok. Dinner: (C) Grill. Indian done."
     )
     assert meal_walks(query(cuisine=["Greek"]), MEALS, ("Breakfast",), True) is None
     assert meal_walks(query(), MEALS, [str(number) for number in range(5)], True) is None

@@ -22,9 +22,9 @@ from tripwright.domains.travelplanner.expert.work import (
     STAY,
     STAY_FIELDS,
     RowWalk,
-    called,
     choice,
     meal_walks,
+    named,
     stay_walk,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS
@@ -160,7 +160,7 @@ def _purposes(stop: CityChoice) -> list[str]:
 
 
 def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:
-    return called(next(letter for letter, row in rows if row == taken), taken.name)
+    return named(next(letter for letter, row in rows if row == taken), taken.name)
 
 
 class _Turns:

@@ -8,12 +8,12 @@ row is to copy what followed the same word before. A row is called by its letter
 so that the next one is found by counting on.
 
     Private room!, 2 nights, 5 people, No smoking!: A 66 Shared room no; B 159 Private room! 3 no; C
-    190 Private room! 1 6 No pets & No smoking! no; D 211 Private room! 1 6 No parties ok. Stay: D
+    190 Private room! 1 6 No pets & No smoking! no; D 211 Private room! 1 6 No parties ok. Stay: (D)
     Ash Inn.
 
-    Breakfast, 2 free, French!: A 17 Tea ok. Breakfast: A Fairlow Diner. Lunch, 1 free, French!: B
-    26 Indian, French! ok. Lunch: B Selham Cafe. French done. Dinner, 1 free, French done: C 34
-    French done ok. Dinner: C Linlow Oven.
+    Breakfast, 2 free, French!: A 17 Tea ok. Breakfast: (A) Fairlow Diner. Lunch, 1 free, French!:
+    B 26 Indian, French! ok. Lunch: (B) Selham Cafe. French done. Dinner, 1 free, French done: C 34
+    French done ok. Dinner: (C) Linlow Oven.
 
 Where rows do not lie in order of price, the walk goes on to the last one, and whatever costs no
 less than the one found is said to be dear; rows without letters are told by what they say:
@@ -76,7 +76,7 @@ class RowWalk:
     def words(self) -> str:
         steps = (row.words() for row in self.rows)
         letter = [row.letter for row in self.rows if row.judged == OK][-1]
-        taken = choice(self.purpose, called(letter, self.taken.name))
+        taken = choice(self.purpose, named(letter, self.taken.name))
         done = "".join(f" {each}{DONE}." for each in self.done)
         return f"{', '.join(self.asked)}: {'; '.join(steps)}. {taken}{done}"
 
@@ -88,6 +88,11 @@ def choice(purpose: str, taken: str) -> str:
 
 def called(letter: str, words: str) -> str:
     return f"{letter} {words}" if letter else words
+
+
+def named(letter: str, name: str) -> str:
+    """As the name stands in its row: "(B) Ash Inn"."""
+    return f"({letter}) {name}" if letter else name
 
 
 def stay_walk(
