@@ -10,7 +10,8 @@ multiplication or one addition.
 Norms, rotary embeddings, softmax and the optimizer are left out (the convention of MFU; below 1% of
 a model of any size), and so is what is computed twice to save memory. In an update every position
 of a row is paired with every other one, the whole square, as PaLM, verl and torch's own counter
-have it: a kernel may skip the half that causal attention hides. In a rollout each position is
+have it: a kernel may skip the half that causal attention hides, and the last layer's MLP runs only
+at the places that are learned from. In a rollout each position is
 paired with itself and what came before it, because that is what decoding over a cache computes.
 """
 
