@@ -31,7 +31,7 @@ from tripwright.training.data_source import UNSEEN_WORLDS
 def sessions(count: int, chat: ChatFormat) -> list[Session]:
     dialect = dialect_named("compact")
     stream = itertools.islice(
-        GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS + 500_000, 8), count
+        GeneratedTrips(domain_named("travelplanner"), ("nano",), UNSEEN_WORLDS + 500_000, 8), count
     )
     return [Session(query, ToolBox(world, dialect.face), dialect, chat) for query, world in stream]
 

@@ -119,7 +119,7 @@ def make_job(
     folder: Path, template: str, prompts: int, group: int, turns: int, **settings: Any
 ) -> None:
     """Writes model, tokenizer and script to a folder."""
-    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 8), 64)
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 8), 64)
     played = list(expert_sessions(trips, dialect_named("compact"), None))
     texts = [segment.text for session in played for segment in session.transcript.segments[1:]]
     tokenizer = make_tokenizer(texts, template)

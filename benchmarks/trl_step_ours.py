@@ -46,7 +46,7 @@ class ScriptedTrips:
     def __init__(self, job: Job):
         self.job, self.position = job, 0
         given = itertools.islice(
-            GeneratedTrips(domain_named("travelplanner"), "nano", 0, 8), len(job.users)
+            GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 8), len(job.users)
         )
         self.trips = [
             (query.model_copy(update={"query": text}), world)

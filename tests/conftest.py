@@ -126,7 +126,7 @@ def nano_tokenizer() -> Any:
     from tripwright.learning.trips import GeneratedTrips, expert_sessions
     from tripwright.training.tokenizer import make_tokenizer
 
-    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 24)
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 24)
     sessions = list(expert_sessions(trips, dialect_named("compact"), None))
     worlds = {id(session.tools.world): session.tools.world for session in sessions}.values()
     domain = domain_named("travelplanner")

@@ -31,7 +31,8 @@ def trips(dialect: str, first_world: int, count: int) -> Iterator[tuple[Any, Any
     """(request, world) of easy, medium and hard ones of the dialect's domain."""
     domain = domain_of(dialect)
     return islice(
-        GeneratedTrips(domain, "nano", first_world, PER_WORLD, domain.mix(levels=(1, 1, 1))), count
+        GeneratedTrips(domain, ("nano",), first_world, PER_WORLD, domain.mix(levels=(1, 1, 1))),
+        count,
     )
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def transcripts(chat: Any) -> list[Transcript]:
-    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 12)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 12)
     return [
         session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)
     ]

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def with_ids(chat: Any) -> list[Transcript]:
-    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 6)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 6)
     return [
         session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)
     ]

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def transcripts() -> list[Transcript]:
     """Texts alone, as of an endpoint."""
-    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 8)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 8)
     return [
         session.transcript for session in expert_sessions(stream, dialect_named("compact"), None)
     ]
@@ -140,7 +140,7 @@ def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, s
 
     tokenizer, schemas = spoken(kind), dialect_named(dialect).schemas()
     masks, template = ChatMasks(tokenizer), get_training_chat_template(tokenizer)
-    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 50, 2), 4)
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 50, 2), 4)
     for session in expert_sessions(trips, dialect_named(dialect), None):
         messages = [{"role": s.role, "content": s.text} for s in session.transcript.segments]
         ids, mask = masks.encode(messages, schemas)
@@ -211,7 +211,7 @@ def test_ids_of_a_local_model_stay_as_they_are(
     chat: Any, spoken: Any, nano_tokenizer: Any, tmp_path: Path
 ) -> None:
     spoken("qwen2_5")
-    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 1), 1)
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 1), 1)
     (session,) = expert_sessions(trips, dialect_named("compact"), chat)
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps({"id": "a", "transcript": session.transcript.to_json()}) + "\n")

@@ -125,7 +125,7 @@ def test_a_name_is_cut_the_same_way_in_request_tool_answer_and_plan(nano_tokeniz
     seen_in_two_roles = 0
     for session in expert_sessions(
         itertools.islice(
-            GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 4), 32
+            GeneratedTrips(domain_named("travelplanner"), ("nano",), UNSEEN_WORLDS, 4), 32
         ),
         dialect_named("compact"),
         None,

@@ -190,7 +190,7 @@ def test_a_transcript_comes_back_from_json_as_it_was(transcripts: list[Transcrip
 
 
 def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
-    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 40, 4), 8)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 40, 4), 8)
     for session in expert_sessions(stream, dialect_named("compact"), chat):
         transcript = session.transcript
         assert transcript.stop_reason is StopReason.ANSWER

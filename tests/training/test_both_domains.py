@@ -82,7 +82,7 @@ def test_worlds_that_were_used_are_let_go() -> None:
 
 
 def test_levels_follow_the_mix() -> None:
-    drawn = GeneratedTrips(DEEPTRAVEL, "nano", 0, 8, LevelMix(levels=(0, 0, 1)))
+    drawn = GeneratedTrips(DEEPTRAVEL, ("nano",), 0, 8, LevelMix(levels=(0, 0, 1)))
     assert {drawn.at(number)[0].level for number in range(8)} == {"hard"}
 
 
@@ -113,7 +113,7 @@ def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -
 
 def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> None:
     job = trips_of(errands(tmp_path), RL).at(0)
-    world = GeneratedTrips(DEEPTRAVEL, "nano", 200_000, 16).at(0)[1]
+    world = GeneratedTrips(DEEPTRAVEL, ("nano",), 200_000, 16).at(0)[1]
     session = expert_session(DEEPTRAVEL, job.query, world, dialect_named(COMPACT), None)
     assert DEEPTRAVEL.keeps(session)
     answer = session.transcript.answer

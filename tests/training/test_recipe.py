@@ -220,6 +220,10 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
         ("[grpo.importance]\ncap = 0.0", r"'cap': .*greater than 0"),
         (
+            '[data]\ntraining_scales = ["nano", "pico"]',
+            r"unknown data\.training_scales 'pico'\. Accepted: nano, ",
+        ),
+        (
             '[evaluation]\ndtype = "int8"',
             r"unknown evaluation\.dtype 'int8'\. Accepted: auto, bfloat16",
         ),

@@ -23,6 +23,7 @@ from tripwright.learning import trips as trips_module
 from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips
 from tripwright.training import data_source
 from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_identity, trips_of
+from tripwright.training.examination import requests_of_exam
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -95,13 +96,21 @@ def test_trips_are_those_that_the_worlds_give_in_order(recipe: Any) -> None:
     assert [
         query.query
         for query, _ in itertools.islice(
-            GeneratedTrips(domain_named("travelplanner"), "nano", 5, 3, Mix(levels=(0, 1, 0))), 3
+            GeneratedTrips(domain_named("travelplanner"), ("nano",), 5, 3, Mix(levels=(0, 1, 0))), 3
         )
     ] == expected
 
 
+def test_training_takes_its_scales_in_turn_and_the_exam_has_its_own(recipe: Any) -> None:
+    scales = ("nano", "nano_alike")
+    mixed = replace(recipe, data=replace(recipe.data, training_scales=scales, queries_per_world=1))
+    names = [trips_of(mixed, RL).request_at(number)[1].name for number in range(4)]
+    assert [name.rpartition("-")[0] for name in names] == [*scales, *scales]
+    assert {task.where.rpartition("-")[0] for task in requests_of_exam(mixed, 45)} == {"nano"}
+
+
 def test_few_worlds_are_kept_open(recipe: Any) -> None:
-    source = GeneratedTrips(domain_named("travelplanner"), "nano", 0, 1)
+    source = GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 1)
     found = [source.at(position)[1].name for position in range(8)]
     assert len(set(found)) == 8 and len(source._open) <= trips_module.MOST_OPEN
 
@@ -140,7 +149,7 @@ def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any
         {
             world.name
             for _, world in itertools.islice(
-                GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 3), 8
+                GeneratedTrips(domain_named("travelplanner"), ("nano",), UNSEEN_WORLDS, 3), 8
             )
         }
     )

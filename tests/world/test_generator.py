@@ -41,6 +41,19 @@ def test_other_seeds_give_other_names(worlds: list[World]) -> None:
         assert len(one & other) < 0.02 * len(one)
 
 
+def test_names_alike_are_of_a_few_parts_and_still_mean_one_place() -> None:
+    """And only names: the rest is of the size that an exam asks about."""
+
+    def beginnings(scale: str) -> set[str]:
+        world = World.in_memory(build_tables(scale, 5))
+        assert len(world.cities) == 24
+        stays = [stay.name for city in world.cities for stay in world.accommodations(city)]
+        assert len(set(stays)) == len(stays)
+        return {name[:3] for name in stays}
+
+    assert len(beginnings("nano_alike")) <= 4 < 20 < len(beginnings("nano"))
+
+
 def test_an_unknown_scale_is_one_line() -> None:
     with pytest.raises(UserError, match=r"Unknown scale 'giant'\. Accepted: .*nano"):
         build_tables("giant", 0)

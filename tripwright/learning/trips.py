@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tripwright.agent.chat import ChatFormat
@@ -38,15 +38,20 @@ class NumberedTrips(Protocol):
 
 
 class GeneratedTrips:
-    """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, … Any can
-    be asked for; in order is fastest."""
+    """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, …, which
+    are of `scales` in turn. Any can be asked for; in order is fastest."""
 
     def __init__(
-        self, domain: Domain, scale: str, first_world: int, per_world: int, mix: Any = None
+        self,
+        domain: Domain,
+        scales: Sequence[str],
+        first_world: int,
+        per_world: int,
+        mix: Any = None,
     ):
-        self.domain, self.scale, self.first_world, self.per_world = (
+        self.domain, self.scales, self.first_world, self.per_world = (
             domain,
-            scale,
+            scales,
             first_world,
             per_world,
         )
@@ -61,7 +66,7 @@ class GeneratedTrips:
         number, place = divmod(position, self.per_world)
         if number not in self._open:
             seed = self.first_world + number
-            world = self.domain.world(self.scale, seed)
+            world = self.domain.world(self.scales[number % len(self.scales)], seed)
             self._open[number] = OpenWorld(world, [], self._draw(world, self.per_world, seed))
         self._open.move_to_end(number)
         if len(self._open) > MOST_OPEN:

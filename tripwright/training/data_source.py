@@ -55,8 +55,9 @@ def trips_of(recipe: Recipe, stage: int) -> Trips:
             every_group,
         )
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
+    scales = data.training_scales or (data.scale,)
     generated = GeneratedTrips(
-        domain, data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix
+        domain, scales, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix
     )
     if stage == RL and data.rl_trips is not None:
         return Trips(

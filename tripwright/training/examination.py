@@ -95,7 +95,7 @@ def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> dict[s
 def requests_of_exam(recipe: Recipe, count: int) -> list[Task]:
     """The first `count` requests of the exam, in worlds that no stage trains in."""
     trips = GeneratedTrips(
-        recipe.domain, recipe.data.scale, UNSEEN_WORLDS, recipe.evaluation.per_world, recipe.mix
+        recipe.domain, (recipe.data.scale,), UNSEEN_WORLDS, recipe.evaluation.per_world, recipe.mix
     )
     tasks = (recipe.domain.task("", *trips.at(number)) for number in range(count))
     return [task.renamed(f"{task.where}-{number:04d}") for number, task in enumerate(tasks)]

@@ -137,6 +137,12 @@ def _data(recipe: Recipe) -> None:
         )
     if data.queries is None:
         one_of("data.scale", data.scale, tuple(recipe.domain.scales))
+        for scale in data.training_scales or ():
+            one_of("data.training_scales", scale, tuple(recipe.domain.scales))
+    elif data.training_scales is not None:
+        raise UserError(
+            "data.training_scales is of generated worlds; data.world names a given one."
+        )
     elif data.rl_trips is not None:
         raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
 

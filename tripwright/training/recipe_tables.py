@@ -28,6 +28,9 @@ class DataSettings:
     """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one
     given world and a query file.
 
+    The exam's worlds are of `scale`; training's are of `training_scales` in turn (None: of the
+    same).
+
     `mix` is what the exam and the cold start ask, in settings of the domain's own (None: its usual
     mix). RL may dwell on what is hard (row S8): `rl_mix`, None for the same. Generated trips never
     repeat, unless `rl_trips` bounds how many there are for RL, which then goes through them in
@@ -35,6 +38,7 @@ class DataSettings:
     """
 
     scale: str = "nano"
+    training_scales: tuple[str, ...] | None = None
     queries_per_world: Count = 16
     mix: Any = None
     rl_mix: Any = None

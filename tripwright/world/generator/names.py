@@ -38,15 +38,20 @@ ATTRACTION_NOUNS = (
 
 class Namer:
     """Draws names that are unique within one world, none contained in another of its kind (the
-    official look-up is by substring)."""
+    official look-up is by substring). Where they are to look alike, a world has few parts to make
+    them of."""
 
-    def __init__(self, rng: random.Random):
+    def __init__(self, rng: random.Random, alike: bool = False):
         self._rng = rng
         self._taken: set[str] = set()
+        self._onsets, self._middles, self._endings = (
+            rng.sample(parts, few) if alike else parts
+            for parts, few in ((ONSETS, 4), (MIDDLES, 3), (ENDINGS, 5))
+        )
 
     def proper(self) -> str:
-        middle = self._rng.choice(MIDDLES) if self._rng.random() < 0.5 else ""
-        return self._rng.choice(ONSETS) + middle + self._rng.choice(ENDINGS)
+        middle = self._rng.choice(self._middles) if self._rng.random() < 0.5 else ""
+        return self._rng.choice(self._onsets) + middle + self._rng.choice(self._endings)
 
     def cities(self, count: int) -> list[str]:
         return self._apart(self.proper, count)
