@@ -15,6 +15,7 @@ TOOLS = "{{Tools}}"  # where a system prompt is to hold the schemas of the tools
 
 OnMistake = Literal["end", "error"]
 OnRepeated = Literal["end", "error", "answer"]
+ShownWork = Literal["none", "short", "long"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Dialect:
     answer, and one that asks the same again: "end" ends the episode; "error" shows the model a
     short error message as a tool answer, and it may go on within its limits. A call that is
     repeated may also be answered again ("answer").
-    With `shows_work` an expert says how it chooses, row by row, where its domain has words for it.
+    `shows_work` is how an expert says what it chooses, where its domain has words for it: by name
+    ("none"), with what speaks for the row that it takes ("short"), or row by row ("long").
     """
 
     name: str
@@ -47,7 +49,7 @@ class Dialect:
     on_malformed: OnMistake = "end"
     on_repeated: OnRepeated = "end"
     turns: TurnFormat = ONE_THOUGHT
-    shows_work: bool = False
+    shows_work: ShownWork = "none"
 
     def schemas(self) -> list[dict[str, Any]] | None:
         """What a chat template is given of the tools; None where the dialect shows them otherwise

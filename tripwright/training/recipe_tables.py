@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Le
 
-from tripwright.agent.dialect import Dialect, OnMistake, OnRepeated
+from tripwright.agent.dialect import Dialect, OnMistake, OnRepeated, ShownWork
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.inference.precision import AUTO
@@ -76,7 +76,7 @@ class DialectSettings:
     system_prompt: str | None = None
     on_malformed: OnMistake | None = None
     on_repeated: OnRepeated | None = None
-    shows_work: bool | None = None  # of the expert whose transcripts are made
+    shows_work: ShownWork | None = None  # of the expert whose transcripts are made
 
     def dialect(self) -> Dialect:
         changed = {

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
@@ -29,22 +30,26 @@ from tripwright.world.store import World
 COMPACT = next(dialect for dialect in DIALECTS if dialect.name == "compact")
 
 
-def episodes(world_seed: int, count: int, dialect: Any, mix: Mix) -> list[Episode]:
+def episodes(
+    world_seed: int, count: int, dialect: Any, mix: Mix, shown: ShownWork = "long"
+) -> list[Episode]:
     world = World.in_memory(build_tables("nano", world_seed))
     queries = make_queries(world, count, world_seed, mix)
     tasks = [TripTask(str(number), query, world) for number, query in enumerate(queries)]
-    return list(play(ExpertPolicy(), tasks, replace(dialect, shows_work=True)))
+    return list(play(ExpertPolicy(), tasks, replace(dialect, shows_work=shown)))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-@pytest.mark.parametrize("days", [3, 5])
-def test_every_step_of_the_expert_is_true(dialect: Any, days: int) -> None:
+@pytest.mark.parametrize(("days", "shown"), [(3, "long"), (5, "long"), (3, "short"), (5, "short")])
+def test_every_step_of_the_expert_is_true(dialect: Any, days: int, shown: ShownWork) -> None:
     mix = Mix(days=(days,), levels=(1, 2, 4))
     longer = replace(dialect, context_tokens=32_000, max_turns=99, max_calls=98)
-    played = episodes(4, 30, longer, mix)
+    played = episodes(4, 30, longer, mix, shown)
     steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
     assert [step for step in steps if not step.is_true] == []
-    assert {step.kind for step in steps} == set(KINDS) and len(steps) > 10 * len(played)
+    assert {step.kind for step in steps} == set(KINDS) and len(steps) > (
+        10 if shown == "long" else 6
+    ) * len(played)
 
 
 def asked(episode: Episode) -> Query:
@@ -96,6 +101,21 @@ def test_what_is_not_true_is_found_where_it_stands(
     }
     counted = wrong_steps(episode.record())
     assert counted is not None and counted[f"stay: {kind}"][0] >= 1
+
+
+def test_a_short_walk_is_held_to_the_row_that_a_long_one_takes() -> None:
+    mix = Mix(levels=(0, 0, 1))
+    for short, long in zip(
+        episodes(4, 20, COMPACT, mix, "short"), episodes(4, 20, COMPACT, mix), strict=True
+    ):
+        assert len(_stay_note(short).text) <= len(_stay_note(long).text)
+        assert short.transcript.answer == long.transcript.answer
+        taken = _stay_note(long).text.partition(": ")[2].partition(". Stay")[0].split("; ")
+        if len(taken) > 1 and "ok" not in taken[0]:
+            first = taken[0].removesuffix("no") + "ok"  # the first row, which a long walk passed by
+            other = with_note(short, lambda text, t=taken, f=first: text.replace(t[-1], f))
+            wrong = [s for s in written_steps(asked(short), other.transcript) if not s.is_true]
+            assert wrong and wrong[0].said == first
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ COMPACT_PROMPT = (
 DIALECTS = (
     Dialect("planner_r1", PLANNER_R1_PROMPT, face=PLANNER_R1),
     # words before each call take the place of thinking, which row P7 switches off
-    Dialect("planner_r1_steps", PLANNER_R1_PROMPT, face=PLANNER_R1, shows_work=True),
+    Dialect("planner_r1_steps", PLANNER_R1_PROMPT, face=PLANNER_R1, shows_work="long"),
     Dialect(
         "compact",
         COMPACT_PROMPT,
@@ -108,7 +108,7 @@ DIALECTS = (
         max_tool_tokens=320,
         max_turn_tokens=224,
         context_tokens=1280,
-        shows_work=True,
+        shows_work="long",
     ),
     Dialect(
         "star",
@@ -122,6 +122,6 @@ DIALECTS = (
         max_turns=61,  # 60 calls and the answer
         max_calls=60,
         context_tokens=32 * 1024,
-        shows_work=True,
+        shows_work="long",
     ),
 )

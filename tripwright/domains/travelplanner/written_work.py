@@ -9,8 +9,9 @@ own place alone: after a wrong one, what follows can be true again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -24,6 +25,8 @@ from tripwright.domains.travelplanner.expert.work import (
     OK,
     STAY,
     STAY_FIELDS,
+    RowStep,
+    along,
     asked_of_meals,
     asked_of_stays,
     free_meals,
@@ -38,7 +41,6 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.episode import Episode
 from tripwright.tools.face import letters
 from tripwright.transcript import Rows, Segment, Transcript
-from tripwright.world.records import Accommodation
 
 PURPOSES = tuple(meal.title() for meal in MEALS)
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name
@@ -107,7 +109,6 @@ def _read(query: Query, note: str, shown: Rows) -> Iterator[Found]:
 
 def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
     nights, at = query.days - 1, -1
-    found: Any = None  # the row last said to be ok
     for asked, steps, said in _sentences(note, (STAY,), rows):
         if asked:
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
@@ -116,13 +117,9 @@ def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
                     nights,
                 )
             yield "stay: asked", asked, _listed(asked_of_stays(query, nights))
-        for step in steps:
-            at, letter, row = _next(step, rows, at)
-            stay = cast(Accommodation, row)
-            before = None if letter else found  # in order of price, what was found ends the walk
-            expected = look_at_stay(query, nights, letter, stay, before).words() if row else ""
-            yield "stay: row", step, expected
-            found = _said_ok(step, rows, at) or found
+        looked, at, found = _along(steps, rows, at, partial(look_at_stay, query, nights))
+        for said_of_row, expected in looked:
+            yield "stay: row", said_of_row, expected
         if said:
             yield "stay: choice", said, _choice(said, rows, found, bool(steps))
 
@@ -135,25 +132,41 @@ def _meals(query: Query, note: str, rows: Called) -> Iterator[Found]:
     is_lettered = any(letter for letter, _ in rows)
     for asked, steps, said in sentences:
         free = free_meals(meals - len(taken), signs, is_lettered)
-        found: Any = None
-        at = at if is_lettered else -1
         if asked:
             purpose = PURPOSES[len(taken) % len(PURPOSES)]
             yield "meal: asked", asked, _listed(asked_of_meals(purpose, free, signs))
-        for step in steps:
-            at, letter, row = _next(step, rows, at)
-            before = None if is_lettered else found
-            expected = look_at_meal(free, signs, taken, letter, row, before).words() if row else ""
-            yield "meal: row", step, expected
-            found = _said_ok(step, rows, at) or found
+        looked, at, found = _along(
+            steps, rows, at if is_lettered else -1, partial(look_at_meal, free, signs, taken)
+        )
+        for said_of_row, expected in looked:
+            yield "meal: row", said_of_row, expected
         if said:
             yield "meal: choice", said, _choice(said, rows, found, bool(steps))
             taken.append(found)
             signs |= dict.fromkeys(served_first(signs, found) if found else (), DONE)
 
 
-def _said_ok(step: str, rows: Called, at: int) -> Any:
-    return rows[at][1] if step.endswith(f" {OK}") and at < len(rows) else None
+def _along(
+    steps: list[str], rows: Called, at: int, look: Callable[[str, Any, Any], RowStep]
+) -> tuple[list[tuple[str, str]], int, Any]:
+    """((said, expected) of each step, the number of the last row, the row last said to be ok) of a
+    walk that goes on behind row `at`. One of a single row may be a short one: it is true where that
+    is the row that a long one would take."""
+    has_letters = any(letter for letter, _ in rows)
+    if len(steps) == 1:
+        whole, taken = along(rows[at + 1 :] if has_letters else rows, look, has_letters)
+        if [step.words() for step in whole if step.judged == OK][-1:] == steps:
+            number = next(number for number, (_, row) in enumerate(rows) if row is taken)
+            return [(steps[0], steps[0])], number, taken
+    looked: list[tuple[str, str]] = []
+    found: Any = None
+    for said in steps:
+        at, letter, row = _next(said, rows, at)
+        # in order of price, what was found ends the walk
+        expected = look(letter, row, None if has_letters else found).words() if row else ""
+        looked.append((said, expected))
+        found = row if row and said.endswith(f" {OK}") else found
+    return looked, at, found
 
 
 def _sentences(

@@ -1,9 +1,11 @@
 """The expert's work, shown: every step is true of a row, and the last one is the choice."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
+from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.expert.work import meal_walks, stay_walk
@@ -120,9 +122,13 @@ def words(cuisine: list[str], rows: list[tuple[str, Restaurant]]) -> str:
     return " ".join(walk.words() for walk in walks)
 
 
-def episodes(world: World, queries: list[Query], shows_work: bool) -> list[Episode]:
+def episodes(world: World, queries: list[Query], shows_work: ShownWork) -> list[Episode]:
     tasks = [TripTask(str(number), each, world) for number, each in enumerate(queries)]
     return list(play(ExpertPolicy(), tasks, replace(COMPACT, shows_work=shows_work)))
+
+
+def agent_characters(played: list[Episode]) -> int:
+    return sum(len(s.text) for e in played for s in e.transcript.segments if s.role == "assistant")
 
 
 @pytest.mark.parametrize("seed", [3, 4])
@@ -130,7 +136,9 @@ def test_it_plans_the_same_and_says_more(seed: int) -> None:
     """Nothing but the notes differs; on nearly every trip the work leads where the oracle went."""
     world = World.in_memory(build_tables("nano", seed))
     queries = list(make_queries(world, 40, seed, Mix()))
-    plain, shown = (episodes(world, queries, shows_work) for shows_work in (False, True))
+    plain, short, shown = (episodes(world, queries, length) for length in get_args(ShownWork))
+    assert [e.transcript.answer for e in short] == [e.transcript.answer for e in plain]
+    assert agent_characters(plain) < agent_characters(short) < agent_characters(shown)
     assert all(episode.verdict.final for episode in shown)
     assert [e.transcript.answer for e in shown] == [e.transcript.answer for e in plain]
     on_stays = wished = on_meals = 0
@@ -147,5 +155,5 @@ def test_other_faces_show_their_own_words() -> None:
     world = World.in_memory(build_tables("nano", 3))
     tasks = [TripTask(str(n), q, world) for n, q in enumerate(make_queries(world, 6, 3))]
     for dialect in DIALECTS:
-        for episode in play(ExpertPolicy(), tasks, replace(dialect, shows_work=True)):
+        for episode in play(ExpertPolicy(), tasks, replace(dialect, shows_work="long")):
             assert episode.verdict.final

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from tripwright.agent.dialect import ShownWork
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.work import (
     MEAL_FIELDS,
@@ -54,7 +55,7 @@ def expert_turns(
     face: Face,
     plan_format: str = "json",
     page_rows: int | None = None,
-    shows_work: bool = False,
+    shows_work: ShownWork = "none",
 ) -> list[str]:
     """The assistant's turns, in order. Where no plan exists, one turn that says so (and is no
     answer)."""
@@ -73,10 +74,10 @@ def expert_turns(
         turns.note = f"Cities: {', '.join(stop.city for stop in solution.cities)}. "
     for tool, arguments, rows, way in _transport_searches(query, solution, world):
         turns.call(tool, rows, [way] if way else [], **arguments)
-        if way and shows_work:
+        if way and shows_work != "none":
             is_last = arguments["destination"] == query.org
             turns.note = f"{choice('Back' if is_last else 'Go', way)} "
-    if not shows_work or solution.legs[0].mode == "self-driving":
+    if shows_work == "none" or solution.legs[0].mode == "self-driving":
         turns.note = f"{_transport_note(solution)} "
     for stop in solution.cities:
         stay = stop.stay.accommodation.name
@@ -101,8 +102,9 @@ class _Work:
     """The choices, noted; with how they were made, unless the dialect does not ask for it, the face
     hides what decides, or the rows lead elsewhere than the oracle went."""
 
-    def __init__(self, query: Query, world: World, face: Face, is_shown: bool):
-        self._query, self._world, self._face, self._is_shown = query, world, face, is_shown
+    def __init__(self, query: Query, world: World, face: Face, shown: ShownWork):
+        self._query, self._world, self._face = query, world, face
+        self._is_shown, self._is_short = shown != "none", shown == "short"
 
     def on_stay(self, stop: CityChoice) -> str:
         rows = self._called(Accommodation, self._world.accommodations(stop.city))
@@ -110,7 +112,7 @@ class _Work:
         if self._shows(Accommodation, STAY_FIELDS):
             walk = stay_walk(self._query, stop.nights, rows, self._is_cheapest_first(Accommodation))
             if walk is not None and walk.taken == stay:
-                return walk.words()
+                return walk.words(self._is_short)
         return choice(STAY, _row_called(stay, rows))
 
     def on_meals(self, stop: CityChoice) -> str:
@@ -118,7 +120,7 @@ class _Work:
             return choice("Eat", ", ".join(row.name for row in stop.meals))
         walks = self._meal_walks(stop)
         if walks is not None and [walk.taken for walk in walks] == list(stop.meals):
-            return " ".join(walk.words() for walk in walks)
+            return " ".join(walk.words(self._is_short) for walk in walks)
         rows = self._called(Restaurant, self._world.restaurants(stop.city))
         meals = zip(_purposes(stop), stop.meals, strict=True)
         return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)

@@ -23,6 +23,8 @@ less than the one found is said to be dear; rows without letters are told by wha
     Breakfast, French!: 26 Indian no; 40 Thai, French! ok; 55 dear. Breakfast: Linlow Oven. French
     done. Lunch, 2 free, French done: 26 Indian ok; 40 eaten; 55 dear. Lunch: Selham Cafe.
 
+A short walk looks at the row that it takes, and at no other.
+
 Every word of a row is one that the tool has shown, in the row's own order.
 """
 
@@ -73,10 +75,11 @@ class RowWalk:
     taken: Accommodation | Restaurant
     done: tuple[str, ...] = ()
 
-    def words(self) -> str:
-        steps = (row.words() for row in self.rows)
-        letter = [row.letter for row in self.rows if row.judged == OK][-1]
-        taken = choice(self.purpose, named(letter, self.taken.name))
+    def words(self, short: bool = False) -> str:
+        """`short`: only the row that is taken is looked at."""
+        last = [row for row in self.rows if row.judged == OK][-1]
+        steps = (row.words() for row in ([last] if short else self.rows))
+        taken = choice(self.purpose, named(last.letter, self.taken.name))
         done = "".join(f" {each}{DONE}." for each in self.done)
         return f"{', '.join(self.asked)}: {'; '.join(steps)}. {taken}{done}"
 
@@ -100,13 +103,13 @@ def stay_walk(
 ) -> RowWalk | None:
     """To the cheapest row, each with its letter, that fits and holds the party in one room; None
     where none does."""
-    steps, found = _along(rows, partial(look_at_stay, query, nights), cheapest_first)
+    steps, found = along(rows, partial(look_at_stay, query, nights), cheapest_first)
     if found is None:
         return None
     return RowWalk(asked_of_stays(query, nights), steps, STAY, found)
 
 
-def _along(
+def along(
     rows: Iterable[tuple[str, Row]],
     look: Callable[[str, Row, Row | None], RowStep],
     cheapest_first: bool,
@@ -178,7 +181,7 @@ def meal_walks(
     left = iter(rows)
     for number, purpose in enumerate(purposes):
         free = free_meals(len(purposes) - number, signs, cheapest_first)
-        steps, found = _along(
+        steps, found = along(
             left if cheapest_first else rows,
             partial(look_at_meal, free, signs, eaten),
             cheapest_first,
