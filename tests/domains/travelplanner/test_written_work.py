@@ -103,6 +103,19 @@ def test_what_is_not_true_is_found_where_it_stands(
     assert counted is not None and counted[f"stay: {kind}"][0] >= 1
 
 
+def test_a_row_that_is_passed_over_leaves_the_choice_true() -> None:
+    """The walk goes on from the row that it names."""
+    changed = 0
+    for episode in episodes(4, 30, COMPACT, Mix(levels=(0, 0, 1))):
+        rows = _stay_note(episode).text.partition(": ")[2].partition(". Stay")[0].split("; ")
+        if len(rows) > 2:
+            less = with_note(episode, lambda text, r=rows: text.replace(f"{r[-2]}; ", "", 1))
+            wrong = [s for s in written_steps(asked(episode), less.transcript) if not s.is_true]
+            assert [step.said for step in wrong] == rows[-1:]
+            changed += 1
+    assert changed >= 3
+
+
 def test_a_short_walk_is_held_to_the_row_that_a_long_one_takes() -> None:
     mix = Mix(levels=(0, 0, 1))
     for short, long in zip(

@@ -117,9 +117,9 @@ def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
                     nights,
                 )
             yield "stay: asked", asked, _listed(asked_of_stays(query, nights))
-        looked, at, found = _along(steps, rows, at, partial(look_at_stay, query, nights))
-        for said_of_row, expected in looked:
-            yield "stay: row", said_of_row, expected
+        look = partial(look_at_stay, query, nights)
+        looked, at, found = _walked("stay: row", steps, rows, at, look)
+        yield from looked
         if said:
             yield "stay: choice", said, _choice(said, rows, found, bool(steps))
 
@@ -135,38 +135,40 @@ def _meals(query: Query, note: str, rows: Called) -> Iterator[Found]:
         if asked:
             purpose = PURPOSES[len(taken) % len(PURPOSES)]
             yield "meal: asked", asked, _listed(asked_of_meals(purpose, free, signs))
-        looked, at, found = _along(
-            steps, rows, at if is_lettered else -1, partial(look_at_meal, free, signs, taken)
-        )
-        for said_of_row, expected in looked:
-            yield "meal: row", said_of_row, expected
+        look = partial(look_at_meal, free, signs, taken)
+        looked, at, found = _walked("meal: row", steps, rows, at if is_lettered else -1, look)
+        yield from looked
         if said:
             yield "meal: choice", said, _choice(said, rows, found, bool(steps))
             taken.append(found)
             signs |= dict.fromkeys(served_first(signs, found) if found else (), DONE)
 
 
-def _along(
-    steps: list[str], rows: Called, at: int, look: Callable[[str, Any, Any], RowStep]
-) -> tuple[list[tuple[str, str]], int, Any]:
-    """((said, expected) of each step, the number of the last row, the row last said to be ok) of a
-    walk that goes on behind row `at`. One of a single row may be a short one: it is true where that
-    is the row that a long one would take."""
+def _walked(
+    kind: str, steps: list[str], rows: Called, at: int, look: Callable[[str, Any, Any], RowStep]
+) -> tuple[list[Found], int, Any]:
+    """(what each step says, the number of the last row, the row last said to be ok) of a walk that
+    goes on behind row `at`. One of a single row may be a short one: it is true where that is the
+    row that a long one would take."""
     has_letters = any(letter for letter, _ in rows)
     if len(steps) == 1:
         whole, taken = along(rows[at + 1 :] if has_letters else rows, look, has_letters)
         if [step.words() for step in whole if step.judged == OK][-1:] == steps:
             number = next(number for number, (_, row) in enumerate(rows) if row is taken)
-            return [(steps[0], steps[0])], number, taken
-    looked: list[tuple[str, str]] = []
+            return [(kind, steps[0], steps[0])], number, taken
+    looked: list[Found] = []
     found: Any = None
-    for said in steps:
-        at, letter, row = _next(said, rows, at)
+    for step in steps:
+        at, letter, row = _next(step, rows, at)
         # in order of price, what was found ends the walk
         expected = look(letter, row, None if has_letters else found).words() if row else ""
-        looked.append((said, expected))
-        found = row if row and said.endswith(f" {OK}") else found
+        looked.append((kind, step, expected))
+        found = _said_ok(step, rows, at) or found
     return looked, at, found
+
+
+def _said_ok(step: str, rows: Called, at: int) -> Any:
+    return rows[at][1] if step.endswith(f" {OK}") and at < len(rows) else None
 
 
 def _sentences(
