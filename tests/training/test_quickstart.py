@@ -4,6 +4,7 @@ shortest."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,13 @@ from tripwright.cli import quickstart as verb
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
 from tripwright.training import examination
-from tripwright.training.quickstart import FIXED_MINUTES, RL_SHARE, quickstart_recipe
+from tripwright.training.quickstart import (
+    COLD_START_STEPS,
+    FIXED_MINUTES,
+    RL_SHARE,
+    RL_STEPS,
+    quickstart_recipe,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +120,9 @@ def test_the_time_given_is_shared(minutes: float) -> None:
     left = max(1.0, minutes - FIXED_MINUTES)
     assert recipe.rl.settings.max_minutes == pytest.approx(RL_SHARE * left, abs=0.02)
     assert recipe.sft.max_minutes + recipe.rl.settings.max_minutes == pytest.approx(left, abs=0.02)
-    assert recipe.sft.steps and recipe.rl.settings.steps  # where they come first, it ends by them
+    # so many steps in each minute, and minutes only where steps take longer
+    assert recipe.sft.steps == math.ceil(COLD_START_STEPS * (1 - RL_SHARE) * left)
+    assert recipe.rl.settings.steps == math.ceil(RL_STEPS * RL_SHARE * left)
 
 
 @pytest.mark.slow

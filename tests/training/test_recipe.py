@@ -219,6 +219,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             r"'tokens_per_step': .*greater .*equal to 1 \(found 0",
         ),
         ("[grpo.importance]\ncap = 0.0", r"'cap': .*greater than 0"),
+        ("[data]\ntraining_scales = []", r"'training_scales': .*at least 1 item"),
         (
             '[data]\ntraining_scales = ["nano", "pico"]',
             r"unknown data\.training_scales 'pico'\. Accepted: nano, ",

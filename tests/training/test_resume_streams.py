@@ -213,9 +213,10 @@ def test_the_same_data_has_the_same_hashes(recipe: Any, given: Any) -> None:
         "world",
         "queries",
     }
-    assert data_identity(recipe) != data_identity(
-        replace(recipe, data=replace(recipe.data, scale="small"))
-    )
+    for other in ({"scale": "small"}, {"training_scales": ("nano", "nano_alike")}):
+        assert data_identity(recipe) != data_identity(
+            replace(recipe, data=replace(recipe.data, **other))
+        )
 
 
 def test_a_generator_that_makes_something_else_has_another_hash(

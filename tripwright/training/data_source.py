@@ -55,9 +55,9 @@ def trips_of(recipe: Recipe, stage: int) -> Trips:
             every_group,
         )
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
-    scales = data.training_scales or (data.scale,)
+    first_world = TRAINING_WORLDS + WORLDS_APART * stage
     generated = GeneratedTrips(
-        domain, scales, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix
+        domain, data.trained_scales, first_world, data.queries_per_world, mix
     )
     if stage == RL and data.rl_trips is not None:
         return Trips(
@@ -101,7 +101,10 @@ def data_identity(recipe: Recipe) -> dict[str, Any]:
         data = Path(recipe.sft.data)
         identity["sft_data"] = file_hash(transcripts_in(data))
     if recipe.data.queries is None:
-        identity["generator"] = generator_fingerprint(recipe.domain.name, recipe.data.scale)
+        scales = recipe.data.trained_scales
+        identity["generator"] = " ".join(
+            generator_fingerprint(recipe.domain.name, scale) for scale in scales
+        )
         return identity
     place = place_of(recipe).identity
     identity |= (

@@ -137,7 +137,7 @@ def _data(recipe: Recipe) -> None:
         )
     if data.queries is None:
         one_of("data.scale", data.scale, tuple(recipe.domain.scales))
-        for scale in data.training_scales or ():
+        for scale in data.trained_scales:
             one_of("data.training_scales", scale, tuple(recipe.domain.scales))
     elif data.training_scales is not None:
         raise UserError(

@@ -7,7 +7,7 @@ import dataclasses
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, NamedTuple
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MinLen
 
 from tripwright.agent.dialect import Dialect, OnMistake, OnRepeated, ShownWork
 from tripwright.domains import dialect_named, domain_of
@@ -38,13 +38,17 @@ class DataSettings:
     """
 
     scale: str = "nano"
-    training_scales: tuple[str, ...] | None = None
+    training_scales: Annotated[tuple[str, ...], MinLen(1)] | None = None
     queries_per_world: Count = 16
     mix: Any = None
     rl_mix: Any = None
     rl_trips: Count | None = None
     world: str | None = None
     queries: str | None = None
+
+    @property
+    def trained_scales(self) -> tuple[str, ...]:
+        return self.training_scales or (self.scale,)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def build_tables(scale: str, seed: int) -> WorldTables:
         raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(SCALES)}.")
     size, key = SCALES[scale], f"tripwright-world-{scale}-{seed}"
     rng = random.Random(key)
-    namer = Namer(rng, size.names_alike)
+    namer = Namer(rng, size.name_parts)
     cities = _map(size, key, rng, namer)
     pairs = routes.listed_pairs(cities, size.listed_pairs, rng)
     table = routes.timetable(cities, size, pairs, rng)

@@ -38,15 +38,15 @@ ATTRACTION_NOUNS = (
 
 class Namer:
     """Draws names that are unique within one world, none contained in another of its kind (the
-    official look-up is by substring). Where they are to look alike, a world has few parts to make
-    them of."""
+    official look-up is by substring). `few`: how many onsets, middles and endings there are to
+    make them of; None: all."""
 
-    def __init__(self, rng: random.Random, alike: bool = False):
+    def __init__(self, rng: random.Random, few: tuple[int, int, int] | None = None):
         self._rng = rng
         self._taken: set[str] = set()
+        parts = ONSETS, MIDDLES, ENDINGS
         self._onsets, self._middles, self._endings = (
-            rng.sample(parts, few) if alike else parts
-            for parts, few in ((ONSETS, 4), (MIDDLES, 3), (ENDINGS, 5))
+            map(rng.sample, parts, few) if few is not None else parts
         )
 
     def proper(self) -> str:

@@ -68,8 +68,9 @@ class Air:
 
 @dataclass(frozen=True)
 class Scale:
-    """Row counts are exact; None: as the laws have it. `names_alike`: names of a world are made of
-    a few parts, so that many begin or end alike."""
+    """Row counts are exact; None: as the laws have it. `name_parts`: of how many onsets, middles
+    and endings the names of one world are made (None: of all); few make names that begin or end
+    alike."""
 
     state_sizes: tuple[int, ...]  # cities of each state
     restaurants: RowCounts
@@ -84,7 +85,7 @@ class Scale:
     stays: Stays
     meals: Meals
     air: Air
-    names_alike: bool = False
+    name_parts: tuple[int, int, int] | None = None
 
 
 _OCCUPANCY = {
@@ -288,4 +289,4 @@ SCALES = {
 }
 
 # for training: who reads only as far as names differ elsewhere, fails here
-SCALES["nano_alike"] = replace(SCALES["nano"], names_alike=True)
+SCALES["nano_alike"] = replace(SCALES["nano"], name_parts=(4, 3, 5))
