@@ -30,8 +30,8 @@ def build_world(
 
     nano: 24 cities, 2 weeks, short tables for tiny models. small: 40 cities, 3 months, tables like
     the real ones. official: 312 cities in 64 states and the row counts of TravelPlanner, 3,827,361
-    flights among them (about a minute, a file of 230 MB). nano_alike: as nano, with names that begin
-    or end alike, for training.
+    flights among them (about a minute, a file of 230 MB). nano_alike: as nano, with names that
+    begin or end alike, for training.
 
     Examples:
       tripwright world build --scale nano --seed 7 --out worlds/nano
