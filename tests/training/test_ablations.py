@@ -1,11 +1,8 @@
-"""The ablations of row D7, one recipe each: what differs from the whole, what the halves of the
-joint reward read, and one step of each."""
+"""The ablations of row D7, one recipe each: what differs from the whole, and what the halves of the
+joint reward read."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,13 +18,9 @@ from tripwright.episode import Episode, close_session
 from tripwright.learning.trips import Trips, expert_session
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
 from tripwright.rl.rollouts import RolloutGroup
-from tripwright.sft.copy_pretraining import CopyPretrainingSettings
-from tripwright.training import stages
 from tripwright.training.data_source import COLD_START, RL, trips_of
-from tripwright.training.nano import NanoShape
 from tripwright.training.recipe import load_recipe
-from tripwright.training.recipe_tables import ModelSettings, Recipe, Reinforcement
-from tripwright.training.run_folder import RunFolder
+from tripwright.training.recipe_tables import Recipe
 
 DEEPTRAVEL = domain_named("deeptravel")
 FOLDER = Path(__file__).parents[2] / "recipes" / "nano_errands"
@@ -40,17 +33,6 @@ DIFFERS = {  # recipe → the settings that are not those of deeptravel.toml
     "no_trajectory_verifier": {"grpo.curriculum"},
     "dense_reward": {"grpo.curriculum"},
 }
-SHAPE = NanoShape(
-    hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1280
-)
-MADE = ModelSettings(shape=SHAPE, tokenizer_transcripts=8, superwords=40)
-
-
-@pytest.fixture(autouse=True)
-def threads_as_before() -> Iterator[None]:
-    before = torch.get_num_threads()  # a run sets them for its process
-    yield
-    torch.set_num_threads(before)
 
 
 def ablation(name: str) -> Recipe:
@@ -72,70 +54,6 @@ def test_there_is_a_recipe_for_each() -> None:
 def test_only_what_is_left_out_differs(name: str) -> None:
     whole, part = flat(load_recipe(FOLDER / "deeptravel.toml")), flat(ablation(name))
     assert {key for key in whole if whole[key] != part[key]} == DIFFERS[name]
-
-
-@pytest.mark.parametrize("name", DIFFERS)
-def test_its_head_says_what_it_is(name: str) -> None:
-    lines = (FOLDER / "ablations" / f"{name}.toml").read_text(encoding="utf-8").splitlines()
-    for key in ("does", "rows", "needs", "memory", "time"):
-        assert sum(line.startswith(f"# {key}: ") for line in lines) == 1
-    assert any("What differs from ../deeptravel.toml" in line for line in lines)
-
-
-# ---- one step of each, on a model that knows nothing
-
-
-def tiny(recipe: Recipe, pretrained: Path | None) -> Recipe:
-    assert recipe.rl is not None
-    model = MADE if pretrained is None else ModelSettings(pretrained=str(pretrained))
-    copy_pretraining = (
-        None
-        if pretrained is not None or recipe.copy_pretraining is None
-        else CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=64, max_steps=2)
-    )
-    rl = Reinforcement(
-        "grpo",
-        replace(
-            recipe.rl.settings,
-            steps=1,
-            max_minutes=None,
-            prompts_per_step=2,
-            group_size=2,
-            micro_batch_size=2,
-        ),
-    )
-    return replace(
-        recipe,
-        threads=1,
-        dialect=replace(recipe.dialect, max_turn_tokens=24, max_turns=2),
-        model=model,
-        copy_pretraining=copy_pretraining,
-        rl=rl,
-    )
-
-
-@pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new model with its tokenizer, which stands for the cold start's."""
-    run = RunFolder(
-        tmp_path_factory.mktemp("start"),
-        replace(tiny(ablation("no_cold_start"), None), copy_pretraining=None),
-    )
-    stages.make(run)
-    return run.model("start")
-
-
-@pytest.mark.parametrize("name", DIFFERS)
-def test_it_trains_a_step(name: str, start: Path, tmp_path: Path) -> None:
-    recipe = ablation(name)
-    from_nothing = recipe.model.pretrained is None
-    run = RunFolder(tmp_path / "run", tiny(recipe, None if from_nothing else start))
-    stages.make(run)
-    stages.copy_pretraining(run)
-    stages.reinforce(run, after="copy_pretraining" if from_nothing else "start")
-    line = json.loads(run.metrics.read_text().splitlines()[-1])
-    assert (line["stage"], line["step"], line["episodes"]) == ("rl", 1, 4)
-    assert ("replay_buffer" in line) == (name != "no_replay") and run.done("rl")
 
 
 # ---- what the halves of the joint reward read

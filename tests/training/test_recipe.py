@@ -4,6 +4,7 @@ are."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,33 @@ def test_a_bad_recipe_is_refused_in_one_line(text: str, why: str, tmp_path: Path
     with pytest.raises(UserError, match=why) as refused:
         load(tmp_path, text)
     assert "\n" not in str(refused.value)
+
+
+def test_a_recipe_says_what_differs_from_its_base(tmp_path: Path) -> None:
+    """A table of the base goes with "none", and a base may have one itself."""
+    (tmp_path / "first.toml").write_text(
+        'base = "nano/grpo"\nseed = 7\n[grpo]\nsteps = 3\n[grpo.replay]\nevery = 2\n'
+    )
+    recipe = load(tmp_path, 'base = "first.toml"\n[grpo]\ngroup_size = 4\nreplay = "none"\n')
+    grpo = load_recipe(RECIPES / "nano" / "grpo.toml")
+    assert grpo.rl is not None and isinstance(grpo.rl.settings, GrpoSettings)
+    settings = replace(grpo.rl.settings, steps=3, group_size=4)
+    assert recipe == replace(grpo, seed=7, rl=grpo.rl._replace(settings=settings))
+    other = load(tmp_path, 'base = "first.toml"\ngrpo = "none"\n[ppo]\nsteps = 1\n')
+    assert other.rl is not None and other.rl.algorithm == "ppo"
+
+
+@pytest.mark.parametrize(
+    ("base", "why"),
+    [
+        ("nano/gpro", r"base: No recipe 'nano/gpro'\. Did you mean nano/grpo"),
+        ("recipe.toml", r"its base begins from this recipe again\."),
+        (3, r"base is the name or the file of another recipe, found 3\."),
+    ],
+)
+def test_a_base_that_cannot_be_is_refused(base: object, why: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=why):
+        load(tmp_path, f"base = {base!r}")
 
 
 def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:

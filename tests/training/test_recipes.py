@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
-from tripwright.rl.grpo import GrpoSettings
+from tripwright.rewards.curriculum import Curriculum
+from tripwright.rl.grpo import Filter, GrpoSettings
 from tripwright.sft.trl import check_for_trl
+from tripwright.tools.faults import Faults
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_tables import Recipe
 from tripwright.transcript import OVERLONG
 
 FOLDER = Path(__file__).parents[2] / "recipes"
 NAMES = sorted(
-    path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.toml")
+    path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.toml")
 )
-# What a user makes with the commands in the recipes' comments.
-FOLDERS = ("worlds/official",)
-FILES = (
-    *("queries/train.jsonl", "queries/star.jsonl", "requests/train.jsonl", "runs/live.sqlite"),
-    *("data/star_sft.jsonl", "data/deeptravel_sft.jsonl", "runs/nano/trajectories.jsonl"),
-)
-
-
-@pytest.fixture(autouse=True)
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in FOLDERS:
-        (tmp_path / name).mkdir(parents=True)
-    for name in FILES:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    monkeypatch.chdir(tmp_path)
 
 
 def recipe(name: str) -> Recipe:
@@ -62,6 +49,26 @@ def test_it_loads_and_says_what_it_is(name: str) -> None:
     assert all(row[0] in "PSDB" and row[1:].isdigit() for row in rows)
     if not name.startswith(("nano/", "nano_errands/", "hour/")):
         assert any("NEVER RUN HERE" in line for line in lines)
+
+
+def test_nano_recipes_that_are_laid_side_by_side_differ_in_the_algorithm_alone() -> None:
+    """Their rewards and the weight of a token are the same, unless the algorithm is about that."""
+    plain = grpo("nano/grpo_stage1")
+    star = replace(plain, aggregation="group-token-mean", clip=grpo("nano/star").clip)
+    star = replace(star, out_of_loss=OVERLONG)
+    replay, formula = grpo("nano/deeptravel"), grpo("nano/grpo").advantage
+    for name, expected in {
+        "grpo": replace(plain, aggregation="trajectory-mean", advantage=formula),
+        "evidence": replace(plain, credit="evidence"),
+        "star": star,
+        "dapo": replace(star, filter=Filter(0.0)),
+        "dapo_refill": replace(star, filter=Filter(0.0, refill=True, max_rounds=4)),
+        "arpo": replace(star, branching=grpo("nano/arpo").branching),
+        "deeptravel": replace(
+            plain, clip=replay.clip, filter=Filter(0.1), replay=replay.replay, kl=replay.kl
+        ),
+    }.items():
+        assert grpo(f"nano/{name}") == expected, name
 
 
 def test_there_is_one_for_every_algorithm_and_stage() -> None:
@@ -191,6 +198,9 @@ def test_planner_r1(size: str, stages: tuple[int, ...]) -> None:
         ("stage3", stages[2]),
     )
     assert grpo(f"planner_r1/{size}_stage2").curriculum.stages == (("stage2", 500),)
+    steps = {"8b": 3000, "32b": 2000}[size]  # of the long runs (row P8)
+    long, short = grpo(f"planner_r1/{size}_{steps}"), grpo(f"planner_r1/{size}_stage1")
+    assert long == replace(short, steps=steps, curriculum=Curriculum(stages=(("stage1", steps),)))
 
 
 @pytest.mark.parametrize(
@@ -222,11 +232,45 @@ def test_star(name: str, kind: str, stages: tuple[tuple[str, float], ...], branc
     ) == branches
     dialect = loaded.dialect.dialect()
     assert (dialect.name, dialect.max_calls, dialect.context_tokens) == ("star", 60, 30 * 1024)
+    start = {"1.5b_arpo": "star_sft_1.5b", "3b_curriculum": "star_sft_3b", "7b_sum": "star_sft"}
+    assert loaded.model.pretrained == f"runs/{start[name]}/model/sft"
+
+
+@pytest.mark.parametrize("count", [100, 200, 500, 2000])
+def test_star_takes_as_many_steps_on_any_number_of_requests(count: int) -> None:
+    """Row S8: some 155, with the stages of the curriculum in proportion."""
+    baseline, settings = grpo("star/3b_curriculum"), grpo(f"star/3b_data_{count}")
+    scale = 1000 / count
+    stages = tuple((stage, epochs * scale) for stage, epochs in baseline.curriculum.stages)
+    curriculum = replace(baseline.curriculum, stages=stages)
+    assert settings == replace(baseline, max_epochs=5 * scale, curriculum=curriculum)
+
+
+@pytest.mark.parametrize("level", ["easy", "medium", "hard"])
+def test_star_on_one_level_differs_in_its_requests_alone(level: str) -> None:
+    """Row S8."""
+    baseline, loaded = recipe("star/3b_curriculum"), recipe(f"star/3b_data_{level}")
+    same = replace(loaded, name=baseline.name, data=baseline.data)
+    assert same == baseline and loaded.data != baseline.data
+
+
+@pytest.mark.parametrize("percent", [1, 5, 10])
+def test_star_with_tools_that_fail_differs_in_the_faults_alone(percent: int) -> None:
+    """Row S9: the MACRO reward, and no faults in the control."""
+    control, loaded = recipe("star/3b_macro"), recipe(f"star/3b_faults_{percent}")
+    assert control.faults is None and loaded.faults == Faults(probability=percent / 100)
+    assert replace(loaded, name=control.name, faults=None) == control
+    assert grpo("star/3b_macro").curriculum.stages == (("macro", 5),)
 
 
 @pytest.mark.parametrize(
     ("name", "model", "epochs"),
-    [("star/sft", "Qwen/Qwen2.5-7B-Instruct", 4), ("deeptravel/cold_start", "Qwen/Qwen3-8B", 2)],
+    [
+        ("star/sft", "Qwen/Qwen2.5-7B-Instruct", 4),
+        ("star/sft_3b", "Qwen/Qwen2.5-3B-Instruct", 4),
+        ("star/sft_1.5b", "Qwen/Qwen2.5-1.5B-Instruct", 6),
+        ("deeptravel/cold_start", "Qwen/Qwen3-8B", 2),
+    ],
 )
 def test_fine_tuning(name: str, model: str, epochs: int) -> None:
     """Rows S4 and D6; TRL takes them as they are."""

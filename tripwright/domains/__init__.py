@@ -34,6 +34,7 @@ OWN_DIALECTS = (
     "planner_r1_steps",
     "compact",
     "star",
+    "star_frontier",
     "deeptravel",
     "deeptravel_compact",
 )

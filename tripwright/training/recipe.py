@@ -3,6 +3,14 @@
 Unknown keys and wrong types are refused before anything is loaded: a misspelt knob that is silently
 ignored costs a night. TOML has no null: where a setting may be none, it is written "none". The
 settings are in `recipe_tables`, what must hold between them in `recipe_checks`.
+
+A recipe may begin from another one and say only what differs, so that two recipes of a comparison
+cannot differ in anything else:
+
+    base = "nano/grpo"   another recipe, by its name in `tripwright recipes` or a file beside this
+    [grpo]
+    group_size = 16      goes over the base's setting
+    replay = "none"      takes a table of the base away
 """
 
 from __future__ import annotations
@@ -22,6 +30,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from tripwright.errors import UserError
 from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.training.recipe_checks import check
+from tripwright.training.recipe_list import recipe_named
 from tripwright.training.recipe_tables import (
     DataSettings,
     DialectSettings,
@@ -58,12 +67,7 @@ RENAMED = (
 def load_recipe(path: str | Path) -> Recipe:
     """Raises UserError in one line: file, key, what was found and what is accepted."""
     path = Path(path)
-    if not path.is_file():
-        raise UserError(f"No recipe at '{path}'. Recipes are TOML files; see the folder recipes/.")
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not TOML ({error}).") from None
+    data = _with_base(path, ())
     tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
     values = _values(
         {name: hint for name, hint in _hints(Recipe).items() if name != "rl"} | tables,
@@ -90,6 +94,43 @@ def load_recipe(path: str | Path) -> Recipe:
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return recipe
+
+
+def _with_base(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+    """The tables of a file over those of its base. `above`: the files that begin from this one."""
+    if not path.is_file():
+        raise UserError(f"No recipe at '{path}'. Recipes are TOML files; see the folder recipes/.")
+    if path.resolve() in above:
+        raise UserError(f"{path}: its base begins from this recipe again.")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML ({error}).") from None
+    base = data.pop("base", None)
+    if base is None:
+        return data
+    if not isinstance(base, str):
+        raise UserError(f"{path}: base is the name or the file of another recipe, found {base!r}.")
+    beside = path.parent / base
+    try:
+        file = beside if beside.is_file() else Path(recipe_named(base).path)
+    except UserError as error:
+        raise UserError(f"{path}: base: {error}") from None
+    return _merged(_with_base(file, (*above, path.resolve())), data)
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Table by table; what is no table is replaced. "none" takes a table of the base away."""
+    merged = dict(base)
+    for key, value in changes.items():
+        before = merged.get(key)
+        if isinstance(before, dict) and value == NONE:
+            del merged[key]
+        elif isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = _merged(before, value)
+        else:
+            merged[key] = value
+    return merged
 
 
 def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:

@@ -1,5 +1,5 @@
-"""TravelPlanner's dialects: Planner-R1's for real models, the same with shown work, STAR's, and a
-compact one for tiny models (rows P2, P3, P7, S1, S2, S6).
+"""TravelPlanner's dialects: Planner-R1's for real models, the same with shown work, STAR's with
+its limits for trained and for frontier models, and a compact one for tiny models (rows P2, P3, P7, S1, S2, S6).
 
 Answer formats: "json" is Planner-R1's JSON and nothing else; "itinerary" (row S2) is JSON or an
 itinerary in words.
@@ -8,6 +8,7 @@ itinerary in words.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from tripwright.agent.dialect import TOOLS, Dialect
 from tripwright.agent.turn import TurnFormat
@@ -92,6 +93,21 @@ COMPACT_PROMPT = (
     "Plan the trip with the tools, one call a turn. Then give the plan as JSON in <answer>."
 )
 
+STAR_AGENT = Dialect(
+    "star",
+    STAR_PROMPT,
+    face=STAR,
+    plan_format="itinerary",
+    prose_answers=True,
+    # STAR, Appendix E (row S1): one thought, then one call or answer, and nothing else
+    turns=TurnFormat(least_thoughts=1, words_outside=False),
+    tools_in_prompt=False,  # the prompt itself lists them
+    max_turns=61,  # 60 calls and the answer
+    max_calls=60,
+    context_tokens=32 * 1024,
+    shows_work="long",
+)
+
 DIALECTS = (
     Dialect("planner_r1", PLANNER_R1_PROMPT, face=PLANNER_R1),
     # words before each call take the place of thinking, which row P7 switches off
@@ -110,18 +126,9 @@ DIALECTS = (
         context_tokens=1280,
         shows_work="long",
     ),
-    Dialect(
-        "star",
-        STAR_PROMPT,
-        face=STAR,
-        plan_format="itinerary",
-        prose_answers=True,
-        # STAR, Appendix E (row S1): one thought, then one call or answer, and nothing else
-        turns=TurnFormat(least_thoughts=1, words_outside=False),
-        tools_in_prompt=False,  # the prompt itself lists them
-        max_turns=61,  # 60 calls and the answer
-        max_calls=60,
-        context_tokens=32 * 1024,
-        shows_work="long",
+    STAR_AGENT,
+    # row S6: how the paper runs frontier models, which were not trained
+    replace(
+        STAR_AGENT, name="star_frontier", max_turns=101, max_calls=100, context_tokens=128 * 1024
     ),
 )

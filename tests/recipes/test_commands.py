@@ -1,0 +1,176 @@
+"""Every command in the comments of every recipe runs as written. What is swapped is size: the
+tables are those of a generated world, models are tiny, counts are small, and the models behind
+addresses are one server of the test's. Where a package is not installed its command is left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.expert import expert_turns
+from tripwright.domains.travelplanner.query import Query, read_queries
+from tripwright.world.generator.build import build_tables
+from tripwright.world.importer import SOURCES
+from tripwright.world.store import World
+
+torch = pytest.importorskip("torch")
+
+from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe_list import all_recipes
+
+FOLDER = Path(__file__).parents[2] / "recipes"
+SHAPE = {"hidden": 32, "layers": 1, "heads": 2, "kv_heads": 1, "head_size": 16, "feed_forward": 48}
+DIALECT = {"max_turn_tokens": 24}
+EXAM = {"queries": 2, "difficulty_queries": 2}
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def commands(recipe: Path) -> Iterator[str]:
+    """Those that make what the recipe needs, the recipe's own, and what follows it."""
+    lines = iter(recipe.read_text(encoding="utf-8").splitlines())
+    own, before, after = next(lines).removeprefix("# "), [], []
+    for line in lines:
+        command = line.removeprefix("#").strip().removeprefix("Then: ")
+        if not line.startswith("#") or not command.startswith("tripwright "):
+            continue
+        while command.endswith("\\"):
+            command = command[:-1] + next(lines).removeprefix("#").strip()
+        (after if "Then: " in line else before).append(command)
+    yield from (*before, own, *after)
+
+
+def tiny(recipe: Path, model: Path) -> str:
+    """The recipe with other sizes."""
+    loaded = load_recipe(recipe)
+    tables: dict[str, dict[str, Any]] = {"dialect": DIALECT, "evaluation": EXAM}
+    pretrained = loaded.model.pretrained
+    if pretrained is None:
+        tables["model"] = {"tokenizer_transcripts": 16, "superwords": 80}
+        tables["model.shape"] = {**SHAPE, "positions": loaded.dialect.dialect().context_tokens}
+    elif pretrained.startswith("Qwen/"):
+        tables["model"] = {"pretrained": str(model)}
+    if loaded.copy_pretraining is not None:
+        tables["copy_pretraining"] = {"max_steps": 1, "tokens_per_step": 256}
+    if loaded.sft is not None:
+        tables["sft"] = {"steps": 1, "batch_size": 2, "dtype": "auto"}
+    if loaded.rl is not None:
+        tables[loaded.rl.algorithm] = {"steps": 1, "prompts_per_step": 2, "group_size": 2}
+        if getattr(loaded.rl.settings, "branching", None) is not None:
+            tables[f"{loaded.rl.algorithm}.branching"] = {"initial": 1}
+    settings = [
+        f"[{table}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+        for table, values in tables.items()
+    ]
+    return f'base = "{recipe}"\nthreads = 1\n\n' + "\n".join(settings)
+
+
+def smaller(command: str, url: str) -> str:
+    """A hundredth of every count, and the test's own server."""
+    command = re.sub(r"--count (\d+)", lambda n: f"--count {max(10, int(n[1]) // 100)}", command)
+    command = re.sub(r"(\w:)(\d{3,})", lambda n: f"{n[1]}{int(n[2]) // 100}", command)
+    return re.sub(r"https?://\S+/v1", url, command)
+
+
+class Models:
+    """Every model that a command asks: one that words requests by the grammar's own texts, and a
+    teacher that knows the expert's turns."""
+
+    def __init__(self, home: Path):
+        self.home = home
+
+    def __call__(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        first, *rest = [each for each in request["messages"] if each["role"] != "system"]
+        system = request["messages"][0]["content"]
+        if system.startswith(dialect_named("star").system_prompt[:40]):
+            text = self.turns(first["content"])[sum(each["role"] == "assistant" for each in rest)]
+        else:
+            fields = json.loads(first["content"].partition("\n\n")[2])
+            text = next(q.query for q in self.queries() if is_of(q, fields))
+        choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        return 200, json.dumps({"choices": [choice]}).encode(), {}
+
+    def queries(self) -> Iterator[Query]:
+        for path in sorted((self.home / "queries").glob("*.jsonl")):
+            yield from read_queries(path)
+
+    def turns(self, text: str) -> list[str]:
+        query, dialect = next(q for q in self.queries() if q.query in text), dialect_named("star")
+        shown = dialect.plan_format, dialect.page_rows, dialect.shows_work
+        return expert_turns(query, self.world, dialect.face, *shown)
+
+    @cached_property
+    def world(self) -> World:
+        return World.open(self.home / "worlds" / "official")
+
+
+def is_of(query: Query, fields: dict[str, Any]) -> bool:
+    names = ("org", "dest", "date", "people_number", "budget", "local_constraint")
+    return all(query.record()[name] == fields[name] for name in names)
+
+
+def write_tables(folder: Path) -> None:
+    """The tables of a generated world as the official files have them."""
+    folder.mkdir(parents=True)
+    tables = build_tables("nano", 5)
+    for source in SOURCES:
+        with (folder / source.files[0]).open("w", newline="", encoding="utf-8") as text:
+            csv.writer(text).writerows([source.columns, *getattr(tables, source.name)])
+
+
+@pytest.fixture(scope="module")
+def home(
+    tmp_path_factory: pytest.TempPathFactory, nano_tokenizer: Any, tiny_model: Callable[..., Any]
+) -> Path:
+    """A folder to work in, with the recipes in it."""
+    home = tmp_path_factory.mktemp("recipes")
+    write_tables(home / "TravelPlanner" / "database")
+    model = home / "models" / "qwen"
+    positions = {"max_position_embeddings": 33_000}
+    tiny_model("qwen3", len(nano_tokenizer), **positions).save_pretrained(model)
+    nano_tokenizer.save_pretrained(model)
+    for recipe in FOLDER.rglob("*.toml"):
+        path = home / "recipes" / recipe.relative_to(FOLDER)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(tiny(recipe, model), encoding="utf-8")
+    return home
+
+
+def test_every_command_runs(
+    home: Path,
+    serve: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One after the other in one folder, as a reader of the recipes would give them; those that
+    stand in several recipes once."""
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    url, finished = serve(Models(home)), set[str]()
+    for recipe in in_order():
+        for command in commands(Path(recipe.path)):
+            line = smaller(command, url)
+            if "--engine trl" in line and importlib.util.find_spec("trl") is None:
+                line = line.replace("--engine trl", "")
+            if line not in finished:
+                assert main(shlex.split(line)[1:]) == 0, f"{line}\n{capsys.readouterr().err}"
+            finished.add(line)
+    assert len(finished) > 60
+
+
+def in_order() -> list[Any]:
+    """What others begin from stands first, and so do recipes that make the data of others."""
+    recipes = [r for r in all_recipes(FOLDER) if not r.name.startswith("deeptravel/")]
+    firsts = ("cold_start", "sft", "twenty_minutes", "7b_sum", "8b")
+    return sorted(recipes, key=lambda recipe: not recipe.name.rpartition("/")[2].startswith(firsts))
