@@ -225,6 +225,62 @@ def test_a_repeated_call_can_be_answered_with_an_error(world: World) -> None:
     assert reason(other) is StopReason.FORMAT_ERROR  # each mistake has its own setting
 
 
+def test_of_two_calls_the_first_is_made_and_the_turn_stays_as_it_was_said(world: World) -> None:
+    """Tokens in, tokens out: what the model emitted is trained on; only the first call runs."""
+    session = open_session(world, letters=True, on_parallel="first", context_tokens=10_000)
+    text = sum_of(1) + sum_of(2)
+    say(session, text)
+    transcript = session.transcript
+    assert not session.done and [call.result for call in transcript.calls] == ['{"result":2}']
+    turn, answer = transcript.segments[-2:]
+    assert turn.text == text and turn.token_ids == [*map(ord, text), STOP] and all(turn.loss_mask)
+    assert answer.text == '{"result":2}'
+    say(session, f"{sum_of(3)}<answer>[]</answer>")  # a call that is beside an answer is made
+    assert not session.done and len(transcript.calls) == 2
+    say(session, "<answer>[]</answer><answer>[]</answer>")
+    assert reason(session) is StopReason.FORMAT_ERROR  # no call at all is another mistake
+
+
+def test_two_calls_can_end_it_or_be_answered_with_an_error(world: World) -> None:
+    say(ended := open_session(world), sum_of(1) + sum_of(2))
+    assert reason(ended) is StopReason.FORMAT_ERROR and not ended.transcript.calls
+    told = open_session(world, on_parallel="error")
+    say(told, sum_of(1) + sum_of(2))
+    assert not told.done and told.transcript.problems == [StopReason.FORMAT_ERROR]
+    assert "one <tool_call> or one <answer>" in told.transcript.segments[-1].text
+    say(told, "Hello")
+    assert reason(told) is StopReason.FORMAT_ERROR  # each mistake has its own setting
+
+
+def test_appendix_is_loop_runs_to_the_thirtieth_turn(world: World) -> None:
+    """Planner-R1, figure A.11: the base model calls the calculator and the restaurants again and
+    again until the rollout's cap. Every call is answered, and always alike."""
+    session = open_session(world, dialect_named("planner_r1"))
+    city = next(iter(world.cities))
+    while not session.done:
+        say(session, sum_of(1))
+        say(session, write_call("search_restaurants", {"city": city}))
+    transcript = session.transcript
+    assert reason(session) is StopReason.MAX_TURNS and transcript.turns == 30
+    assert transcript.repeated_calls == 28 and not transcript.problems
+    assert len({call.result for call in transcript.calls}) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("planner_r1", ("end", "answer", "first")),
+        ("star", ("end", "answer", "end")),
+        ("deeptravel", ("end", "answer", "end")),
+        ("compact", ("end", "end", "end")),
+        ("deeptravel_compact", ("end", "end", "end")),
+    ],
+)
+def test_each_dialect_has_its_papers_rules(name: str, rules: tuple[str, ...]) -> None:
+    dialect = dialect_named(name)
+    assert (dialect.on_malformed, dialect.on_repeated, dialect.on_parallel) == rules
+
+
 def test_an_error_message_has_ids_that_are_not_trained_on(world: World) -> None:
     session = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     between = say(session, "Hello")

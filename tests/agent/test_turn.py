@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.agent.turn import LONGEST_CALL, Answer, Call, Unreadable, read_turn, write_call
+from tripwright.agent.turn import (
+    LONGEST_CALL,
+    Answer,
+    Call,
+    TurnFormat,
+    Unreadable,
+    read_turn,
+    write_call,
+)
 
 PIECES = st.sampled_from(
     [
@@ -84,7 +92,6 @@ def test_keys_are_equal_for_calls_that_ask_the_same() -> None:
         '<tool_call>{"name":"a","arguments":[]}</tool_call>',
         '<tool_call>{"name":1,"arguments":{}}</tool_call>',
         "<answer>[]</answer><answer>[]</answer>",
-        f"<answer>[]</answer>{write_call('a', {})}",
         (
             f"<tool_call>{json.dumps({'name': 'a', 'arguments': {'b': 'c' * LONGEST_CALL}})}</tool_call>"  # noqa: E501
         ),
@@ -113,7 +120,6 @@ def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought: str) -> 
     [
         "<think>a</think>",
         "<think>" + write_call("a", {}) + "</think>",  # thought of, not called
-        "<think>a</think>" + 2 * write_call("a", {}),
         "<think> <answer> </think><answer>1</answer><answer>2</answer>",
         # only a thought that opens the turn is one
         "First <answer> <think>a</think><answer>1</answer>",
@@ -121,6 +127,42 @@ def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought: str) -> 
 )
 def test_thoughts_are_no_excuse(text: str) -> None:
     assert isinstance(read_turn(text), Unreadable)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        write_call("a", {}) + write_call("b", {}),
+        f"<think>a</think>{2 * write_call('a', {})}",
+        f"First {write_call('a', {})} then <answer>[]</answer>",
+        f"<answer>[]</answer>{write_call('a', {})}",
+    ],
+)
+def test_of_several_calls_or_a_call_and_an_answer_the_first_call_is_read(text: str) -> None:
+    assert read_turn(text) == Call("a", {}, alone=False)
+
+
+STAR = TurnFormat(least_thoughts=1, words_outside=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{tags}",
+        "Now. <think>a</think>{tags}",
+        "<think>a</think> So: {tags}",
+        "<think>a</think>{tags} And then?",
+        "<think>a</think><think>b</think>{tags}",
+        "<think>a {tags}",
+        "<think>a</think>{tags}</think>",
+    ],
+)
+@pytest.mark.parametrize("tags", [write_call("a", {}), "<answer>Day 1: home</answer>"])
+def test_stars_format_is_one_thought_and_one_call_or_answer(text: str, tags: str) -> None:
+    """STAR, Appendix E: exactly one of two patterns, white space aside."""
+    read = read_turn(f"\n<think> a </think>\n\n{tags}\n", STAR)
+    assert read == (Call("a", {}) if "tool_call" in tags else Answer("Day 1: home"))
+    assert isinstance(read_turn(text.format(tags=tags), STAR), Unreadable)
 
 
 def test_brackets_without_end_are_unreadable() -> None:

@@ -92,10 +92,6 @@ def failed(line: Line) -> None:
     line["verdict"]["final"] = False
 
 
-def two_tags(line: Line) -> None:
-    turns(line)[0]["text"] += turns(line)[1]["text"]
-
-
 def another_call_recorded(line: Line) -> None:
     turns(line)[0]["call"]["arguments"] = {"city": "Elsewhere"}
 
@@ -114,7 +110,11 @@ def missing_argument(line: Line) -> None:
 
 
 def several_calls(line: Line) -> None:
-    line["transcript"]["usage"] = {"dropped_calls": 1}
+    turns(line)[0]["text"] += turns(line)[1]["text"]
+
+
+def two_answers(line: Line) -> None:
+    turns(line)[-1]["text"] *= 2
 
 
 def more_after(line: Line) -> None:
@@ -152,13 +152,13 @@ def honest_miss(line: Line) -> None:
         (unscored, clean.UNSCORED),
         (without_plan, clean.NO_PLAN),
         (failed, "fails the strict rules"),
-        (two_tags, clean.UNREADABLE),
+        (two_answers, clean.UNREADABLE),
         (another_call_recorded, clean.UNREADABLE),
         (unknown_tool, clean.MALFORMED),
         (missing_argument, clean.MALFORMED),
         (several_calls, clean.SEVERAL_CALLS),
         (more_after, clean.TEXT_AFTER),
-        (thought_not_closed, clean.OUTSIDE_TAGS),
+        (thought_not_closed, clean.STRAY_THOUGHT),
         (fenced, clean.FENCED),
         (half_a_pair, clean.NOT_TEXT),
         (free_words, None),  # row P2 asks for one call a turn and says nothing of other words
@@ -190,7 +190,7 @@ def test_star_asks_for_one_thought_and_nothing_else(
         return lines
 
     assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {
-        clean.OUTSIDE_TAGS: 2
+        clean.UNREADABLE: 2
     }
 
 

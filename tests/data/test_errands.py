@@ -162,41 +162,30 @@ def as_a_function(line: Line) -> None:
         (unscored, clean.UNSCORED),
         (failed, NOT_PASSED),
         (without_argument, clean.MALFORMED),
-        (say(0, lambda text: text + " Now I wait."), clean.TEXT_AFTER),
-        (say(0, lambda text: text.replace("</think>", "")), clean.OUTSIDE_TAGS),
-        (say(0, lambda text: "Well. " + text), clean.OUTSIDE_TAGS),
-        (say(1, lambda text: text.replace("<tool_call>", "So: <tool_call>")), clean.OUTSIDE_TAGS),
+        (say(0, lambda text: text + " Now I wait."), clean.UNREADABLE),
+        (say(0, lambda text: text.replace("</think>", "")), clean.UNREADABLE),
+        (say(0, lambda text: "Well. " + text), clean.UNREADABLE),
+        (say(1, lambda text: text.replace("<tool_call>", "So: <tool_call>")), clean.UNREADABLE),
         (
             say(
                 0, lambda text: "<think>A <tool_call_thinking>b</tool_call_thinking></think>" + text
             ),
-            clean.OUTSIDE_TAGS,
+            clean.UNREADABLE,
         ),
-        (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), clean.OUTSIDE_TAGS),
-        (answered(lambda answer: "<think>Hm.</think> " + answer), clean.OUTSIDE_TAGS),
+        (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), clean.UNREADABLE),
+        (answered(lambda answer: "<think>Hm.</think> " + answer), clean.UNREADABLE),
         (answered(lambda answer: f"```markdown\n{answer}\n```"), clean.FENCED),
-        (
-            answered(
-                lambda answer: answer.replace("### Outbound recommendations", "### The way there")
-            ),
-            f"{clean.NOT_IN_FORMAT}: no heading of an answer",
-        ),
-        (
-            answered(first_card_thrice),
-            f"{clean.NOT_IN_FORMAT}: more than two recommendations for the outbound",
-        ),
-        # in any order
+        # in the template's order
         (
             say(
                 0,
-                lambda text: (
-                    "<think>One.</think>\n<tool_call_thinking>Two.</tool_call_thinking>" + text
+                lambda text: text.replace(
+                    "</think>", "</think>\n<tool_call_thinking>Two.</tool_call_thinking>"
                 ),
             ),
             None,
         ),
-        # the prompt asks for thoughts, row D6's format allows them
-        (say(0, lambda text: text.partition("</think>")[2]), None),
+        (say(0, lambda text: text.partition("</think>")[2]), clean.UNREADABLE),
         (as_a_function, None),
     ],
 )
@@ -222,7 +211,7 @@ def test_samples_of_one_request_and_places_that_are_not_the_same(
         samples = [json.loads(json.dumps(lines[0])) for _ in range(3)]
         for number, line in enumerate(samples):
             line["id"] += f"-s{number:02d}"
-        say(0, lambda text: "<think>At leisure.</think>" + text)(samples[0])
+        say(0, lambda text: text.replace("<think>", "<think>At leisure. "))(samples[0])
         return samples
 
     runs = [copied("deeptravel", change, name=name, world=place) for name, place in PLACES.items()]

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -139,8 +140,27 @@ def test_only_the_first_of_several_calls_counts(world: World) -> None:
     )
     transcript = play_one(world, script).transcript
     assert [call.arguments for call in transcript.calls] == [{"expression": "1+1"}]
-    assert transcript.usage["dropped_calls"] == 1
+    assert transcript.segments[2].text.count("<tool_call>") == 2  # it said both
+    (assistant,) = [m for m in script.requests[1][0] if m["role"] == "assistant"]
+    assert len(assistant["tool_calls"]) == 1 and not assistant["content"]
     assert transcript.stop_reason is StopReason.ANSWER
+
+
+def test_several_native_calls_meet_the_dialects_rule(world: World) -> None:
+    dialect = replace(dialect_named("planner_r1"), on_parallel="end")
+    script = Script(called(*2 * [("calculator", '{"expression": "1+1"}')]), ANSWER)
+    assert play_one(world, script, dialect).transcript.stop_reason is StopReason.FORMAT_ERROR
+
+
+def test_a_thought_that_the_server_told_apart_is_put_back_where_the_format_asks_for_it(
+    world: World,
+) -> None:
+    script = Script(Completion("<answer>[]</answer>", (), "stop", {}, "It is easy."))
+    answered = play_one(world, script, dialect_named("star")).transcript
+    assert answered.segments[-1].text == "<think>It is easy.</think>\n<answer>[]</answer>"
+    assert answered.stop_reason is StopReason.ANSWER
+    other = play_one(world, script).transcript  # planner_r1 asks for none
+    assert other.segments[-1].text == "<answer>[]</answer>"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ TOOLS = "{{Tools}}"  # where a system prompt is to hold the schemas of the tools
 
 OnMistake = Literal["end", "error"]
 OnRepeated = Literal["end", "error", "answer"]
+OnParallel = Literal["end", "error", "first"]
 ShownWork = Literal["none", "short", "long"]
 
 
@@ -26,10 +27,12 @@ class Dialect:
     `prose_answers` that it may be in free words, where a Markdown fence is no slip.
     With an empty `system_prompt` there is no system message.
     `turns` says how a turn is read, and which thoughts may open it.
-    `on_malformed` and `on_repeated` say what a turn gets that is neither a readable call nor an
-    answer, and one that asks the same again: "end" ends the episode; "error" shows the model a
-    short error message as a tool answer, and it may go on within its limits. A call that is
-    repeated may also be answered again ("answer").
+    `on_malformed`, `on_repeated` and `on_parallel` say what a turn gets that is neither a readable
+    call nor an answer, one that asks the same again, and one with several calls, or a call and an
+    answer: "end" ends the episode; "error" shows the model a short error message as a tool answer,
+    and it may go on within its limits. A call that is repeated may also be answered again
+    ("answer"). Of several calls the first may be made ("first"): the turn stays in the transcript
+    as it was said.
     `shows_work` is how an expert says what it chooses, where its domain has words for it: by name
     ("none"), with what speaks for the row that it takes ("short"), or row by row ("long").
     """
@@ -48,6 +51,7 @@ class Dialect:
     context_tokens: int = 2268 + 30500
     on_malformed: OnMistake = "end"
     on_repeated: OnRepeated = "end"
+    on_parallel: OnParallel = "end"
     turns: TurnFormat = ONE_THOUGHT
     shows_work: ShownWork = "none"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.agent.conversation import Conversation, Listener
@@ -108,10 +108,14 @@ class Session:
                     return []
                 return self._cut() if turn.cut else self._stop(StopReason.ANSWER)
             case Unreadable(problem):
-                if self.dialect.on_malformed == "end":
-                    return self._stop(StopReason.FORMAT_ERROR)
-                return self._refuse(
-                    segment, StopReason.FORMAT_ERROR, f"This turn cannot be read: {problem}."
+                return self._malformed(
+                    segment, self.dialect.on_malformed, f"This turn cannot be read: {problem}."
+                )
+            case Call(alone=False) if self.dialect.on_parallel != "first":
+                return self._malformed(
+                    segment,
+                    self.dialect.on_parallel,
+                    "A turn holds one <tool_call> or one <answer>, this one has more.",
                 )
             case Call() as call:
                 return self._call(call, segment)
@@ -168,6 +172,13 @@ class Session:
             call.name, call.arguments, answer.text, answer.error, answer.fault, answer.rows(text)
         )
         return self._append(Segment("tool", text, ids, *_not_trained(ids)))
+
+    def _malformed(
+        self, segment: Segment, rule: Literal["end", "error"], message: str
+    ) -> list[int]:
+        if rule == "end":
+            return self._stop(StopReason.FORMAT_ERROR)
+        return self._refuse(segment, StopReason.FORMAT_ERROR, message)
 
     def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
         """The turn stands, marked; it is no call, so `max_calls` does not count it."""

@@ -1,8 +1,10 @@
-"""Reads one assistant turn (rows P1, P2, S1, D6): exactly one `<tool_call>{"name": …, "arguments":
+"""Reads one assistant turn (rows P1, P2, S1, S5, D6): one `<tool_call>{"name": …, "arguments":
 {…}}</tool_call>` or one `<answer>…</answer>`.
 
 A turn may open with a thought, `<think>…</think>`, or with those that its dialect has tags for
-(`TurnFormat`); what stands in there is no call and no answer, whatever tags it mentions.
+(`TurnFormat`); what stands in there is no call and no answer, whatever tags it mentions. This is
+the one place that says whether a turn is in its dialect's format: what is not is `Unreadable`, and
+so has no answer that reward, evaluation or the choice of training data could count.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tripwright.agent.reasoning import without_reasoning
 from tripwright.transcript import call_key
@@ -27,20 +29,19 @@ MOST_BRACKETS = 100
 
 @dataclass(frozen=True)
 class TurnFormat:
-    """How a dialect's turns look. `thoughts`: the tags that a turn may open with, in any order,
-    `most_thoughts` in all. `function_calls`: whether a call may also be written
+    """How a dialect's turns look. `thoughts`: the tags that a turn may open with, each once and in
+    this order, `least_thoughts` at the least. Without `words_outside` a turn is its thoughts and
+    then the call or the answer, with nothing before, between or after them but white space
+    (STAR, Appendix E; DeepTravel, A.2.1); with it, other words are the agent's reasoning.
+    `function_calls`: whether a call may also be written
     `train_search(depart_city_name="Suzhou", …)`, with named arguments that are plain texts,
     numbers, True, False or None. `notation` "tool_call": rows P1 and P2. "text": no tools and no
     tags; the whole text of a turn is the answer, thoughts included, also where a token limit cut
     it. "search": Search-R1's `<search>words</search>` or `<answer>…</answer>`. "talk":
     `<tool_call>…</tool_call>`, and whatever holds none is said to the user; thoughts are left out
-    wherever they stand, and however they were opened, because someone hears what is left.
-
-    `least_thoughts` and `words_outside` say what a clean turn is, fit to be imitated; a turn is
-    read without them."""
+    wherever they stand, and however they were opened, because someone hears what is left."""
 
     thoughts: tuple[str, ...] = ("think",)
-    most_thoughts: int = 1
     least_thoughts: int = 0
     words_outside: bool = True
     function_calls: bool = False
@@ -48,16 +49,19 @@ class TurnFormat:
 
 
 ONE_THOUGHT = TurnFormat()
-WHOLE_TEXT = TurnFormat(thoughts=(), most_thoughts=0, notation="text")
+WHOLE_TEXT = TurnFormat(thoughts=(), notation="text")
 # row S10, as Search-R1 reads turns: tags in a thought count
-SEARCH_TURNS = TurnFormat(thoughts=(), most_thoughts=0, notation="search")
+SEARCH_TURNS = TurnFormat(thoughts=(), notation="search")
 TALK_TURNS = TurnFormat(notation="talk")
 
 
 @dataclass(frozen=True)
 class Call:
+    """The first call of a turn. `alone`: the turn holds no other call and no answer."""
+
     name: str
     arguments: dict[str, Any]
+    alone: bool = True
 
     @property
     def key(self) -> str:
@@ -75,31 +79,46 @@ class Unreadable:
 
 
 def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unreadable:
-    """Never raises. Free text around the call or the answer is the agent's reasoning and is
-    allowed."""
+    """Never raises. Of a turn with several calls, or a call and an answer, the first call is read:
+    whether that is a mistake the dialect says (`on_parallel`)."""
     if form.notation == "text":
         return Answer(text)
     if form.notation == "search":
         return _search_turn(text)
-    text = without_reasoning(text) if form.notation == "talk" else _without_thoughts(text, form)
-    if form.notation == "talk" and "<tool_call>" not in text:
-        return Answer(text)
-    calls, answers = text.count("<tool_call>"), text.count("<answer>")
-    if calls + answers != 1:
+    if form.notation == "talk":
+        rest = without_reasoning(text)
+        if "<tool_call>" not in rest:
+            return Answer(rest)
+    else:
+        opening = opening_thoughts(text, form)
+        rest = opening.rest
+        if len(opening.thoughts) < form.least_thoughts:
+            return Unreadable(f"a turn opens with {_tags(form)}, this one does not")
+        if opening.stray and not form.words_outside:
+            return Unreadable(
+                f"each of {_tags(form)} stands once, where a turn opens, and in order"
+            )
+    calls, answers = rest.count("<tool_call>"), rest.count("<answer>")
+    if calls == 0 and answers != 1:
         return Unreadable(
             f"a turn holds one <tool_call> or one <answer>, this one has {calls} and {answers}"
         )
     name = "tool_call" if calls else "answer"
-    _, _, rest = text.partition(f"<{name}>")
+    before, _, rest = rest.partition(f"<{name}>")
     body, closed, after = rest.partition(f"</{name}>")
     if not closed:
         return Unreadable(f"<{name}> is not closed")
-    if answers:
+    alone = calls + answers == 1
+    if not form.words_outside and (before.strip() or (alone and after.strip())):
+        return Unreadable(
+            f"words stand outside the tags, {'before' if before.strip() else 'after'} <{name}>"
+        )
+    if not calls:
         return Answer(body.strip())
     if len(body) > LONGEST_CALL:
         return Unreadable("the tool call is too long")
     if form.function_calls and not body.lstrip().startswith("{"):
-        return _function_call(body.strip())
+        return _function_call(body.strip(), alone)
     if body.count("[") + body.count("{") > MOST_BRACKETS:
         return Unreadable("the tool call is nested too deeply")
     try:
@@ -112,7 +131,7 @@ def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unre
         or not isinstance(call.get("arguments"), dict)
     ):
         return Unreadable('a tool call is {"name": …, "arguments": {…}}')
-    return Call(call["name"], call["arguments"])
+    return Call(call["name"], call["arguments"], alone)
 
 
 def _search_turn(text: str) -> Call | Answer | Unreadable:
@@ -135,16 +154,41 @@ def _search_turn(text: str) -> Call | Answer | Unreadable:
     return Answer(body) if tag == "answer" else Call("search", {"query": body})
 
 
-def _without_thoughts(text: str, form: TurnFormat) -> str:
-    """What follows the thoughts that a turn opens with; an unclosed one is read like any other
-    text."""
-    for _ in range(form.most_thoughts):
-        opened = next((tag for tag in form.thoughts if text.lstrip().startswith(f"<{tag}>")), None)
-        _, closed, rest = text.partition(f"</{opened}>") if opened else ("", "", "")
-        if not closed:
-            break
-        text = rest
-    return text
+class Opening(NamedTuple):
+    """What a turn opens with: its thoughts' texts, what follows them, and whether tags of thoughts
+    stand anywhere else."""
+
+    thoughts: list[str]
+    rest: str
+    stray: bool
+
+
+def opening_thoughts(text: str, form: TurnFormat) -> Opening:
+    """Each tag once and in the form's order; an unclosed thought is read like any other text."""
+    thoughts, rest = [], text
+    for tag in form.thoughts:
+        head, opened, body = rest.partition(f"<{tag}>")
+        if not opened or head.strip():
+            continue
+        thought, closed, after = body.partition(f"</{tag}>")
+        if closed:
+            rest = after
+            thoughts.append(thought)
+    elsewhere = "".join([*thoughts, rest])
+    stray = any(mark in elsewhere for tag in form.thoughts for mark in (f"<{tag}>", f"</{tag}>"))
+    return Opening(thoughts, rest, stray)
+
+
+def with_thought(text: str, form: TurnFormat, thought: str = "") -> str:
+    """The turn with this thought, where the format asks for one and the turn has none."""
+    if len(opening_thoughts(text, form).thoughts) >= form.least_thoughts:
+        return text
+    tag = form.thoughts[0]
+    return f"<{tag}>{thought}</{tag}>\n{text}"
+
+
+def _tags(form: TurnFormat) -> str:
+    return " or ".join(f"<{tag}>…</{tag}>" for tag in form.thoughts)
 
 
 _CALLED = re.compile(r"([A-Za-z_]\w{0,99})\s*\(")
@@ -154,7 +198,7 @@ _NAMED = re.compile(
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?|True|False|None")
 
 
-def _function_call(body: str) -> Call | Unreadable:
+def _function_call(body: str, alone: bool) -> Call | Unreadable:
     """The paper's own notation, read piece by piece: nothing is parsed as Python but single
     literals."""
     expected_form = 'a tool call is {"name": …, "arguments": {…}} or tool(argument="…", …)'
@@ -164,7 +208,7 @@ def _function_call(body: str) -> Call | Unreadable:
     arguments: dict[str, Any] = {}
     at, ended = head.end(), False
     if re.fullmatch(r"\s*\)", body[at:]):
-        return Call(head[1], arguments)
+        return Call(head[1], arguments, alone)
     while not ended:
         argument = _NAMED.match(body, at)
         if argument is None or (argument[2][0] not in "\"'" and not _PLAIN.fullmatch(argument[2])):
@@ -175,7 +219,7 @@ def _function_call(body: str) -> Call | Unreadable:
         at, ended = argument.end(), argument[3] == ")"
         if not ended and re.fullmatch(r"\s*\)", body[at:]):  # a comma after the last
             at, ended = len(body), True
-    return Unreadable(expected_form) if body[at:].strip() else Call(head[1], arguments)
+    return Unreadable(expected_form) if body[at:].strip() else Call(head[1], arguments, alone)
 
 
 def write_call(name: str, arguments: Mapping[str, Any]) -> str:

@@ -1,62 +1,42 @@
-"""Checks that every turn of a transcript is in the format that its dialect asked for, no more and
-no less (rows S1, S4, P2, D6, D11).
+"""Checks that every turn of a transcript is fit to be imitated (rows S4, P2, D6, D11).
 
-How a clean turn looks is in the dialect's `TurnFormat`, how a clean answer in its domain's
-`answer_problem`.
+Whether a turn is in its dialect's format, `agent.turn.read_turn` says, here as in an episode, and
+of an answer its verdict; what is checked besides is what no judge minds and no model should learn.
 
 | problem | where |
 |---|---|
-| no answer, or none that can be read | the episode stopped for another reason; a plan that breaks
-the schema | | a turn that cannot be read, or does not say what the record of the call says | any
-turn |
+| no answer, or none that can be read | the episode stopped for another reason; the verdict's first
+group |
+| a turn that is not in its format, or does not say what the record of the call says | any turn |
 | a malformed call: no such tool, a wrong, missing or ill-typed argument | any call. An honest
-search that finds nothing is no such error | | several calls in a turn | chat endpoints, of whose
-native calls only the first was made |
-| text after the call or the answer | any turn |
-| a turn that does not open with as many closed thoughts as its format asks for, or has a thought's
-tag elsewhere | any turn | | words outside the tags of its thoughts, the call or the answer |
-dialects that allow none |
+search that finds nothing is no such error |
+| several calls in a turn | dialects that make the first of them |
+| text after the call or the answer, a thought's tag elsewhere than where the turn opens | dialects
+that allow words outside the tags |
 | the answer in a Markdown fence | dialects whose answers are not in free words |
-| an answer that is not in its domain's strict format | any answer, where the domain has one |
 | half of a surrogate pair, which no tokenizer can encode | any message |
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.turn import Answer, Call, TurnFormat, read_turn
-from tripwright.domains import domain_of
+from tripwright.agent.turn import Answer, Call, opening_thoughts, read_turn
 from tripwright.tools.errors import ToolError
 from tripwright.transcript import Segment, StopReason, Transcript
 
 UNSCORED = "unscored: a fault on our side"
 NO_PLAN = "an answer that is no plan"  # what the first group of its verdict says
-UNREADABLE = "a turn that cannot be read"
+UNREADABLE = "a turn that is not in its format"
 MALFORMED = "a malformed call"
 SEVERAL_CALLS = "several calls in a turn"
 TEXT_AFTER = "text after the call or the answer"
-OUTSIDE_TAGS = "a turn that is not its thoughts and one call or answer"
+STRAY_THOUGHT = "a thought's tag that does not open the turn"
 FENCED = "the answer in a Markdown fence"
-NOT_IN_FORMAT = "the answer's format"  # and what of it
 NOT_TEXT = "half of a surrogate pair"
 
 _ENDS = re.compile(r"</(tool_call|answer)>\s*\Z")
-
-
-@cache
-def _clean_turn(form: TurnFormat) -> re.Pattern[str]:
-    """Thoughts in the dialect's tags, as many as it takes, then no such tag any more; without
-    `words_outside` the call or the answer at once."""
-    tags = "|".join(form.thoughts)
-    thought = rf"\s*<({tags})>(?:(?!</?(?:{tags})>).)*</\1>"
-    at_once = "" if form.words_outside else r"\s*<(?:tool_call|answer)>"
-    return re.compile(
-        rf"(?:{thought}){{{form.least_thoughts},{form.most_thoughts}}}{at_once}(?!.*</?(?:{tags})>)",
-        re.DOTALL,
-    )
 
 
 def ending_problem(transcript: Transcript) -> str | None:
@@ -73,8 +53,6 @@ def ending_problem(transcript: Transcript) -> str | None:
 def format_problem(transcript: Transcript, dialect: Dialect, paged: bool = False) -> str | None:
     """The first thing that is not clean, by the names above; None for a clean transcript. `paged`:
     the tools took a page number."""
-    if transcript.usage.get("dropped_calls"):
-        return SEVERAL_CALLS
     turns = [segment for segment in transcript.segments if segment.role == "assistant"]
     for segment in turns:
         last = segment is turns[-1]
@@ -86,15 +64,8 @@ def format_problem(transcript: Transcript, dialect: Dialect, paged: bool = False
         "\ud800" <= sign <= "\udfff" for segment in transcript.segments for sign in segment.text
     ):
         return NOT_TEXT
-    return _answer_problem(transcript, dialect)
-
-
-def _answer_problem(transcript: Transcript, dialect: Dialect) -> str | None:
-    if not dialect.prose_answers and (transcript.answer or "").startswith("```"):
-        return FENCED
-    problem = domain_of(dialect).answer_problem(transcript)
-    # without what the answer says: reasons are counted
-    return f"{NOT_IN_FORMAT}: {problem.partition(':')[0]}" if problem else None
+    fenced = not dialect.prose_answers and (transcript.answer or "").startswith("```")
+    return FENCED if fenced else None
 
 
 def _turn_problem(
@@ -104,8 +75,10 @@ def _turn_problem(
         case Answer(text):
             if answer is None or text != answer:
                 return UNREADABLE
-        case Call(name, arguments):
+        case Call(name, arguments, alone):
             call = segment.call
+            if not alone:
+                return SEVERAL_CALLS
             if (
                 answer is not None
                 or call is None
@@ -122,4 +95,4 @@ def _turn_problem(
             return UNREADABLE
     if not _ENDS.search(segment.text):
         return TEXT_AFTER
-    return None if _clean_turn(dialect.turns).match(segment.text) else OUTSIDE_TAGS
+    return STRAY_THOUGHT if opening_thoughts(segment.text, dialect.turns).stray else None

@@ -279,8 +279,6 @@ class Domain:
     figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}
     # the task with verdicts that look behind gates that are shut, too
     every_group: Callable[[Task], Task] | None = None
-    # why an answer is not in the domain's strict format
-    answer_problem: Callable[[Transcript], str | None] = lambda transcript: None
     credit: Credit | None = None
 
     # For people

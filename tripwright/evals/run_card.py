@@ -78,7 +78,8 @@ def run_card(
 
 
 def dialect_entry(dialect: Dialect) -> dict[str, Any]:
-    """The prompt and the tools' schemas as hashes, and every limit as a number."""
+    """The prompt and the tools' schemas as hashes, every limit as a number, and what a mistake
+    leads to."""
     limits = {
         name: value
         for name, value in vars(dialect).items()
@@ -94,6 +95,7 @@ def dialect_entry(dialect: Dialect) -> dict[str, Any]:
         "tools_in_prompt": dialect.tools_in_prompt,
         "plan_format": dialect.plan_format,
         "limits": limits,
+        **{name: value for name, value in vars(dialect).items() if name.startswith("on_")},
     }
 
 
@@ -238,7 +240,8 @@ def differences_in(
 
 def _is_newer(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Cards did not always say this: where one is silent there is nothing to compare."""
-    return key in ADDED_LATER and not (key in before and key in after)
+    later = key in ADDED_LATER or key.startswith("on_")
+    return later and not (key in before and key in after)
 
 
 def what_matters(entry: Any) -> Any:

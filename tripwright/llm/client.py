@@ -74,6 +74,7 @@ class Completion:
     # prompt_tokens, completion_tokens, cached_tokens of the prompt (where the server counts them),
     # seconds
     usage: dict[str, float]
+    reasoning: str = ""  # where the server tells thoughts apart from the text
 
 
 @dataclass(frozen=True)
@@ -291,9 +292,10 @@ def _completion(body: Any) -> Completion:
     )  # OpenAI's, DeepSeek's
     if isinstance(cached, int):
         usage["cached_tokens"] = float(cached)
-    return Completion(
-        _text(message.get("content") or ""), calls, choice.get("finish_reason"), usage
-    )
+    # DeepSeek's and vLLM's name; OpenRouter's and vLLM's later one
+    reasoning = _text(message.get("reasoning_content") or message.get("reasoning") or "")
+    text = _text(message.get("content") or "")
+    return Completion(text, calls, choice.get("finish_reason"), usage, reasoning)
 
 
 def _requested_call(call: Any, position: int) -> RequestedCall:

@@ -253,6 +253,7 @@ def _record(request: CallKey, completion: Completion) -> dict[str, Any]:
         "tool_calls": [[call.id, call.name, call.arguments] for call in completion.tool_calls],
         "finish_reason": completion.finish_reason,
         "usage": completion.usage,
+        **({"reasoning": completion.reasoning} if completion.reasoning else {}),
     }
     return {
         "episode": request.episode,
@@ -266,6 +267,10 @@ def _read(record: Any) -> tuple[CallKey, Completion]:
     answer = record["completion"]
     calls = tuple(RequestedCall(*map(str, call)) for call in answer["tool_calls"])
     completion = Completion(
-        str(answer["text"]), calls, answer["finish_reason"], dict(answer["usage"])
+        str(answer["text"]),
+        calls,
+        answer["finish_reason"],
+        dict(answer["usage"]),
+        str(answer.get("reasoning", "")),
     )
     return CallKey(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion

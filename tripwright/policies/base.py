@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from tripwright.agent.session import Session, Turn
-from tripwright.agent.turn import write_call
+from tripwright.agent.turn import with_thought, write_call
 from tripwright.errors import UserError
 from tripwright.llm.paid_calls import PaidCalls
 from tripwright.tools.faults import FaultyTools
@@ -82,6 +82,9 @@ def ask(session: Session, tool: str, **arguments: Any) -> list[dict[str, Any]]:
 
 
 def say(session: Session, text: str) -> None:
-    """Takes a turn written as text: encoded once, here, where the session has a tokenizer."""
+    """Takes a turn written as text: encoded once, here, where the session has a tokenizer. Programs
+    and people think aloud where they want to: where the dialect asks for a thought, none is an
+    empty one."""
+    text = with_thought(text, session.dialect.turns)
     ids = session.chat.said(text) if session.chat else []
     session.take(Turn(text, ids))

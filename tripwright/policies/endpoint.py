@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Literal
 
 from tripwright.agent.session import Session, Turn
-from tripwright.agent.turn import write_call
+from tripwright.agent.turn import TurnFormat, with_thought, write_call
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.connections import allow_open_files
 from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
@@ -142,13 +142,9 @@ class _Breaker:
 def _take(session: Session, outcome: Completion | Fault) -> None:
     count(session.transcript, requests=1)
     if isinstance(outcome, Completion):
-        dropped = max(0, len(outcome.tool_calls) - 1)
-        count(
-            session.transcript,
-            **counted(outcome),
-            **({"dropped_calls": dropped} if dropped else {}),
-        )
-        session.take(Turn(turn_text(outcome), cut=outcome.finish_reason == "length"))
+        count(session.transcript, **counted(outcome))
+        text = turn_text(outcome, session.dialect.turns)
+        session.take(Turn(text, cut=outcome.finish_reason == "length"))
     elif outcome.kind == "context_overflow":
         session.overflow()
     else:
@@ -160,14 +156,11 @@ def count(transcript: Transcript, **amounts: float) -> None:
         transcript.usage[name] = transcript.usage.get(name, 0) + amount
 
 
-def turn_text(completion: Completion) -> str:
-    """What the model said, a native call written as text. Only the first of several counts (row P2:
-    one tool per turn)."""
-    return (
-        completion.text + call_text(completion.tool_calls[0])
-        if completion.tool_calls
-        else completion.text
-    )
+def turn_text(completion: Completion, form: TurnFormat) -> str:
+    """What the model said: native calls as text, and a thought that the server told apart from the
+    text put back where the format asks for one."""
+    text = completion.text + "".join(map(call_text, completion.tool_calls))
+    return with_thought(text, form, completion.reasoning) if completion.reasoning else text
 
 
 def call_text(call: RequestedCall) -> str:

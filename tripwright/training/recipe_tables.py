@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Le, MinLen
 
-from tripwright.agent.dialect import Dialect, OnMistake, OnRepeated, ShownWork
+from tripwright.agent.dialect import Dialect, OnMistake, OnParallel, OnRepeated, ShownWork
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.inference.precision import AUTO
@@ -80,6 +80,7 @@ class DialectSettings:
     system_prompt: str | None = None
     on_malformed: OnMistake | None = None
     on_repeated: OnRepeated | None = None
+    on_parallel: OnParallel | None = None
     shows_work: ShownWork | None = None  # of the expert whose transcripts are made
 
     def dialect(self) -> Dialect:

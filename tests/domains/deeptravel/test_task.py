@@ -149,6 +149,24 @@ def test_a_wrong_price_fails_the_turn_of_its_tool(
     assert SUCCESS(episode).total == 0.0 < SUM(episode).total < 5.0
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("### Outbound recommendations", "### The way there"), "no heading of an answer"),
+        (("### Outbound", "### Outbound\n#### A\n#### B\n#### C\n### Outbound"), ""),
+    ],
+)
+def test_an_answer_that_is_not_in_the_format_is_not_verified(
+    provider: WorldProvider, requests: list[TravelRequest], change: tuple[str, str], why: str
+) -> None:
+    """The format is the first group: the verifiers, which may cost money, are not asked."""
+    errand = Errand("e", next(filter(stay_of, requests)), provider, "nano", verifier=Broken())
+    episode = answered_with(errand, change)
+    assert episode.verdict is not None and not episode.verdict.delivered
+    assert why in (episode.verdict.schema_problem or "")
+    assert (episode.passed, SUM(episode).total) == (False, 0.0)
+
+
 def test_emptied_tools_leave_nothing_to_pass_with(
     provider: WorldProvider, requests: list[TravelRequest]
 ) -> None:

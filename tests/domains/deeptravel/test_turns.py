@@ -4,7 +4,6 @@ notation."""
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +31,7 @@ from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 CALL = write_call("web_search", {"query": "Wuhan"})
+THOUGHT = "<think>Where?</think>\n"
 TEMPTING = "I could write <tool_call>{}</tool_call> or <answer>done</answer>"
 
 
@@ -54,11 +54,31 @@ def test_several_thoughts_may_open_a_turn() -> None:
     thoughts = f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>\n<tool_call_thinking>{TEMPTING}</tool_call_thinking>"  # noqa: E501
     assert read(thoughts + CALL) == Call("web_search", {"query": "Wuhan"})
     assert read(f"<think>a</think>{thoughts}<answer>Go.</answer>") == Answer("Go.")
-    assert isinstance(read(f"<tool_call_thinking></tool_call_thinking>{CALL}{CALL}"), Unreadable)
-    # bounded
-    assert isinstance(
-        read("<think>a</think>" * 50 + f"<think>{TEMPTING}</think>" + CALL), Unreadable
-    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CALL,  # no thought
+        f"Well. <think>a</think>{CALL}",
+        f"<think>a</think> So: {CALL}",
+        f"<think>a</think>{CALL} Now I wait.",
+        f"<think>a</think><think>b</think>{CALL}",
+        f"<tool_call_thinking>a</tool_call_thinking><think>b</think>{CALL}",
+        f"<think>a<think>b</think>{CALL}",
+        f"<think>a</think>{CALL}</think>",
+        "<think>a</think><answer>Go.</answer> Bye.",
+        "<think>a</think><answer>Go <think>where</think></answer>",
+    ],
+)
+def test_a_turn_is_its_thoughts_and_one_call_or_answer(text: str) -> None:
+    """A.2.1's template, to the letter: each thought once, in its order, and nothing between."""
+    assert isinstance(read(text), Unreadable)
+
+
+def test_of_two_calls_the_first_is_read_and_said_not_to_be_alone() -> None:
+    call = read(f"<think>a</think>{CALL}{CALL}")
+    assert call == Call("web_search", {"query": "Wuhan"}, alone=False)
 
 
 @pytest.mark.parametrize("tag", ["tool_call_thinking", "tool_response_thinking"])
@@ -66,10 +86,8 @@ def test_the_other_dialects_read_as_they_did(tag: str) -> None:
     assert isinstance(read_turn(f"<{tag}>{TEMPTING}</{tag}>{CALL}"), Unreadable)
     assert isinstance(read_turn(f"<think>a</think><think>{TEMPTING}</think>{CALL}"), Unreadable)
     assert isinstance(read_turn('<tool_call>web_search(query="Wuhan")</tool_call>'), Unreadable)
-    for name in ("planner_r1", "compact", "star"):
-        turns = dialects()[name].turns
-        # how turns are read; those two say which are clean
-        assert replace(turns, least_thoughts=0, words_outside=True) == ONE_THOUGHT
+    for name in ("planner_r1", "compact"):
+        assert dialects()[name].turns == ONE_THOUGHT
 
 
 @pytest.mark.parametrize(
@@ -98,7 +116,9 @@ def test_the_other_dialects_read_as_they_did(tag: str) -> None:
 def test_the_papers_notation_is_read_too(written: str, arguments: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(f"<tool_call> {written} </tool_call>") == Call("train_search", arguments)
+        assert read(f"{THOUGHT}<tool_call> {written} </tool_call>") == Call(
+            "train_search", arguments
+        )
 
 
 @pytest.mark.parametrize(
@@ -133,15 +153,18 @@ def test_the_papers_notation_is_read_too(written: str, arguments: dict[str, Any]
 def test_what_is_no_such_call_is_unreadable(written: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert isinstance(read(f"<tool_call>{written}</tool_call>"), Unreadable)
+        assert isinstance(read(f"{THOUGHT}<tool_call>{written}</tool_call>"), Unreadable)
 
 
 def test_json_stays_json_and_bounded() -> None:
-    assert read(CALL) == Call("web_search", {"query": "Wuhan"})
-    assert isinstance(read("<tool_call>{'name': 'a', 'arguments': {}}</tool_call>"), Unreadable)
-    assert isinstance(read(write_call("a", {"b": [[]] * MOST_BRACKETS})), Unreadable)
+    assert read(THOUGHT + CALL) == Call("web_search", {"query": "Wuhan"})
     assert isinstance(
-        read(f'<tool_call>web_search(query="{"x" * LONGEST_CALL}")</tool_call>'), Unreadable
+        read(THOUGHT + "<tool_call>{'name': 'a', 'arguments': {}}</tool_call>"), Unreadable
+    )
+    assert isinstance(read(THOUGHT + write_call("a", {"b": [[]] * MOST_BRACKETS})), Unreadable)
+    assert isinstance(
+        read(f'{THOUGHT}<tool_call>web_search(query="{"x" * LONGEST_CALL}")</tool_call>'),
+        Unreadable,
     )
 
 
@@ -193,7 +216,9 @@ def test_no_text_makes_it_raise(text: str) -> None:
 )
 def test_what_python_writes_is_read_back(arguments: dict[str, Any]) -> None:
     written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    assert read(f"<tool_call>poi_search({written})</tool_call>") == Call("poi_search", arguments)
+    assert read(f"{THOUGHT}<tool_call>poi_search({written})</tool_call>") == Call(
+        "poi_search", arguments
+    )
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +258,7 @@ def test_an_episode_of_a_closed_world(provider: WorldProvider, name: str) -> Non
         ("train_search", way, False),
     ]
     assert "F89029" in played.transcript.calls[0].result
-    played.take(Turn("<answer>### Outbound recommendations\n…</answer>"))
+    played.take(Turn(f"{THOUGHT}<answer>### Outbound recommendations\n…</answer>"))
     assert (
         played.transcript.stop_reason is StopReason.ANSWER
         and played.transcript.answer == "### Outbound recommendations\n…"
@@ -244,7 +269,7 @@ def test_an_episode_ends_after_eight_turns(provider: WorldProvider) -> None:
     played = session(provider, "deeptravel")
     for turn in range(8):
         assert not played.done
-        played.take(Turn(write_call("web_search", {"query": f"Orford {turn}"})))
+        played.take(Turn(THOUGHT + write_call("web_search", {"query": f"Orford {turn}"})))
     assert played.transcript.stop_reason is StopReason.MAX_CALLS and played.transcript.turns == 8
 
 

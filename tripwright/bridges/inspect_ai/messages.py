@@ -18,6 +18,7 @@ from inspect_ai.model import (
     ChatMessageSystem,
     ChatMessageTool,
     ChatMessageUser,
+    ContentReasoning,
     ModelOutput,
     ModelUsage,
 )
@@ -50,8 +51,8 @@ def tool_infos(schemas: Sequence[dict[str, Any]]) -> list[ToolInfo]:
 
 
 def completion_of(output: ModelOutput) -> Completion:
-    """What the model said, as our own client would say it: text and calls, neither token ids nor
-    the blocks of a provider's reasoning."""
+    """What the model said, as our own client would say it: text, calls and reasoning, no token
+    ids."""
     calls = tuple(_requested(call) for call in output.message.tool_calls or ())
     usage: dict[str, float] = {}
     if output.usage is not None:
@@ -60,7 +61,10 @@ def completion_of(output: ModelOutput) -> Completion:
             "completion_tokens": output.usage.output_tokens,
         }
     finish_reason = "length" if output.stop_reason == "max_tokens" else output.stop_reason
-    return Completion(output.message.text, calls, finish_reason, usage)
+    content = output.message.content
+    blocks = [] if isinstance(content, str) else content
+    reasoning = "".join(block.reasoning for block in blocks if isinstance(block, ContentReasoning))
+    return Completion(output.message.text, calls, finish_reason, usage, reasoning)
 
 
 def last_words(transcript: Transcript, model: str) -> ModelOutput:

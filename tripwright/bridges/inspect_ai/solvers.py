@@ -147,19 +147,13 @@ async def _converse(session: Session, native_tools: bool) -> None:
             chat_messages(session.transcript, how, schemas), tools=offered
         )
         completion = completion_of(output)
-        dropped = max(0, len(completion.tool_calls) - 1)
-        count(
-            session.transcript,
-            requests=1,
-            **counted(completion),
-            **({"dropped_calls": dropped} if dropped else {}),
-        )
+        count(session.transcript, requests=1, **counted(completion))
         if completion.finish_reason == "model_length":
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
-            await to_thread.run_sync(
-                session.take, Turn(turn_text(completion), cut=completion.finish_reason == "length")
-            )
+            text = turn_text(completion, session.dialect.turns)
+            turn = Turn(text, cut=completion.finish_reason == "length")
+            await to_thread.run_sync(session.take, turn)
 
 
 @dataclass(frozen=True)

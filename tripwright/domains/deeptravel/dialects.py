@@ -4,14 +4,18 @@ verifier reads."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import TurnFormat
 from tripwright.domains.deeptravel.prompt import DEEPTRAVEL_COMPACT_PROMPT, DEEPTRAVEL_PROMPT
 from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL, DEEPTRAVEL_COMPACT
 
-DEEPTRAVEL_TURNS = TurnFormat(  # row D6
-    ("think", "tool_call_thinking", "tool_response_thinking"),
-    most_thoughts=9,
+# DeepTravel, A.2.1 (row D6): `think` before the first call, `tool_response_thinking` after an
+# answer, `tool_call_thinking` before a call; then the call or the answer, and nothing else
+DEEPTRAVEL_TURNS = TurnFormat(
+    ("think", "tool_response_thinking", "tool_call_thinking"),
+    least_thoughts=1,
     function_calls=True,
     words_outside=False,
 )
@@ -28,6 +32,7 @@ DIALECTS = (
         max_tool_tokens=4096,
         max_turn_tokens=4096,
         context_tokens=32 * 1024,
+        on_repeated="answer",  # the paper prints nothing of repeated calls
         turns=DEEPTRAVEL_TURNS,
     ),
     Dialect(
@@ -41,6 +46,7 @@ DIALECTS = (
         max_tool_tokens=320,
         max_turn_tokens=224,
         context_tokens=1024,
-        turns=DEEPTRAVEL_TURNS,
+        # a tiny model that stammers before a call has made it all the same
+        turns=replace(DEEPTRAVEL_TURNS, least_thoughts=0, words_outside=True),
     ),
 )

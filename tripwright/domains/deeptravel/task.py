@@ -67,8 +67,20 @@ class Errand(TaskDefaults):
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         """`plan_format` and `rules` say nothing here: what reads and judges is the verifier."""
+        problem = format_problem(transcript)
+        if problem is not None:
+            finding = JointFinding(0.0, turns_saved=len(transcript.calls), reason=problem)
+        else:
+            finding = self._finding(transcript)
+        more = {"verifier": {"name": self.verifier.name, **asdict(finding)}}
+        if finding.reward is None:
+            transcript.fault, transcript.stop_reason = finding.unscored, StopReason.UNSCORED
+            return Episode(self, transcript, None, more)
+        return Episode(self, transcript, self._verdict(finding, transcript, problem), more)
+
+    def _finding(self, transcript: Transcript) -> JointFinding:
         try:
-            finding = joint(
+            return joint(
                 self.verifier,
                 self.query,
                 transcript,
@@ -78,15 +90,10 @@ class Errand(TaskDefaults):
         except Exception as error:
             # a run of thousands of episodes must not end at the words of one; resumed, it would
             # meet them again
-            finding = JointFinding(
+            return JointFinding(
                 None,
                 unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}",
             )
-        more = {"verifier": {"name": self.verifier.name, **asdict(finding)}}
-        if finding.reward is None:
-            transcript.fault, transcript.stop_reason = finding.unscored, StopReason.UNSCORED
-            return Episode(self, transcript, None, more)
-        return Episode(self, transcript, self._verdict(finding, transcript), more)
 
     def asked(self, transcript: Transcript) -> Asked:
         return {FORMAT: (SCHEMA,), "trajectory": self._rubrics, "turns": _tools(transcript)}
@@ -100,10 +107,9 @@ class Errand(TaskDefaults):
             if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing
         )
 
-    def _verdict(self, finding: JointFinding, transcript: Transcript) -> Verdict:
-        readable = format_group(
-            None if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
-        )
+    def _verdict(
+        self, finding: JointFinding, transcript: Transcript, problem: str | None
+    ) -> Verdict:
         rubrics: Facts | None = None
         turns: Facts | None = None
         if finding.trajectory is not None:
@@ -120,7 +126,7 @@ class Errand(TaskDefaults):
                 )
             turns = _turns(finding, transcript) if passes or self.every_turn else None
         groups = (
-            readable,
+            format_group(problem),
             Group("trajectory", self._rubrics, rubrics, gate=(FORMAT,)),
             Group("turns", _tools(transcript), turns, gate=("trajectory",)),
         )
@@ -219,8 +225,9 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
 
 
 def format_problem(transcript: Transcript) -> str | None:
-    """Why an answer is not in the format of row D11. A cold start is strict about it (row D6); the
-    reward reads other words too."""
+    """Why there is no answer in the format of A.2.1 and row D11; turns that are not in theirs end
+    an episode without one. The first group of the verdict: reward, evaluation and cold start (row
+    D6) go by it."""
     if transcript.answer is None:
         return f"no answer: {transcript.stop_reason}"
     try:

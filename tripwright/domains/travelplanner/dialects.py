@@ -93,13 +93,25 @@ COMPACT_PROMPT = (
     "Plan the trip with the tools, one call a turn. Then give the plan as JSON in <answer>."
 )
 
-STAR_AGENT = Dialect(
+_PLANNER_R1 = Dialect(
+    "planner_r1",
+    PLANNER_R1_PROMPT,
+    face=PLANNER_R1,
+    # Planner-R1, B.3: the engine takes the first call of a turn (`max_parallel_calls: 1`), and
+    # Appendix I's models repeat calls until the 30th turn: the prompt forbids it, the engine not
+    on_parallel="first",
+    on_repeated="answer",
+)
+
+_STAR = Dialect(
     "star",
     STAR_PROMPT,
     face=STAR,
     plan_format="itinerary",
     prose_answers=True,
-    # STAR, Appendix E (row S1): one thought, then one call or answer, and nothing else
+    # STAR, Appendix E (rows S1, S5): one thought, then one call or answer, and nothing else; of
+    # repeated calls nothing is printed
+    on_repeated="answer",
     turns=TurnFormat(least_thoughts=1, words_outside=False),
     tools_in_prompt=False,  # the prompt itself lists them
     max_turns=61,  # 60 calls and the answer
@@ -109,9 +121,9 @@ STAR_AGENT = Dialect(
 )
 
 DIALECTS = (
-    Dialect("planner_r1", PLANNER_R1_PROMPT, face=PLANNER_R1),
+    _PLANNER_R1,
     # words before each call take the place of thinking, which row P7 switches off
-    Dialect("planner_r1_steps", PLANNER_R1_PROMPT, face=PLANNER_R1, shows_work="long"),
+    replace(_PLANNER_R1, name="planner_r1_steps", shows_work="long"),
     Dialect(
         "compact",
         COMPACT_PROMPT,
@@ -126,9 +138,9 @@ DIALECTS = (
         context_tokens=1280,
         shows_work="long",
     ),
-    STAR_AGENT,
+    _STAR,
     # row S6: how the paper runs frontier models, which were not trained
     replace(
-        STAR_AGENT, name="star_frontier", max_turns=101, max_calls=100, context_tokens=128 * 1024
+        _STAR, name="star_frontier", max_turns=101, max_calls=100, context_tokens=128 * 1024
     ),
 )

@@ -51,9 +51,7 @@ def test_what_holds_no_call_is_said_to_the_customer(text: str, read: Answer | Ca
     assert read_turn(text, TALK_TURNS) == read
 
 
-@pytest.mark.parametrize(
-    "text", [CANCEL + CANCEL, "<tool_call>cancel", "<tool_call>{}</tool_call>"]
-)
+@pytest.mark.parametrize("text", ["<tool_call>cancel", "<tool_call>{}</tool_call>"])
 def test_a_call_must_be_readable(text: str) -> None:
     assert isinstance(read_turn(text, TALK_TURNS), Unreadable)
 

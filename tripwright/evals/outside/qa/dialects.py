@@ -90,6 +90,7 @@ SEARCH_DIALECTS = {
             # out of reach; Search-R1 cuts off what is further back than 4,096 tokens
             context_tokens=8 * 1024,
             on_malformed="error",
+            on_parallel="error",
             on_repeated="answer",
             turns=SEARCH_TURNS,
             question_prompt=SEARCH_R1_PROMPT,

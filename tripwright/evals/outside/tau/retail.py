@@ -70,6 +70,7 @@ def dialect_of(package: Package) -> ShopDialect:
         max_turn_tokens=4096,
         context_tokens=32 * 1024,
         on_malformed="error",
+        on_parallel="first",
         on_repeated="answer",  # an order looks different after it was changed
         turns=TALK_TURNS,
         shop_tools=tuple(package.schemas),

@@ -1,0 +1,82 @@
+"""STAR's protocol (rows S1, S5): what is not in the printed format is worth nothing, for reward,
+evaluation and the choice of training data alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from tripwright.agent.session import Turn
+from tripwright.data.clean import ending_problem, format_problem
+from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.domain import DOMAIN
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.rewards import SUM
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, close_session, open_session
+from tripwright.learning.trips import expert_session
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+DIALECT = dialect_named("star")
+
+
+@pytest.fixture(scope="module")
+def trip() -> TripTask:
+    world = World.in_memory(build_tables("nano", 21))
+    return TripTask("t", next(make_queries(world, 1, 3)), world)
+
+
+@pytest.fixture(scope="module")
+def turns(trip: TripTask) -> list[str]:
+    """A passing episode's."""
+    session = expert_session(DOMAIN, trip.query, trip.world, DIALECT, None)
+    return [s.text for s in session.transcript.segments if s.role == "assistant"]
+
+
+def replayed(trip: TripTask, turns: list[str]) -> Episode:
+    session = open_session(trip, DIALECT)
+    for text in turns:
+        if not session.done:
+            session.take(Turn(text))
+    return close_session(session)
+
+
+def test_what_is_in_the_format_is_worth_all(trip: TripTask, turns: list[str]) -> None:
+    episode = replayed(trip, [f"\n{text}\n" for text in turns])
+    assert episode.passed and SUM(episode).total == 5.0
+    assert format_problem(episode.transcript, DIALECT) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "old", "new"),
+    [
+        (0, "<think>", "Well. <think>"),
+        (-1, "<think>", "Well. <think>"),
+        (0, "</think>", "</think> So:"),
+        (-1, "</think>", "</think> So:"),
+        (0, "</think>", ""),
+        (0, "<think>", "<think>One.</think><think>"),
+        (0, "</tool_call>", "</tool_call> Now I wait."),
+        (-1, "</answer>", "</answer> Have fun!"),
+    ],
+)
+def test_a_format_error_is_worth_nothing(
+    trip: TripTask, turns: list[str], number: int, old: str, new: str
+) -> None:
+    spoilt = list(turns)
+    assert old in spoilt[number]
+    spoilt[number] = spoilt[number].replace(old, new)
+    episode = replayed(trip, spoilt)
+    assert episode.verdict is not None and not episode.verdict.group("format").passed
+    assert (episode.passed, SUM(episode).total) == (False, 0.0)
+    assert ending_problem(episode.transcript) == "no answer: format_error"
+
+
+def test_no_thought_is_a_format_error(trip: TripTask, turns: list[str]) -> None:
+    bare = [text.partition("</think>")[2].strip() for text in turns]
+    assert SUM(replayed(trip, bare)).total == 0.0
+
+
+def test_two_calls_in_a_turn_are_a_format_error(trip: TripTask, turns: list[str]) -> None:
+    second = turns[1].partition("</think>")[2]
+    assert SUM(replayed(trip, [turns[0] + second, *turns[2:]])).total == 0.0
