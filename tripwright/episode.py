@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Request, Session
+from tripwright.llm.threads import map_unordered
 from tripwright.policies.base import Policy
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, Tools
@@ -42,6 +45,11 @@ class Task(Protocol):
     @property
     def where(self) -> str:
         """The name of the world, or of the services, that answer."""
+        ...
+
+    @property
+    def judged_at_once(self) -> int:
+        """How many episodes may be judged at once: more than 1 where a model is asked."""
         ...
 
     def renamed(self, id: str) -> Task: ...
@@ -105,6 +113,8 @@ class Episode:
 class TaskDefaults:
     """What most tasks say alike, for frozen dataclasses with an `id` and a `query`."""
 
+    judged_at_once = 1
+
     def renamed(self, id: str) -> Any:
         return replace(self, id=id)  # type: ignore[type-var]
 
@@ -138,8 +148,7 @@ def play(
     """Episodes in the order they finish. `chat` is the policy's tokenizer format, None for policies
     of text."""
     sessions = (open_session(task, dialect, chat, emptied_tools, faults, tools) for task in tasks)
-    for session in policy.play(sessions):
-        yield close_session(session, rules)
+    yield from closed(policy.play(sessions), rules)
 
 
 def open_session(
@@ -158,6 +167,20 @@ def open_session(
     if faults is not None:
         tools = FaultyTools(tools, faults, key=faults_key or task.id)
     return Session(task.query, tools, dialect, chat, key=task, id=task.id)
+
+
+def closed(sessions: Iterable[Session], rules: str = "strict") -> Iterator[Episode]:
+    """Finished sessions, judged: one after the other, or several at once where their tasks ask a
+    model (`judged_at_once`). In the order in which they are done."""
+    waiting = iter(sessions)
+    first = next(waiting, None)
+    if first is None:
+        return
+    at_once, sessions = first.key.judged_at_once, chain([first], waiting)
+    if at_once == 1:
+        yield from (close_session(session, rules) for session in sessions)
+    else:
+        yield from map_unordered(partial(close_session, rules=rules), sessions, at_once)
 
 
 def close_session(session: Session, rules: str = "strict") -> Episode:

@@ -22,6 +22,7 @@ from tripwright.errors import NotJson, UserError, read_json
 from tripwright.files import Journal, json_object, keep_lines, whole_lines
 
 # of every run
+JUDGEMENTS = "judgements.jsonl"
 TRANSCRIPTS, SCORE, CARD, CALLS = "transcripts.jsonl", "score.json", "run_card.json", "calls.jsonl"
 RECIPE, METRICS, WARNINGS = "recipe.json", "metrics.jsonl", "warnings.jsonl"  # of a training
 DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # of a training that was examined

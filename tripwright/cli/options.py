@@ -29,6 +29,13 @@ FirstOf = Annotated[
     int | None,
     typer.Option("--count", help="Only the first N.", min=1, show_default=False),
 ]
+Judging = Annotated[
+    Path | None,
+    typer.Option(
+        help="A TOML file with the model that takes part in judging (docs/judging.md).",
+        show_default=False,
+    ),
+]
 RecipeFile = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="A TOML file, or a name of 'tripwright recipes'.")
 ]

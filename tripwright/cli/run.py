@@ -15,6 +15,7 @@ from tripwright.cli.options import (
     Dialect,
     FirstOf,
     Json,
+    Judging,
     ModelFlags,
     PlaceFlags,
     RunOut,
@@ -45,6 +46,7 @@ class RunFlags:
             show_default="strict, where there are several",
         ),
     ] = None
+    judging: Judging = None
     samples: Annotated[int, typer.Option(help="Episodes per query.", min=1)] = 1
     count: FirstOf = None
     rounds: Annotated[
@@ -178,6 +180,9 @@ def run(
       tripwright run --policy expert-careful --thoughts long --extra-searches 6 --dialect star \\
         --queries q.jsonl --world worlds/nano \\
         --out runs/careful
+      tripwright run --policy endpoint --model Qwen/Qwen2.5-7B-Instruct --dialect star \\
+        --base-url http://localhost:8000/v1 --judging formatter.toml --queries q.jsonl \\
+        --world worlds/real --out runs/qwen2.5
       tripwright run --policy expert --faults 0.05 --queries q.jsonl --world worlds/nano \\
         --out runs/expert_faults
 
@@ -216,6 +221,7 @@ def _played(  # long: what a run is made of, each on a line of its own
     """The requests and the place are looked at before the policy, which may be a model to load."""
     from tripwright.domains import dialect_named, domain_of
     from tripwright.domains.domain import PlaceOptions
+    from tripwright.domains.judging import opened, read_judging
     from tripwright.evals.choose import SAMPLING, choose_policy, policy_names
     from tripwright.evals.run import run as run_episodes
     from tripwright.evals.run_card import model_fingerprint, run_card
@@ -230,7 +236,9 @@ def _played(  # long: what a run is made of, each on a line of its own
         raise UserError(f"Policy '{name}' samples no tokens: leave --decoding out.")
     how = decoding_of(**vars(sampling))
     dialect = dialect_named(settings.dialect)
-    rules = settled_rules(domain_of(dialect), settings.rules)
+    domain = domain_of(dialect)
+    rules = settled_rules(domain, settings.rules)
+    judging = read_judging(domain, dialect, settings.judging) if settings.judging else None
     with ExitStack() as resources:
         requests = open_tasks(
             settings.queries,
@@ -257,10 +265,12 @@ def _played(  # long: what a run is made of, each on a line of its own
             settings.empty_tools,
         )
         card |= {"tools": shown_url(settings.server)} if settings.server else {}
+        card |= {"judging": judging.card()} if judging is not None else {}
         card |= {"decoding_preset": sampling.preset} if sampling.preset else {}
+        judged = resources.enter_context(opened(domain, judging, settings.out))
         return run_episodes(
             player.policy,
-            requests.tasks,
+            map(judged, requests.tasks),
             settings.out,
             dialect,
             player.chat,

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
+from tripwright.domains.judging import Judging
 from tripwright.episode import Episode, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
@@ -280,6 +281,7 @@ class Domain:
     # the task with verdicts that look behind gates that are shut, too
     every_group: Callable[[Task], Task] | None = None
     credit: Credit | None = None
+    judging: Judging | None = None  # what an endpoint may do in it
 
     # For people
     # field of a request → how a person calls it

@@ -38,6 +38,7 @@ IDENTITY = (
     "world",
     "samples",
     "emptied_tools",
+    "judging",
 )
 # of an entry that also has a hash: the hash says what it is
 READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})

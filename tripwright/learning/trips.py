@@ -20,6 +20,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.domains import domain_of
 from tripwright.domains.domain import Domain
+from tripwright.domains.judging import Judged
 from tripwright.episode import Task, open_session
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript
@@ -134,7 +135,7 @@ class Trips:
 
     `per_epoch` is None where trips are made and none comes twice. `place_figures` counts what the
     place that answers has done, for the metrics of a step. With `every_group` verdicts look behind
-    gates that are shut, too.
+    gates that are shut, too. `judged`: with the help of a model.
     """
 
     def __init__(
@@ -144,6 +145,7 @@ class Trips:
         per_epoch: int | None = None,
         place_figures: Callable[[], Mapping[str, int]] = dict,
         every_group: bool = False,
+        judged: Judged | None = None,
     ):
         self.domain, self.per_epoch, self.place_figures, self.position = (
             domain,
@@ -152,6 +154,7 @@ class Trips:
             0,
         )
         self._source, self._every_group = source, domain.every_group if every_group else None
+        self._judged = judged
 
     @property
     def epoch(self) -> int | None:
@@ -161,6 +164,7 @@ class Trips:
     def at(self, number: int) -> Task:
         """Any trip of the stream, by its number."""
         task = self.domain.task(f"train-{number}", *self.request_at(number))
+        task = self._judged(task) if self._judged is not None else task
         return self._every_group(task) if self._every_group is not None else task
 
     def request_at(self, number: int) -> tuple[Any, Any]:

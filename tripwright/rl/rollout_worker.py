@@ -11,7 +11,7 @@ from typing import Any
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
-from tripwright.episode import Task, close_session, open_session
+from tripwright.episode import Task, closed, open_session
 from tripwright.inference.branching import Branching
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.rewards.reward import Reward
@@ -56,8 +56,7 @@ class RolloutWorker:
             [self._open(task, g) for g in range(self.group_size)] for _, task in tasks
         )
         sessions = self.policy.play_groups(sessions_of_groups, self.branching)
-        closed = (close_session(session, self.rules) for session in sessions)
-        episodes = {episode.task.id: episode for episode in closed}
+        episodes = {episode.task.id: episode for episode in closed(sessions, self.rules)}
         self.engine_counts.update(self.policy.figures)
         groups = []
         for number, task in tasks:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tripwright.domains import domain_named
 from tripwright.domains.domain import Place, PlaceOptions
+from tripwright.domains.judging import Judged
 from tripwright.errors import UserError
 from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips, Trips
 from tripwright.runs import transcripts_in
@@ -25,8 +26,9 @@ MAKING, COLD_START, RL = 0, 1, 2  # stages
 _OPENED = ExitStack()  # places that answer, which stay open as long as the process
 
 
-def trips_of(recipe: Recipe, stage: int) -> Trips:
-    """From generated worlds, many of them, or of a file of requests in one place."""
+def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
+    """From generated worlds, many of them, or of a file of requests in one place; `judged` with the
+    help of a model."""
     domain, data = recipe.domain, recipe.data
     every_group = (
         stage == RL
@@ -53,6 +55,7 @@ def trips_of(recipe: Recipe, stage: int) -> Trips:
             len(requests),
             place.figures,
             every_group,
+            judged,
         )
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
     first_world = TRAINING_WORLDS + WORLDS_APART * stage
@@ -65,8 +68,9 @@ def trips_of(recipe: Recipe, stage: int) -> Trips:
             RepeatedTrips(generated, data.rl_trips, recipe.seed),
             data.rl_trips,
             every_group=every_group,
+            judged=judged,
         )
-    return Trips(domain, generated, every_group=every_group)
+    return Trips(domain, generated, every_group=every_group, judged=judged)
 
 
 def place_of(recipe: Recipe) -> Place:

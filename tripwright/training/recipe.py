@@ -16,19 +16,14 @@ cannot differ in anything else:
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import json
 import tomllib
-import types
-import typing
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-
+from tripwright.domains.judging import judging_settings
 from tripwright.errors import UserError
 from tripwright.rl.algorithms import ALGORITHMS
+from tripwright.settings import NONE, hints_of, settings_of, settings_values
 from tripwright.training.recipe_checks import check
 from tripwright.training.recipe_list import recipe_named
 from tripwright.training.recipe_tables import (
@@ -49,19 +44,6 @@ __all__ = [
     "Reinforcement",
     "load_recipe",
 ]
-NONE = "none"
-# (name in older recipes, name now); where a name has two, the one that its table has
-RENAMED = (
-    ("copy", "copy_pretraining"),
-    ("sinks", "loggers"),
-    ("prompts", "prompts_per_step"),
-    ("group", "group_size"),
-    ("passes", "epochs_per_batch"),
-    ("rows", "micro_batch_size"),
-    ("rows", "max_concurrent_rollouts"),
-    ("rows_per_step", "batch_size"),
-    ("sampling_rows", "max_concurrent_rollouts"),
-)
 
 
 def load_recipe(path: str | Path) -> Recipe:
@@ -69,8 +51,8 @@ def load_recipe(path: str | Path) -> Recipe:
     path = Path(path)
     data = _with_base(path, ())
     tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
-    values = _values(
-        {name: hint for name, hint in _hints(Recipe).items() if name != "rl"} | tables,
+    values = settings_values(
+        {name: hint for name, hint in hints_of(Recipe).items() if name != "rl"} | tables,
         data,
         str(path),
     )
@@ -85,9 +67,14 @@ def load_recipe(path: str | Path) -> Recipe:
         name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None
     }
     mixes = {
-        name: _build(recipe.domain.mix, mix, f"{path}: data.{name}") for name, mix in mixes.items()
+        name: settings_of(recipe.domain.mix, mix, f"{path}: data.{name}")
+        for name, mix in mixes.items()
     }
     recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, **mixes))
+    if recipe.judging is not None:
+        dialect = recipe.dialect.dialect()
+        settings = judging_settings(recipe.domain, dialect, recipe.judging, f"{path}: judging")
+        recipe = dataclasses.replace(recipe, judging=settings)
     recipe = _with_rules(recipe, data)
     try:
         check(recipe)
@@ -147,56 +134,3 @@ def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
         settings = dataclasses.replace(recipe.rl.settings, rules=strictest)
         recipe = dataclasses.replace(recipe, rl=recipe.rl._replace(settings=settings))
     return recipe
-
-
-def _build(kind: Any, data: Any, where: str) -> Any:
-    if not isinstance(data, dict):
-        raise UserError(f"{where}: expected a table of settings, found {data!r}.")
-    values = _values(_hints(kind), data, where)
-    for name, parameter in inspect.signature(kind).parameters.items():
-        if parameter.default is parameter.empty and name not in values:
-            raise UserError(f"{where}: setting '{name}' is missing.")
-    try:
-        return kind(**values)
-    except UserError as error:  # settings that check themselves
-        raise UserError(f"{where}: {error}") from None
-
-
-def _hints(kind: Any) -> dict[str, Any]:
-    """The types of a table's settings, with the ranges that stand beside them."""
-    return typing.get_type_hints(kind, include_extras=True)
-
-
-def _values(hints: dict[str, Any], data: dict[str, Any], where: str) -> dict[str, Any]:
-    """The values of a table's settings, which have these types."""
-    for key in data:
-        if key not in hints:
-            for old, new in RENAMED:
-                if key == old and new in hints:
-                    raise UserError(f"{where}: '{key}' is called '{new}' now.")
-            raise UserError(f"{where}: unknown setting '{key}'. Accepted: {', '.join(hints)}.")
-    values: dict[str, Any] = {}
-    for key, value in data.items():
-        hint = _without_none(hints[key])
-        if value == NONE and hint is not hints[key]:
-            values[key] = None
-            continue
-        if is_dataclass(hint):
-            values[key] = _build(hint, value, f"{where}: {key}")
-            continue
-        # as JSON, where "strict" takes an array for a tuple and a whole number for a fraction, but
-        # no "3" and no true for a number
-        try:
-            adapter = TypeAdapter(hints[key], config=ConfigDict(allow_inf_nan=False))
-            values[key] = adapter.validate_json(json.dumps(value, default=str), strict=True)
-        except ValidationError as error:
-            raise UserError(
-                f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r})."
-            ) from None
-    return values
-
-
-def _without_none(hint: Any) -> Any:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return next(arg for arg in typing.get_args(hint) if arg is not type(None))
-    return hint

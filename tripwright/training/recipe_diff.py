@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tripwright.training.recipe import RENAMED
+from tripwright.settings import RENAMED
 
 MOST_SHOWN = 3
 # settings that say only how long a stage is

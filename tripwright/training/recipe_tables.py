@@ -136,6 +136,7 @@ class Recipe:
     data: DataSettings = DataSettings()
     live: LiveSettings | None = None
     dialect: DialectSettings = DialectSettings()
+    judging: Any = None  # a model that takes part in it (`domains/judging.py`)
     model: ModelSettings = ModelSettings()
     copy_pretraining: CopyPretrainingSettings | None = None
     sft: SftSettings | None = None
@@ -161,6 +162,8 @@ class Recipe:
             dataclasses.replace(self, rl=None, data=dataclasses.replace(self.data, mix=self.mix))
         )
         del record["rl"]
+        if self.judging is not None:
+            record["judging"] = self.judging.card()
         return (
             record
             if self.rl is None

@@ -17,6 +17,7 @@ import torch
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.folders import open_folder
+from tripwright.domains.judging import opened
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
@@ -118,9 +119,13 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     model, tokenizer = load_trainable(run.model(after))
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
-    with _tools(recipe, settings.tools, dialect) as tools:
+    with (
+        _tools(recipe, settings.tools, dialect) as tools,
+        opened(recipe.domain, recipe.judging, run.folder) as judged,
+    ):
+        trips = trips_of(recipe, RL, judged)
         loop = ALGORITHMS[name].loop(
-            model, chat, dialect, trips_of(recipe, RL), settings, recipe.seed, recipe.faults, tools
+            model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
         )
         run.drive("rl", loop, model.device.type)
     run.save("rl", model, tokenizer)

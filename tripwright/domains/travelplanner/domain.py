@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Credit, Domain, Place
+from tripwright.domains.judging import Judged, Judging
 from tripwright.domains.travelplanner import written_work
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
@@ -18,6 +20,7 @@ from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
 from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.greedy_search import GreedySearch
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
+from tripwright.domains.travelplanner.plan.formatter import Formatter, FormatterSettings
 from tripwright.domains.travelplanner.plan.render import plan_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
@@ -70,6 +73,20 @@ def _styled(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoi
         "compared_cities": style.compared_cities,
     }
     return PolicyChoice(ExpertPolicy(style), None, {"kind": name}, decoding)
+
+
+@contextmanager
+def _formatting(settings: FormatterSettings, path: Path | None) -> Iterator[Judged]:
+    """Row S2: a model reads the itineraries that agents answer with."""
+    with settings.log(path) as log:
+        formatter = Formatter(settings, log)
+        yield lambda task: replace(cast(TripTask, task), formatter=formatter)
+
+
+def _reads_no_words(settings: FormatterSettings, dialect: Dialect) -> str | None:
+    if dialect.plan_format != "json":
+        return None
+    return f"Dialect '{dialect.name}' answers in JSON, which no model need read."
 
 
 def _rows(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
@@ -182,6 +199,7 @@ DOMAIN = Domain(
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
     rules=RULES,
     judge_again=_judge_again,
+    judging=Judging(FormatterSettings, _formatting, _reads_no_words),
     figures=_figures,
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
     labels={

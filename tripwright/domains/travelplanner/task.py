@@ -3,11 +3,12 @@ plan judged by constraints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.plan.empty import empty_plan
+from tripwright.domains.travelplanner.plan.formatter import Formatter
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
@@ -37,23 +38,33 @@ def trip_query(session: Session) -> Query:
 @dataclass(frozen=True)
 class TripTask(WorldTask):
     """A record of one of its episodes holds the `plan`, in the official format, or null where none
-    could be read."""
+    could be read, and `read_by`: what read it. A `formatter` reads answers in words, in place of
+    the parser of one printed layout (row S2); where it fails the episode is unscored."""
 
     id: str
     query: Query
     world: World
+    formatter: Formatter | None = field(default=None, compare=False, repr=False)
 
     domain = NAME
 
+    @property
+    def judged_at_once(self) -> int:  # type: ignore[override]  # 1 for most tasks
+        return self.formatter.settings.concurrency if self.formatter is not None else 1
+
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
-        plan: list[dict[str, Any]] | None = None
-        problem: str | None = f"no answer: {transcript.stop_reason}"
+        checked = check_rules(rules)
+        read = PlanRead(None, f"no answer: {transcript.stop_reason}", "")
         if transcript.answer is not None:
-            plan, problem = self._read(transcript.answer, plan_format)
-        verdict = judge(self.query, plan, self.world, check_rules(rules)).in_groups(
-            applicable_hard(self.query), problem
+            read = self._read(transcript.answer, plan_format)
+        more = {"plan": read.plan, **({"read_by": read.by} if read.by else {})}
+        if read.unscored:
+            transcript.fault = read.problem
+            return Episode(self, transcript, None, more)
+        verdict = judge(self.query, read.plan, self.world, checked).in_groups(
+            applicable_hard(self.query), read.problem
         )
-        return Episode(self, transcript, verdict, {"plan": plan})
+        return Episode(self, transcript, verdict, more)
 
     def asked(self, transcript: Transcript) -> Asked:
         return {
@@ -70,16 +81,27 @@ class TripTask(WorldTask):
         """Why a text is no plan in the dialect's format."""
         return parse_answer(text).problem if plan_format == "json" else None
 
-    def _read(
-        self, answer: str, plan_format: str
-    ) -> tuple[list[dict[str, Any]] | None, str | None]:
-        """(plan in the official format, why there is none). With `plan_format` "json" an itinerary
-        in words is no plan."""
+    def _read(self, answer: str, plan_format: str) -> PlanRead:
+        """With `plan_format` "json" an itinerary in words is no plan."""
         city_of = city_lookup(self.world)
         parse = parse_answer(answer)
         if parse.days is not None:
-            return to_official(parse.days, city_of), None
+            return PlanRead(to_official(parse.days, city_of), None, "json")
         if plan_format == "json" or answer.startswith(("[", "{", "```json")):
-            return None, parse.problem
+            return PlanRead(None, parse.problem, "json")
+        if self.formatter is not None:
+            formatted = self.formatter.read(self.query, answer, city_of)
+            return PlanRead(
+                formatted.plan, formatted.problem, self.formatter.name, formatted.unscored
+            )
         itinerary = parse_itinerary(answer, self.query, city_of)
-        return itinerary.plan, itinerary.problem
+        return PlanRead(itinerary.plan, itinerary.problem, "parser")
+
+
+class PlanRead(NamedTuple):
+    """What was read out of an answer: the plan in the official format, or why there is none."""
+
+    plan: list[dict[str, Any]] | None
+    problem: str | None
+    by: str
+    unscored: bool = False  # it could not be read for a fault of ours

@@ -21,7 +21,6 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Verifier,
 )
 from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
-from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.verifying.labels import (
@@ -40,6 +39,7 @@ from tripwright.domains.deeptravel.verifying.verification import (
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.llm.client import ChatEndpoint
+from tripwright.llm.judgements import JudgementLog
 from tripwright.llm.prices import prices_of
 from tripwright.progress import StatusLine
 from tripwright.runs import transcripts_at

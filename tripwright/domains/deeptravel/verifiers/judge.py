@@ -30,7 +30,6 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     TurnFinding,
     VerifierProblem,
 )
-from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.domains.deeptravel.verifiers.judge_prompts import (
     FORMS,
     Case,
@@ -44,6 +43,7 @@ from tripwright.domains.deeptravel.verifiers.judge_reply import UnreadableReply,
 from tripwright.domains.deeptravel.verifiers.rubrics import LevelName, Rubrics, load_rubrics
 from tripwright.domains.deeptravel.verifiers.votes import agreement, middle, rubric_verdicts
 from tripwright.llm.client import ChatEndpoint, Fault
+from tripwright.llm.judgements import JudgementLog
 from tripwright.llm.prices import Prices
 from tripwright.llm.threads import map_unordered
 from tripwright.transcript import Transcript

@@ -1,0 +1,132 @@
+"""An endpoint that takes part in judging: an LLM judge of answers that rules cannot read (rows D3,
+D4), or one that turns an itinerary in words into a plan before the rules see it (row S2).
+
+A domain says what such a model does there (`Judging`); a recipe's `[judging]` table or the file of
+`--judging` says which model, and what it may cost:
+
+    model = "deepseek-chat"
+    base_url = "https://api.deepseek.com/v1"
+    max_cost_usd = 5.0
+    price_in = 0.3      USD per million tokens
+    price_out = 1.2
+
+Every answer is kept in judgements.jsonl of the run folder, so none is paid for twice. Where the
+endpoint does not answer, episodes are unscored and never failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Gt
+
+from tripwright.agent.dialect import Dialect
+from tripwright.episode import Task
+from tripwright.errors import UserError
+from tripwright.llm.client import ChatEndpoint
+from tripwright.llm.judgements import JudgementLog
+from tripwright.llm.prices import Prices, prices_of
+from tripwright.llm.urls import shown_url
+from tripwright.runs import JUDGEMENTS
+from tripwright.settings import settings_of
+
+if TYPE_CHECKING:
+    from tripwright.domains.domain import Domain
+
+Judged = Callable[[Task], Task]  # the same task, judged with the endpoint's help
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingSettings:
+    """The endpoint, and what it may cost in one run folder. `concurrency` episodes are judged at
+    once."""
+
+    model: str
+    base_url: str  # up to and including /v1
+    api_key_env: str = "OPENAI_API_KEY"
+    temperature: Annotated[float, Ge(0)] | None = None  # None: the server's
+    max_tokens: Annotated[int, Ge(1)] | None = None  # of a reply
+    timeout_seconds: Annotated[float, Gt(0)] = 300.0
+    retries: Annotated[int, Ge(0)] = 4
+    concurrency: Annotated[int, Ge(1)] = 8
+    price_in: Annotated[float, Ge(0)] | None = None  # USD per million tokens
+    price_out: Annotated[float, Ge(0)] | None = None
+    max_cost_usd: Annotated[float, Ge(0)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_cost_usd is not None and self.prices is None:
+            raise UserError("max_cost_usd needs price_in and price_out.")
+
+    @property
+    def prices(self) -> Prices | None:
+        return prices_of(self.price_in, self.price_out)
+
+    def endpoint(self) -> ChatEndpoint:
+        return ChatEndpoint(
+            self.base_url,
+            self.model,
+            self.api_key_env,
+            self.timeout_seconds,
+            self.retries,
+            self.temperature,
+            max_tokens=self.max_tokens,
+        )
+
+    def log(self, path: Path | None) -> JudgementLog:
+        return JudgementLog(path, self.prices, self.max_cost_usd)
+
+    def card(self) -> dict[str, Any]:
+        """What decides its verdicts, for a run card, and where it lives."""
+        unlike = ("concurrency", "timeout_seconds", "retries", "api_key_env", "max_cost_usd")
+        fields = dataclasses.asdict(self)
+        said = {name: value for name, value in fields.items() if name not in unlike}
+        return said | {"base_url": shown_url(self.base_url)}
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What an endpoint does in a domain's judging. `open` gives what makes a task one that it helps
+    to judge; answers are kept at the path, or, without one, for as long as it is open. `refusal`
+    says why these settings do not go with a dialect."""
+
+    settings: type[Any]
+    open: Callable[[Any, Path | None], AbstractContextManager[Judged]]
+    refusal: Callable[[Any, Dialect], str | None] = lambda settings, dialect: None
+
+
+def judging_settings(domain: Domain, dialect: Dialect, table: Any, where: str) -> Any:
+    """Raises UserError for a wrong table, and where no model takes part in judging."""
+    if domain.judging is None:
+        raise UserError(f"{where}: {domain.title} are judged without a model. Leave it out.")
+    settings = settings_of(domain.judging.settings, table, where)
+    if refusal := domain.judging.refusal(settings, dialect):
+        raise UserError(f"{where}: {refusal}")
+    return settings
+
+
+@contextmanager
+def opened(domain: Domain, settings: Any, folder: Path) -> Iterator[Judged]:
+    """What makes the tasks of a run folder ones that the model helps to judge; nothing without
+    settings."""
+    if settings is None or domain.judging is None:
+        yield lambda task: task
+        return
+    with domain.judging.open(settings, folder / JUDGEMENTS) as judged:
+        yield judged
+
+
+def read_judging(domain: Domain, dialect: Dialect, path: Path) -> Any:
+    """The settings in a file of --judging. Raises UserError."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"--judging '{path}' cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML ({error}).") from None
+    return judging_settings(domain, dialect, table, str(path))
