@@ -13,10 +13,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tripwright.agent.chat import ChatFormat
 from tripwright.cli import examine
+from tripwright.episode import open_session
 from tripwright.errors import UserError
+from tripwright.inference.local import load_model
+from tripwright.runs import episodes
 from tripwright.statistics.rates import rate
 from tripwright.training import examination, stages
+from tripwright.training.recipe import DialectSettings
 from tripwright.training.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -132,3 +137,29 @@ def test_requests_without_levels_and_an_evaluation_without_scores(
         line.endswith("not known (0 scored)")
         for line in examination.rate_lines("strict", examination.rates(run, []))[1:]
     )
+
+
+def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(
+    recipe: Any, tmp_path: Path
+) -> None:
+    """Dialect planner_r1 shows its tools through the chat template: a prompt without their schemas
+    is another prompt."""
+    shape = dataclasses.replace(recipe.model.shape, positions=8192)
+    official = dataclasses.replace(
+        recipe,
+        dialect=DialectSettings("planner_r1", max_turns=1, max_turn_tokens=8, context_tokens=8192),
+        model=dataclasses.replace(recipe.model, shape=shape),
+    )
+    run = RunFolder(tmp_path / "run", official)
+    stages.make(run)
+    model, tokenizer = load_model(run.model("start"))
+    tokenizer.chat_template = Path("tests/tokens/templates/qwen3.jinja").read_text()
+    run.save("sft", model, tokenizer)
+    exam = examination.settle(run)
+    examination.evaluate(run, exam, "sft", "after_sft")
+    chat = ChatFormat(tokenizer, official.dialect.dialect().schemas())
+    trained = open_session(exam[0], official.dialect.dialect(), chat)
+    examined = next(episodes(run.folder / "eval/after_sft/transcripts.jsonl"))
+    opening = examined["transcript"]["segments"][0]["token_ids"]
+    assert '"search_flights"' in tokenizer.decode(opening)
+    assert opening == trained.transcript.segments[0].token_ids

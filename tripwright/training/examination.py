@@ -197,7 +197,7 @@ def evaluate(
     settings = run.recipe.evaluation
     policy = LocalPolicy(
         model,
-        ChatFormat(tokenizer),
+        ChatFormat(tokenizer, run.recipe.dialect.dialect().schemas()),
         Sampling(0.0, settings.max_concurrent_rollouts, run.recipe.seed, settings.dtype),
     )
     score = _play(run, exam, policy, name, identity, policy.chat, emptied_tools, faults)
