@@ -20,7 +20,9 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tripwright.errors import UserError
+from tripwright.files import json_object
 from tripwright.rl.algorithms import ALGORITHMS
+from tripwright.runs import RECIPE
 from tripwright.training.recipe_checks import check
 from tripwright.training.recipe_tables import (
     DataSettings,
@@ -29,6 +31,7 @@ from tripwright.training.recipe_tables import (
     ModelSettings,
     Recipe,
     Reinforcement,
+    ValidationSettings,
 )
 
 __all__ = [
@@ -38,7 +41,9 @@ __all__ = [
     "ModelSettings",
     "Recipe",
     "Reinforcement",
+    "ValidationSettings",
     "load_recipe",
+    "recipe_of_run",
 ]
 NONE = "none"
 # (name in older recipes, name now); where a name has two, the one that its table has
@@ -64,16 +69,37 @@ def load_recipe(path: str | Path) -> Recipe:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML ({error}).") from None
+    return _recipe(data, str(path))
+
+
+def recipe_of_run(folder: Path) -> Recipe:
+    """The recipe that a run folder was made by. Raises UserError where it holds none, or one of
+    another version."""
+    path = folder / RECIPE
+    record = json_object(path) if path.is_file() else None
+    if record is None:
+        raise UserError(f"No training in '{folder}': expected a run folder with {RECIPE}.")
+    return _recipe(_without_null(record), str(path))
+
+
+def _without_null(value: Any) -> Any:
+    """JSON's null as TOML writes it here."""
+    if isinstance(value, dict):
+        return {key: _without_null(each) for key, each in value.items()}
+    return NONE if value is None else value
+
+
+def _recipe(data: dict[str, Any], where: str) -> Recipe:
     tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
     values = _values(
         {name: hint for name, hint in _hints(Recipe).items() if name != "rl"} | tables,
         data,
-        str(path),
+        where,
     )
     reinforcements = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
     if len(reinforcements) > 1:
         raise UserError(
-            f"{path}: One kind of reinforcement learning a recipe: found"
+            f"{where}: One kind of reinforcement learning a recipe: found"
             f" [{']['.join(rl.algorithm for rl in reinforcements)}]."
         )
     recipe = Recipe(**values, rl=reinforcements[0] if reinforcements else None)
@@ -81,14 +107,14 @@ def load_recipe(path: str | Path) -> Recipe:
         name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None
     }
     mixes = {
-        name: _build(recipe.domain.mix, mix, f"{path}: data.{name}") for name, mix in mixes.items()
+        name: _build(recipe.domain.mix, mix, f"{where}: data.{name}") for name, mix in mixes.items()
     }
     recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, **mixes))
     recipe = _with_rules(recipe, data)
     try:
         check(recipe)
     except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError(f"{where}: {error}") from None
     return recipe
 
 
