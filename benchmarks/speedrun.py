@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.training import stages
-from tripwright.training.examination import BEFORE, evaluate, settle
+from tripwright.training.examination import BEFORE, evaluate, requests_of_exam
 from tripwright.training.recipe import load_recipe
 from tripwright.training.run_folder import RunFolder
 
@@ -51,7 +51,9 @@ def main() -> int:
             stages.copy_pretraining(run)
             stages.cold_start(run)
             minutes.append((time.monotonic() - began) / 60)
-            final = evaluate(run, settle(run), "sft", BEFORE)["metrics"]["final"]
+            final = evaluate(
+                run, requests_of_exam(recipe, recipe.evaluation.queries), "sft", BEFORE
+            )["metrics"]["final"]
         got_there += final["value"] >= ENOUGH
         print(
             f"seed {seed}: {minutes[-1]:.1f} minutes, {final['value']:.1%}"

@@ -26,6 +26,8 @@ JUDGEMENTS = "judgements.jsonl"
 TRANSCRIPTS, SCORE, CARD, CALLS = "transcripts.jsonl", "score.json", "run_card.json", "calls.jsonl"
 RECIPE, METRICS, WARNINGS = "recipe.json", "metrics.jsonl", "warnings.jsonl"  # of a training
 DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # of a training that was examined
+BEST = "best.json"  # of a training that was evaluated while it went on, in eval/<VALIDATION_STEP>N
+VALIDATION_STEP = "validation-step-"
 
 VERSION_ENTRY = "transcripts_version"  # of the run card; a card without it is of version 1
 VERSION = 2  # since then, tool calls hold typed rows

@@ -60,7 +60,7 @@ def settings_values(hints: dict[str, Any], data: dict[str, Any], where: str) -> 
     values: dict[str, Any] = {}
     for key, value in data.items():
         hint = _without_none(hints[key])
-        if value == NONE and hint is not hints[key]:
+        if value == NONE and (hint is Any or hint is not hints[key]):
             values[key] = None
             continue
         if is_dataclass(hint):

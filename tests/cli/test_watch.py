@@ -347,3 +347,21 @@ def test_durations():
         "10 min",
         "3 h 05 min",
     ]
+
+
+def test_an_evaluation_under_way_is_said(
+    tmp_path: Path, trip_line: Callable[..., Any], lines_to: Callable[..., Path]
+) -> None:
+    folder = write(tmp_path, [row(step) for step in range(1, 21)])
+    before = signature(folder)
+    place = folder / "eval" / "validation-step-20"
+    lines_to(place / "transcripts.jsonl", [trip_line("a"), trip_line("b"), trip_line("a")])
+    (place / "run_card.json").write_text(json.dumps({"queries": {"count": 64}}))
+    assert signature(folder) != before
+    assert read(folder, "r").record()["evaluation"] == "after step 20: 2 of 64 requests"
+    assert "under way evaluation after step 20: 2 of 64" in frame([read(folder, "r")], 200)
+    (place / "score.json").write_text("{}")
+    assert read(folder, "r").evaluation is None
+    (folder / "metrics.jsonl").unlink()
+    (place / "score.json").unlink()
+    assert "evaluation after step 20" in frame([read(folder, "r")], 200)

@@ -13,11 +13,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tripwright.agent.chat import ChatFormat
 from tripwright.cli import examine
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.episode import open_session
 from tripwright.errors import UserError
+from tripwright.inference.local import load_model
+from tripwright.runs import episodes
 from tripwright.statistics.rates import rate
-from tripwright.training import examination, stages
+from tripwright.training import examination, held_out, stages
+from tripwright.training.recipe import DialectSettings
 from tripwright.training.run_folder import RunFolder
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -53,9 +61,9 @@ def test_every_finished_stage_is_examined_and_nothing_twice(
 
     stages.reinforce(RunFolder(trained, recipe))
     held = list[str]()
-    play = examination.run_episodes
+    play = held_out.run_episodes
     monkeypatch.setattr(
-        examination,
+        held_out,
         "run_episodes",
         lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1],
     )
@@ -124,7 +132,7 @@ def test_requests_without_levels_and_an_evaluation_without_scores(
         "metrics": {"final": rate(0, 0)},
         "parties": {"2": {"final": rate(0, 0)}},
     }
-    monkeypatch.setattr(examination, "_play", lambda *args: none)
+    monkeypatch.setattr(examination, "play", lambda *args: none)
     run = RunFolder(tmp_path / "run", recipe)
     examination.measure_difficulty(run)
     assert json.loads((run.folder / "difficulty.json").read_text())["levels"]["expert"] == {}
@@ -132,3 +140,61 @@ def test_requests_without_levels_and_an_evaluation_without_scores(
         line.endswith("not known (0 scored)")
         for line in examination.rate_lines("strict", examination.rates(run, []))[1:]
     )
+
+
+def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(
+    recipe: Any, tmp_path: Path
+) -> None:
+    """Dialect planner_r1 shows its tools through the chat template: a prompt without their schemas
+    is another prompt."""
+    shape = dataclasses.replace(recipe.model.shape, positions=8192)
+    official = dataclasses.replace(
+        recipe,
+        dialect=DialectSettings("planner_r1", max_turns=1, max_turn_tokens=8, context_tokens=8192),
+        model=dataclasses.replace(recipe.model, shape=shape),
+    )
+    run = RunFolder(tmp_path / "run", official)
+    stages.make(run)
+    model, tokenizer = load_model(run.model("start"))
+    tokenizer.chat_template = Path("tests/tokens/templates/qwen3.jinja").read_text()
+    run.save("sft", model, tokenizer)
+    exam = examination.requests_of_exam(official, 4)
+    examination.evaluate(run, exam, "sft", "after_sft")
+    chat = ChatFormat(tokenizer, official.dialect.dialect().schemas())
+    trained = open_session(exam.tasks[0], official.dialect.dialect(), chat)
+    examined = next(episodes(run.folder / "eval/after_sft/transcripts.jsonl"))
+    opening = examined["transcript"]["segments"][0]["token_ids"]
+    assert '"search_flights"' in tokenizer.decode(opening)
+    assert opening == trained.transcript.segments[0].token_ids
+
+
+@pytest.mark.parametrize("dialect", ["star", "planner_r1"])
+def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
+    dialect: str, recipe: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = write_world(tmp_path / "world", build_tables("nano", 5))
+    files = {}
+    for name, seed in (("train", 1), ("exam", 2)):
+        files[name] = tmp_path / f"{name}.jsonl"
+        queries = make_queries(world, 3, seed)
+        files[name].write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    data = dataclasses.replace(recipe.data, world=str(world.folder), queries=str(files["train"]))
+    own = dataclasses.replace(
+        recipe,
+        data=data,
+        dialect=DialectSettings(dialect, max_turn_tokens=8, context_tokens=8192),
+        model=dataclasses.replace(
+            recipe.model, shape=dataclasses.replace(recipe.model.shape, positions=8192)
+        ),
+    )
+    run = RunFolder(tmp_path / "run", own)
+    stages.make(run)
+    shutil.copytree(run.model("start"), run.model("rl"))
+    with pytest.raises(UserError, match="name those of its exam, for the same place, with eval"):
+        examination.examine(own, run.folder)
+    settings = dataclasses.replace(own.evaluation, file=str(files["exam"]))
+    figures = examination.examine(dataclasses.replace(own, evaluation=settings), run.folder)
+    assert figures["final"]["after_rl"]["n"] == 3 and figures["final"]["expert"]["k"] == 3
+    card = json.loads((run.folder / "eval/after_rl/run_card.json").read_text())
+    assert card["world"]["content_hash"] == world.content_hash
+    assert card["queries"]["path"] == str(files["exam"])

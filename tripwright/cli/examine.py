@@ -9,13 +9,27 @@ from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import Json, RecipeFile, RecipeOut, check_folders
+from tripwright.cli.options import Json, RecipeOut, check_folders
 from tripwright.training.recipe_list import recipe_file
 
 
 def examine(
-    recipe: RecipeFile,
+    recipe: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RECIPE|RUN",
+            help="A TOML file or a name of 'tripwright recipes'; or a run folder, which holds its"
+            " recipe.",
+        ),
+    ],
     out: RecipeOut = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help="A checkpoint that validation kept: its step of RL, or 'best'.",
+            show_default=False,
+        ),
+    ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
@@ -24,24 +38,28 @@ def examine(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Examine a trained run on trips in worlds that no stage trains in: greedy, 95% intervals.
+    """Examine a trained run on requests that no stage trains on, with 95% intervals.
 
     Every stage that is finished (cold start, RL) is examined, the last one once more with every
     tool answer emptied: what passes then was memorised. Policies that take the first or the
-    cheapest row of every answer, and the expert, say how hard the trips are. How many trips, and by
-    which rules, is in the recipe: [evaluation] queries, rules. Writes OUT/eval, OUT/difficulty.json
-    and OUT/report.html. What was examined is not examined again; a stopped examination goes on.
+    cheapest row of every answer, and the expert, say how hard the requests are. Which requests, how
+    they are decoded and by which rules they are judged is in the recipe's [evaluation]: queries (so
+    many, in worlds of their own) or file, decoding, rules. With --step only that checkpoint is
+    examined. Writes OUT/eval, OUT/difficulty.json and OUT/report.html. What was examined is not
+    examined again; a stopped examination goes on.
 
     Examples:
       tripwright examine nano/cold_start --out runs/nano/cold_start
       tripwright examine nano/evidence --out runs/nano/evidence --against runs/nano/cold_start
+      tripwright examine runs/nano/grpo --step best
     """
-    path = recipe_file(recipe)
-    folder = out or Path("runs") / path.stem
+    path = recipe if recipe.is_dir() else recipe_file(recipe)
+    folder = out or (path if path.is_dir() else Path("runs") / path.stem)
     check_folders([folder, *([against] if against else [])])
     from tripwright.training.examination import examine as examine_run
     from tripwright.training.examination import in_words
-    from tripwright.training.recipe import load_recipe
+    from tripwright.training.recipe import load_recipe, recipe_of_run
 
-    figures = examine_run(load_recipe(path), folder, against)
+    read = recipe_of_run(path) if path.is_dir() else load_recipe(path)
+    figures = examine_run(read, folder, against, step)
     typer.echo(json.dumps(figures) if as_json else "\n".join(in_words(figures)))

@@ -12,7 +12,16 @@ from tripwright.evals.report.folder import Json, reinforcement
 from tripwright.evals.report.live import LiveRun
 from tripwright.evals.report.markup import number, percent, short
 from tripwright.files import json_object
-from tripwright.runs import METRICS, RECIPE, logged_steps
+from tripwright.runs import (
+    CARD,
+    METRICS,
+    RECIPE,
+    SCORE,
+    TRANSCRIPTS,
+    VALIDATION_STEP,
+    logged_steps,
+    places,
+)
 from tripwright.training.health import HealthWarning, check
 
 RECENT = 20  # steps whose pace tells the time left
@@ -31,6 +40,7 @@ class Watched:
     share_done: float | None
     seconds_left: float | None
     finished: bool
+    evaluation: str | None = None  # the one under way, and how far it is
 
     @property
     def stage_rows(self) -> list[Json]:
@@ -44,6 +54,7 @@ class Watched:
             "share_done": self.share_done,
             "seconds_left": self.seconds_left,
             "finished": self.finished,
+            "evaluation": self.evaluation,
             "warnings": [warning.record() for warning in self.warnings],
             "last": self.last,
         }
@@ -56,13 +67,36 @@ class Watched:
 def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
     """Changes whenever a file that is read here does: grown, cut by a resume, or replaced."""
     marks = []
-    for name in (METRICS, RECIPE, "model"):
+    files = [folder / name for name in (METRICS, RECIPE, "model")]
+    if (under_way := _under_way(folder)) is not None:
+        files.append(under_way / TRANSCRIPTS)
+    for place in files:
         try:
-            stat = (folder / name).stat()
+            stat = place.stat()
             marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
         except OSError:
             marks.append((0, 0, 0))
     return tuple(marks)
+
+
+def _under_way(folder: Path) -> Path | None:
+    """The evaluation that has begun and has no score."""
+    begun = (path.parent for path in folder.glob(f"eval/*/{CARD}"))
+    return next((place for place in begun if not (place / SCORE).is_file()), None)
+
+
+def _evaluation(folder: Path) -> str | None:
+    """'after step 20: 13 of 64 requests'"""
+    if (place := _under_way(folder)) is None:
+        return None
+    journal = place / TRANSCRIPTS
+    count_done = len(places(journal)) if journal.is_file() else 0
+    queries = (json_object(place / CARD) or {}).get("queries")
+    count = number(queries.get("count")) if isinstance(queries, dict) else None
+    of = f" of {count:,.0f}" if count else ""
+    step = place.name.removeprefix(VALIDATION_STEP)
+    name = f"after step {step}" if step != place.name else place.name.replace("_", " ")
+    return f"{name}: {count_done}{of} requests"
 
 
 def read(folder: Path, name: str) -> Watched:
@@ -85,6 +119,7 @@ def read(folder: Path, name: str) -> Watched:
         share_done=done,
         seconds_left=_seconds_left(present, steps, number(settings.get("max_minutes")), done),
         finished=(folder / "model" / _last_model(recipe)).is_dir(),
+        evaluation=_evaluation(folder),
     )
 
 
@@ -161,8 +196,9 @@ def duration(seconds: float) -> str:
 
 def standing(run: Watched) -> list[tuple[str, str]]:
     """(what, how much): stage and step first."""
+    evaluation = [("under way", f"evaluation {run.evaluation}")] if run.evaluation else []
     if not run.rows:
-        return [("metrics.jsonl is empty or not there yet", "no steps yet")]
+        return evaluation or [("metrics.jsonl is empty or not there yet", "no steps yet")]
     step, seconds = number(run.last.get("step")) or 0, number(run.last.get("seconds")) or 0
     of = f" of {run.steps:,}" if run.steps else ""
     share = f" ({percent(run.share_done, 0)})" if run.share_done is not None else ""
@@ -174,7 +210,7 @@ def standing(run: Watched) -> list[tuple[str, str]]:
         facts.append(("training", "finished"))
     elif run.seconds_left is not None:
         facts.append(("left in this stage, about", duration(run.seconds_left)))
-    return facts
+    return [*facts, *evaluation]
 
 
 def episode_shape(row: Json) -> str:

@@ -39,6 +39,8 @@ from tripwright.settings import settings_of
 if TYPE_CHECKING:
     from tripwright.domains.domain import Domain
 
+# settings that may change when a run is gone on with
+FREE = ("concurrency", "timeout_seconds", "retries", "api_key_env", "max_cost_usd")
 Judged = Callable[[Task], Task]  # the same task, judged with the endpoint's help
 
 
@@ -62,6 +64,8 @@ class JudgingSettings:
     def __post_init__(self) -> None:
         if self.max_cost_usd is not None and self.prices is None:
             raise UserError("max_cost_usd needs price_in and price_out.")
+        if shown_url(self.base_url) != self.base_url:  # a run folder keeps these settings
+            raise UserError("base_url holds a password: name a variable with api_key_env.")
 
     @property
     def prices(self) -> Prices | None:
@@ -83,10 +87,8 @@ class JudgingSettings:
 
     def card(self) -> dict[str, Any]:
         """What decides its verdicts, for a run card, and where it lives."""
-        unlike = ("concurrency", "timeout_seconds", "retries", "api_key_env", "max_cost_usd")
         fields = dataclasses.asdict(self)
-        said = {name: value for name, value in fields.items() if name not in unlike}
-        return said | {"base_url": shown_url(self.base_url)}
+        return {name: value for name, value in fields.items() if name not in FREE}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ that state goes on as if it had never stopped (row B6).
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 
@@ -50,6 +52,15 @@ class StageClock:
         return max(
             by_steps, self.minutes / self.max_minutes if self.max_minutes is not None else 0.0
         )
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """What is done meanwhile takes none of the stage's time."""
+        self._before = self.minutes
+        try:
+            yield
+        finally:
+            self._began = time.monotonic()
 
     def state_dict(self) -> dict[str, Any]:
         return {"minutes": self.minutes}

@@ -19,9 +19,11 @@ from tripwright.runs import transcripts_in
 from tripwright.training.recipe_tables import Recipe
 
 # Generated worlds are numbered by their seed. Each stage draws from its own range of training
-# worlds, so that no stage repeats another's trips, and no examination asks about a world that was
-# trained in.
+# worlds, so that no stage repeats another's trips, and neither examination nor validation, by which
+# a checkpoint may be chosen, asks about a world that was trained in or that the other one asks
+# about.
 TRAINING_WORLDS, UNSEEN_WORLDS, WORLDS_APART = 0, 1_000_000, 100_000
+VALIDATION_WORLDS = 2_000_000
 MAKING, COLD_START, RL = 0, 1, 2  # stages
 _OPENED = ExitStack()  # places that answer, which stay open as long as the process
 
@@ -40,15 +42,8 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
         )
     )
     if data.queries is not None:
-        numbered = list(domain.read(Path(data.queries)))
+        place, numbered = requests_in(recipe, data.queries)
         requests = [request for _, request in numbered]
-        if not requests:
-            raise UserError(
-                f"'{data.queries}' holds no requests. Expected {domain.title}, as"
-                f" '{domain.made_by}' writes them."
-            )
-        place = place_of(recipe)
-        domain.check_requests(numbered, place, Path(data.queries))
         return Trips(
             domain,
             GivenTrips(place.source, requests, recipe.seed),
@@ -71,6 +66,20 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
             judged=judged,
         )
     return Trips(domain, generated, every_group=every_group, judged=judged)
+
+
+def requests_in(recipe: Recipe, file: str) -> tuple[Place, list[tuple[int, Any]]]:
+    """The place of a recipe that names its requests, and the (line number, request) of a file that
+    is about it. Raises UserError where it holds none, and for what the domain says of them."""
+    domain, numbered = recipe.domain, list(recipe.domain.read(Path(file)))
+    if not numbered:
+        raise UserError(
+            f"'{file}' holds no requests. Expected {domain.title}, as '{domain.made_by}' writes"
+            " them."
+        )
+    place = place_of(recipe)
+    domain.check_requests(numbered, place, Path(file))
+    return place, numbered
 
 
 def place_of(recipe: Recipe) -> Place:

@@ -1,5 +1,5 @@
-"""What a trained run passes in generated worlds that no stage ever trains in: greedy, and once with
-every tool answer emptied.
+"""What a trained run passes on requests that no stage ever trains on, in generated worlds of their
+own or in the recipe's place: decoded as the recipe says, and once with every tool answer emptied.
 
     RUN/eval/queries.jsonl       the requests of the exam
     RUN/eval/conditions.json     what two examinations must have in common to be compared
@@ -7,7 +7,8 @@ every tool answer emptied.
     RUN/difficulty.json          what policies without a mind and the expert reach on such requests
     RUN/comparison.json          RL against the cold start, request by request
 
-Every file that is there is not made again, so a stopped examination goes on.
+Every file that is there is not made again, so a stopped examination goes on. Checkpoints of RL that
+`validation` kept are examined one by one, by their step.
 """
 
 from __future__ import annotations
@@ -21,127 +22,136 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.comparison_record import compare_folders
 from tripwright.evals.report import write_report
-from tripwright.evals.run import run as run_episodes
-from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint
 from tripwright.evals.scoreboard import judged_by
 from tripwright.files import json_object, write_atomically
-from tripwright.inference.local import LocalPolicy, Sampling, load_model
-from tripwright.learning.trips import GeneratedTrips
-from tripwright.policies.base import Policy
-from tripwright.rewards.weighted import terms
-from tripwright.runs import COMPARISON, DIFFICULTY, SCORE, TRANSCRIPTS, episodes
-from tripwright.statistics.rates import mean, paired_bootstrap
+from tripwright.inference.local import load_model
+from tripwright.policies.decoding import GREEDY, Decoding
+from tripwright.runs import BEST, COMPARISON, DIFFICULTY, SCORE
+from tripwright.statistics.rates import paired_bootstrap
 from tripwright.tools.faults import Faults
-from tripwright.training.data_source import UNSEEN_WORLDS, generator_fingerprint
+from tripwright.training.data_source import UNSEEN_WORLDS
+from tripwright.training.held_out import (
+    CONDITIONS,
+    HeldOut,
+    conditions,
+    finished_score,
+    held_out,
+    play,
+    play_model,
+    reward_terms,
+    rules_of,
+    settle,
+)
 from tripwright.training.recipe import Recipe
 from tripwright.training.recipe_diff import describe_changes
 from tripwright.training.run_folder import RunFolder
-from tripwright.verdict import Verdict
+from tripwright.training.validation import (
+    CHECKPOINT,
+    checkpoint_models,
+    checkpoint_name,
+    model_identity,
+)
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"  # names of evaluations
 NAMES = ("before", "after")  # of the two evaluations in a comparison
 EXAM_OF = {"sft": BEFORE, "rl": AFTER}  # stage → its evaluation
 WITH_FAULTS = "with_faults"  # behind the name of one whose tools fail as the recipe says
-CONDITIONS = "conditions.json"
 
 
-def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> dict[str, Any]:
+def examine(
+    recipe: Recipe, folder: Path, against: Path | None = None, step: str | None = None
+) -> dict[str, Any]:
     """Examines every stage that is finished in the run folder, the last one also with emptied
-    tools, and writes the report. The figures: pass rates, RL against the cold start, and the last
-    stage against another run that was examined; `in_words` makes lines of them.
+    tools, and writes the report. With `step`: the checkpoint that validation kept of that step of
+    RL, or the "best", and nothing else. The figures: pass rates, RL against the cold start, and
+    what was examined last against another run; `in_words` makes lines of them.
 
-    Raises UserError where nothing was trained, and where the other run was examined under other
-    conditions.
+    Raises UserError where nothing was trained, where there is no such checkpoint, and where the
+    other run was examined under other conditions.
     """
     stages = [stage for stage in EXAM_OF if (folder / "model" / stage).is_dir()]
+    if step is not None:
+        stages = [checkpoint_of(folder, step)]
     if not stages:
         raise UserError(
             f"'{folder}' holds no trained model (model/sft or model/rl). Train first: tripwright"
             " train or sft, with --out."
         )
-    if recipe.data.queries is not None:
-        model = folder / "model" / stages[-1]
+    if recipe.data.queries is not None and recipe.evaluation.file is None:
         raise UserError(
-            f"Recipe '{recipe.name}' trains on requests of its own: play them with tripwright run"
-            f" --model {model}."
+            f"Recipe '{recipe.name}' trains on requests of its own: name those of its exam, for the"
+            " same place, with evaluation.file."
         )
     run = RunFolder(folder, recipe)
-    other = _last_evaluation(against, run) if against is not None else None
+    exam = requests_of_exam(recipe, recipe.evaluation.queries)
+    other = _last_evaluation(against, run, exam) if against is not None else None
     with run.alone():
-        exam = settle(run)
+        settle_exam(run, exam)
         measure_difficulty(run)
         names = [name for stage in stages for name in evaluate_stage(run, exam, stage)]
-        evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
+        if step is None:
+            evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
         comparisons: dict[str, dict[str, Any]] = {}
         if len(stages) > 1:
             comparisons |= compare_stages(run)
         if other is not None:
-            comparisons[f"against {other}"] = compare(other, _evaluation(run, EXAM_OF[stages[-1]]))
+            last = _evaluation(run, exam_of(stages[-1]))
+            comparisons[f"against {other}"] = compare(other, last)
         return {
-            "rules": _rules(recipe),
-            "final": rates(run, [*names, BLIND]),
+            "rules": rules_of(recipe),
+            "decoding": dataclasses.asdict(recipe.evaluation.decoding),
+            "final": rates(run, [*names, *([BLIND] if step is None else [])]),
             "comparisons": comparisons,
             "report": str(write_report(run.folder)),
         }
 
 
+def checkpoint_of(folder: Path, step: str) -> str:
+    """The name of the model after so many steps of RL, or of the "best". Raises UserError where
+    validation kept none."""
+    steps = sorted(int(path.name.rpartition("-")[2]) for path in checkpoint_models(folder))
+    best = json_object(folder / BEST) if (folder / BEST).is_file() else None
+    if step == "best" and best is not None:
+        return Path(best["model"]).name
+    if step.isdigit() and int(step) in steps:
+        return checkpoint_name(int(step))
+    kept = f"of steps {', '.join(map(str, steps))}" if steps else "none"
+    raise UserError(
+        f"--step: '{folder}' has no checkpoint '{step}'. Expected 'best' or one that was kept"
+        f" (here: {kept}), which a recipe's [validation] does."
+    )
+
+
 # ---- the exam
 
 
-def requests_of_exam(recipe: Recipe, count: int) -> list[Task]:
-    """The first `count` requests of the exam, in worlds that no stage trains in."""
-    trips = GeneratedTrips(
-        recipe.domain, (recipe.data.scale,), UNSEEN_WORLDS, recipe.evaluation.per_world, recipe.mix
-    )
-    tasks = (recipe.domain.task("", *trips.at(number)) for number in range(count))
-    return [task.renamed(f"{task.where}-{number:04d}") for number, task in enumerate(tasks)]
+def requests_of_exam(recipe: Recipe, count: int) -> HeldOut:
+    """All of the recipe's file, or the first `count` generated ones, in worlds that no stage trains
+    in."""
+    return held_out(recipe, recipe.evaluation.file, count, UNSEEN_WORLDS)
 
 
-def conditions(recipe: Recipe) -> dict[str, Any]:
+def conditions_of_exam(recipe: Recipe, exam: HeldOut) -> dict[str, Any]:
     """What two examinations must have in common to be compared."""
-    settings = {
-        key: value
-        for key, value in dataclasses.asdict(recipe.evaluation).items()
-        if key not in ("rows", "dtype")
-    }
-    generator = generator_fingerprint(recipe.domain.name, recipe.data.scale)
-    request_settings = {
-        "scale": recipe.data.scale,
-        "mix": dataclasses.asdict(recipe.mix),
-        "generator": generator,
-    }
-    plain: dict[str, Any] = json.loads(json.dumps({**settings, **request_settings}))
-    return plain
+    difficulty = {"difficulty_queries": recipe.evaluation.difficulty_queries}
+    return conditions(recipe, exam) | (difficulty if recipe.evaluation.file is None else {})
 
 
-def settle(run: RunFolder) -> list[Task]:
+def settle_exam(run: RunFolder, exam: HeldOut) -> None:
     """The exam, written down with its conditions. Raises UserError where the run was examined under
     others."""
-    folder, exam = run.folder / "eval", requests_of_exam(run.recipe, run.recipe.evaluation.queries)
-    folder.mkdir(exist_ok=True)
-    if (folder / CONDITIONS).is_file() and (
-        differing := describe_changes(
-            json_object(folder / CONDITIONS) or {}, conditions(run.recipe)
-        )
-    ):
-        advice = (
-            f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to"
-            " examine anew."
-        )
-        raise UserError(
-            f"'{run.folder}' was examined under other conditions: {differing}. {advice}"
-        )
-    write_atomically(folder / CONDITIONS, json.dumps(conditions(run.recipe), indent=2))
-    lines = (
-        json.dumps({"id": task.id, "world": task.where, **task.query.record()}) + "\n"
-        for task in exam
+    folder = run.folder / "eval"
+    settle(
+        folder,
+        exam,
+        conditions_of_exam(run.recipe, exam),
+        f"'{run.folder}' was examined under other conditions",
+        f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to examine"
+        " anew.",
     )
-    write_atomically(folder / "queries.jsonl", "".join(lines))
-    return exam
 
 
 def measure_difficulty(run: RunFolder) -> None:
@@ -150,10 +160,13 @@ def measure_difficulty(run: RunFolder) -> None:
     path = run.folder / DIFFICULTY
     if path.is_file():
         return
-    tasks = requests_of_exam(run.recipe, run.recipe.evaluation.difficulty_queries)
+    recipe = run.recipe
+    requests = requests_of_exam(recipe, recipe.evaluation.difficulty_queries)
     difficulty: dict[str, Any] = {"levels": {}}
-    for name, policy in run.recipe.domain.baselines.items():
-        score = _play(run, tasks, policy(), f"difficulty/{name}", {"kind": name})
+    for name, policy in recipe.domain.baselines.items():
+        folder = _evaluation(run, f"difficulty/{name}")
+        print(f"examining {name}", file=sys.stderr)
+        score = play(recipe, requests, policy(), folder, {"kind": name})
         difficulty[name] = score["metrics"]["final"]
         difficulty["levels"][name] = {
             level: part["final"] for level, part in score.get("levels", {}).items()
@@ -161,10 +174,15 @@ def measure_difficulty(run: RunFolder) -> None:
     write_atomically(path, json.dumps(difficulty, indent=2))
 
 
-def evaluate_stage(run: RunFolder, exam: list[Task], stage: str) -> list[str]:
+def exam_of(stage: str) -> str:
+    """The name of the evaluation of a stage's model, or of a checkpoint's."""
+    return EXAM_OF.get(stage) or stage.removeprefix(CHECKPOINT)
+
+
+def evaluate_stage(run: RunFolder, exam: HeldOut, stage: str) -> list[str]:
     """The names of a stage's evaluations: one, and one with the recipe's faults where it has
     some."""
-    name = EXAM_OF[stage]
+    name = exam_of(stage)
     evaluate(run, exam, stage, name)
     if run.recipe.faults is None:
         return [name]
@@ -174,87 +192,25 @@ def evaluate_stage(run: RunFolder, exam: list[Task], stage: str) -> list[str]:
 
 def evaluate(
     run: RunFolder,
-    exam: list[Task],
+    exam: HeldOut,
     stage: str,
     name: str,
     emptied_tools: bool = False,
     faults: Faults | None = None,
 ) -> dict[str, Any]:
-    """The score of one stage's model on the exam, greedy. The dense reward is added to its
-    metrics."""
+    """The score of one stage's model on the exam, in RUN/eval/<name>."""
     folder = _evaluation(run, name)
-    identity = {
-        "kind": "local",
-        "stage": stage,
-        "fingerprint": model_fingerprint(str(run.model(stage))),
-    }
+    identity = model_identity(run, stage)
     if (score := json_object(folder / SCORE)) is not None:
         if score["run_card"]["policy"] != identity:  # of the cold start, before there was RL
             shutil.rmtree(folder)
-        elif "dense_reward" in score["metrics"]:  # it is added last
+        elif (score := finished_score(folder)) is not None:
             return score
-    model, tokenizer = load_model(run.model(stage))
-    settings = run.recipe.evaluation
-    policy = LocalPolicy(
-        model,
-        ChatFormat(tokenizer),
-        Sampling(0.0, settings.max_concurrent_rollouts, run.recipe.seed, settings.dtype),
-    )
-    score = _play(run, exam, policy, name, identity, policy.chat, emptied_tools, faults)
-    score["metrics"]["dense_reward"] = mean(
-        [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
-    )
-    write_atomically(folder / SCORE, json.dumps(score, indent=2) + "\n")
-    return score
-
-
-def _play(
-    run: RunFolder,
-    tasks: list[Task],
-    policy: Policy,
-    name: str,
-    identity: dict[str, Any],
-    chat: ChatFormat | None = None,
-    emptied_tools: bool = False,
-    faults: Faults | None = None,
-) -> dict[str, Any]:
-    """The score of one policy, in RUN/eval/<name>; resumable."""
-    dialect, rules = run.recipe.dialect.dialect(), _rules(run.recipe)
-    card = {
-        "policy": identity,
-        "decoding": {"temperature": 0.0},
-        "rules": rules,
-        "dialect": dialect_entry(dialect),
-        "queries": {
-            "count": len(tasks),
-            "first_world": tasks[0].where,
-            "last_world": tasks[-1].where,
-        },
-        "world": {"name": "generated, never trained on"},
-        "samples": 1,
-        "emptied_tools": emptied_tools,
-        **environment(dialect),
-    }
     print(f"examining {name}", file=sys.stderr)
-    folder = _evaluation(run, name)
-    folder.mkdir(parents=True, exist_ok=True)
-    return run_episodes(
-        policy,
-        tasks,
-        folder,
-        dialect,
-        chat,
-        rules,
-        emptied_tools,
-        card,
-        progress=chat is not None,
-        faults=faults,
-    )
-
-
-def _rules(recipe: Recipe) -> str:
-    """The set of rules, or what a score says of a domain with one way to judge."""
-    return recipe.evaluation.rules if recipe.domain.rules else recipe.domain.judged_by
+    model, tokenizer = load_model(run.model(stage))
+    # as in training: a model that is shown other tools is another one
+    chat = ChatFormat(tokenizer, run.recipe.dialect.dialect().schemas())
+    return play_model(run.recipe, exam, model, chat, folder, identity, emptied_tools, faults)
 
 
 def _evaluation(run: RunFolder, name: str) -> Path:
@@ -262,15 +218,6 @@ def _evaluation(run: RunFolder, name: str) -> Path:
 
 
 # ---- comparisons
-
-
-def reward_terms(evaluation: Path) -> dict[str, dict[str, float]]:
-    """Episode id → the terms that add up to the dense reward; scored episodes only."""
-    return {
-        record["id"]: terms(Verdict.from_record(record["verdict"]))
-        for record in episodes(evaluation / TRANSCRIPTS)
-        if record["verdict"] is not None
-    }
 
 
 def compare(before: Path, after: Path) -> dict[str, Any]:
@@ -311,13 +258,14 @@ def compare_stages(run: RunFolder) -> dict[str, dict[str, Any]]:
     return comparisons
 
 
-def _last_evaluation(against: Path, run: RunFolder) -> Path:
+def _last_evaluation(against: Path, run: RunFolder, exam: HeldOut) -> Path:
     """Of the run to compare with. Raises UserError where it has none, or one of other requests or
     by other rules."""
     for name in (AFTER, BEFORE):
         if (against / "eval" / name / SCORE).is_file():
             if differing := describe_changes(
-                json_object(against / "eval" / CONDITIONS) or {}, conditions(run.recipe)
+                json_object(against / "eval" / CONDITIONS) or {},
+                conditions_of_exam(run.recipe, exam),
             ):
                 raise UserError(
                     f"--against: '{against}' was examined under other conditions: {differing}."
@@ -340,14 +288,15 @@ def rates(run: RunFolder, names: list[str]) -> dict[str, Any]:
 
 def in_words(figures: Mapping[str, Any]) -> list[str]:
     """An examination as lines to read."""
-    lines = rate_lines(figures["rules"], figures["final"])
+    lines = rate_lines(figures["rules"], figures["final"], Decoding(**figures["decoding"]))
     lines += [change(title, each) for title, each in figures["comparisons"].items()]
     return [*lines, f"report {figures['report']}"]
 
 
-def rate_lines(rules: str, final: Mapping[str, Any]) -> list[str]:
+def rate_lines(rules: str, final: Mapping[str, Any], decoding: Decoding = GREEDY) -> list[str]:
+    how = "greedy" if decoding.temperature == 0 else str(decoding)
     lines = [
-        f"final pass rate in worlds never trained on ({judged_by(rules)}, greedy, 95% intervals)"
+        f"final pass rate on requests never trained on ({judged_by(rules)}, {how}, 95% intervals)"
     ]
     width = max(map(len, final))
     for name, rate in final.items():

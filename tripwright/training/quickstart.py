@@ -31,7 +31,8 @@ from tripwright.training.examination import (
     measure_difficulty,
     rate_lines,
     rates,
-    settle,
+    requests_of_exam,
+    settle_exam,
 )
 from tripwright.training.recipe import DataSettings, DialectSettings, Recipe, Reinforcement
 from tripwright.training.run_folder import RunFolder
@@ -76,7 +77,8 @@ def quickstart_recipe(minutes: float) -> Recipe:
 
 def train_and_examine(run: RunFolder) -> list[str]:
     """Lines to read: pass rates, and RL against the cold start. The report is written, too."""
-    exam = settle(run)
+    exam = requests_of_exam(run.recipe, run.recipe.evaluation.queries)
+    settle_exam(run, exam)
     measure_difficulty(run)
     stages.make(run)
     stages.copy_pretraining(run)

@@ -22,7 +22,9 @@ from typing import Any
 
 from tripwright.domains.judging import judging_settings
 from tripwright.errors import UserError
+from tripwright.files import json_object
 from tripwright.rl.algorithms import ALGORITHMS
+from tripwright.runs import RECIPE
 from tripwright.settings import NONE, hints_of, settings_of, settings_values
 from tripwright.training.recipe_checks import check
 from tripwright.training.recipe_list import recipe_named
@@ -33,6 +35,7 @@ from tripwright.training.recipe_tables import (
     ModelSettings,
     Recipe,
     Reinforcement,
+    ValidationSettings,
 )
 
 __all__ = [
@@ -42,24 +45,45 @@ __all__ = [
     "ModelSettings",
     "Recipe",
     "Reinforcement",
+    "ValidationSettings",
     "load_recipe",
+    "recipe_of_run",
 ]
 
 
 def load_recipe(path: str | Path) -> Recipe:
     """Raises UserError in one line: file, key, what was found and what is accepted."""
-    path = Path(path)
-    data = _with_base(path, ())
+    return _recipe(_with_base(Path(path), ()), str(path))
+
+
+def recipe_of_run(folder: Path) -> Recipe:
+    """The recipe that a run folder was made by. Raises UserError where it holds none, or one of
+    another version."""
+    path = folder / RECIPE
+    record = json_object(path) if path.is_file() else None
+    if record is None:
+        raise UserError(f"No training in '{folder}': expected a run folder with {RECIPE}.")
+    return _recipe(_without_null(record), str(path))
+
+
+def _without_null(value: Any) -> Any:
+    """JSON's null as TOML writes it here."""
+    if isinstance(value, dict):
+        return {key: _without_null(each) for key, each in value.items()}
+    return NONE if value is None else value
+
+
+def _recipe(data: dict[str, Any], where: str) -> Recipe:
     tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
     values = settings_values(
         {name: hint for name, hint in hints_of(Recipe).items() if name != "rl"} | tables,
         data,
-        str(path),
+        where,
     )
     reinforcements = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
     if len(reinforcements) > 1:
         raise UserError(
-            f"{path}: One kind of reinforcement learning a recipe: found"
+            f"{where}: One kind of reinforcement learning a recipe: found"
             f" [{']['.join(rl.algorithm for rl in reinforcements)}]."
         )
     recipe = Recipe(**values, rl=reinforcements[0] if reinforcements else None)
@@ -67,19 +91,19 @@ def load_recipe(path: str | Path) -> Recipe:
         name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None
     }
     mixes = {
-        name: settings_of(recipe.domain.mix, mix, f"{path}: data.{name}")
+        name: settings_of(recipe.domain.mix, mix, f"{where}: data.{name}")
         for name, mix in mixes.items()
     }
     recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, **mixes))
     if recipe.judging is not None:
         dialect = recipe.dialect.dialect()
-        settings = judging_settings(recipe.domain, dialect, recipe.judging, f"{path}: judging")
+        settings = judging_settings(recipe.domain, dialect, recipe.judging, f"{where}: judging")
         recipe = dataclasses.replace(recipe, judging=settings)
     recipe = _with_rules(recipe, data)
     try:
         check(recipe)
     except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError(f"{where}: {error}") from None
     return recipe
 
 

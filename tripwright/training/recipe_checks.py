@@ -10,13 +10,14 @@ from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
 from tripwright.inference.precision import PRECISIONS
+from tripwright.inference.sampling import Sampling
 from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.spec import check_reward_spec
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.loggers import LOGGERS, check_loggers
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe_tables import DENSE_REWARD, Recipe
 
 
 def check(recipe: Recipe) -> None:
@@ -24,6 +25,7 @@ def check(recipe: Recipe) -> None:
     _dialect(recipe)
     _model(recipe)
     _data(recipe)
+    _held_out(recipe)
     one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
     if recipe.domain.rules:
         one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
@@ -53,6 +55,8 @@ def check_needs(recipe: Recipe) -> None:
     for name, path in (
         ("data.world", recipe.data.world),
         ("data.queries", recipe.data.queries),
+        ("evaluation.file", recipe.evaluation.file),
+        ("validation.file", recipe.validation.file if recipe.validation else None),
         ("sft.data", recipe.sft.data if recipe.sft else None),
         ("live.services", recipe.live.services if recipe.live else None),
     ):
@@ -145,6 +149,30 @@ def _data(recipe: Recipe) -> None:
         )
     elif data.rl_trips is not None:
         raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
+
+
+def _held_out(recipe: Recipe) -> None:
+    how, validation = recipe.evaluation.decoding, recipe.validation
+    try:
+        Sampling(how.temperature, top_p=1.0 if how.top_p is None else how.top_p, top_k=how.top_k)
+    except UserError as error:
+        raise UserError(f"evaluation.decoding: {error}") from None
+    for name, table in (("evaluation", recipe.evaluation), ("validation", validation)):
+        if table is not None and table.file is not None and recipe.data.queries is None:
+            raise UserError(
+                f"{name}.file is of requests in the place of data.queries, and this recipe's worlds"
+                f" are generated: say how many with {name}.queries."
+            )
+    if validation is None:
+        return
+    if recipe.rl is None:
+        raise UserError("[validation] is during RL, and this recipe has no [grpo], [ppo] or [rft].")
+    if validation.file is None and recipe.data.queries is not None:
+        raise UserError(
+            "[validation] needs a file of requests beside data.queries: validation.file."
+        )
+    rates = [f"{group}_{kind}" for group in recipe.domain.facts for kind in ("micro", "macro")]
+    one_of("validation.metric", validation.metric, ("final", "delivery", DENSE_REWARD, *rates))
 
 
 def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:

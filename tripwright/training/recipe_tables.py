@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge, Le, MinLen
 
@@ -13,6 +13,7 @@ from tripwright.agent.dialect import Dialect, OnMistake, OnParallel, OnRepeated,
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.inference.precision import AUTO
+from tripwright.policies.decoding import GREEDY, Decoding
 from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copy_pretraining import CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings
@@ -21,6 +22,7 @@ from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.nano import NanoShape
 
 Count = Annotated[int, Ge(1)]
+DENSE_REWARD = "dense_reward"  # of models that are trained here, beside the metrics of any score
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class DataSettings:
     scale: str = "nano"
     training_scales: Annotated[tuple[str, ...], MinLen(1)] | None = None
     queries_per_world: Count = 16
-    mix: Any = None
-    rl_mix: Any = None
+    mix: Any | None = None
+    rl_mix: Any | None = None
     rl_trips: Count | None = None
     world: str | None = None
     queries: str | None = None
@@ -105,15 +107,40 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """`difficulty_queries` (the exam's trips and more like them) are for policies without a mind,
-    which cost nothing."""
+    """How held-out requests are played and judged, and which `tripwright examine` plays: all of
+    `file`, in the place of data.queries, or so many generated ones (`queries`). `decoding` is that
+    of validation, too (rows P9, S10).
+
+    `difficulty_queries` (the exam's trips and more like them) are for policies without a mind,
+    which cost nothing.
+    """
 
     queries: Count = 500
+    file: str | None = None
     difficulty_queries: Count = 1000
     per_world: Count = 20
+    decoding: Decoding = GREEDY
     max_concurrent_rollouts: Count = 100
     rules: str = "strict"
     dtype: str = AUTO
+
+
+@dataclass(frozen=True)
+class ValidationSettings:
+    """Evaluation during RL, `every` so many steps, after the last one and `at_start` (verl's
+    test_freq and val_before_train; row P10): all requests of `file`, or so many generated ones
+    (`queries`) in worlds that the exam does not ask about.
+
+    The checkpoint with the highest `metric` of score.json is kept as a model folder; `keep = "all"`
+    keeps one of every evaluation.
+    """
+
+    every: Count
+    queries: Count = 64
+    file: str | None = None
+    at_start: bool = True
+    metric: str = "final"
+    keep: Literal["best", "all"] = "best"
 
 
 class Reinforcement(NamedTuple):
@@ -143,6 +170,7 @@ class Recipe:
     rl: Reinforcement | None = None
     faults: Faults | None = None
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    validation: ValidationSettings | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
     loggers: tuple[str, ...] = ()
 
@@ -162,8 +190,6 @@ class Recipe:
             dataclasses.replace(self, rl=None, data=dataclasses.replace(self.data, mix=self.mix))
         )
         del record["rl"]
-        if self.judging is not None:
-            record["judging"] = self.judging.card()
         return (
             record
             if self.rl is None

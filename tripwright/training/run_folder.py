@@ -4,10 +4,12 @@ metrics and checkpoints written (row B6).
     RUN/recipe.json                  the resolved recipe; a run folder belongs to one recipe
     RUN/data.json                    hashes of what it trains on; and to one set of data
     RUN/metrics.jsonl                one line per step, with stage, step and seconds of work since
-    the run began RUN/warnings.jsonl               patterns that mean trouble, with advice
-    (`health`)
+                                     the run began
+    RUN/warnings.jsonl               patterns that mean trouble, with advice (`health`)
     RUN/checkpoints/<stage>/         of the stage under way; gone once its model is saved
-    (`checkpoint`) RUN/model/<stage>/               weights and tokenizer after each finished stage
+                                     (`checkpoint`)
+    RUN/model/<stage>/               weights and tokenizer after each finished stage
+    RUN/eval/validation-step-N/      evaluations between the steps of RL (`validation`)
     RUN/run.lock                     held by the process that works here; the lock dies with it
 
 Kill it at any moment; the same command continues it, and on a CPU with as many threads every later
@@ -28,12 +30,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from transformers.utils import logging
 
 import tripwright
+from tripwright.domains.judging import FREE as FREE_OF_JUDGING
 from tripwright.errors import UserError
 from tripwright.files import Journal, json_object, write_atomically
 from tripwright.learning.loop import Loop
@@ -58,7 +61,7 @@ from tripwright.training.recipe_diff import (
 from tripwright.training.stopping import Stopping
 
 # tables and settings of a recipe that may change when a run is continued
-FREE = ("checkpoint", "loggers", "threads", "evaluation")
+FREE = ("checkpoint", "loggers", "threads", "evaluation", "validation")
 # of a manifest with the present, or the steps would mean nothing
 MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")
 # or they are equal to rounding only
@@ -76,6 +79,22 @@ def keep_freed_memory() -> None:
         most_maps, trim_threshold = -4, -1  # of <malloc.h>
         mallopt(most_maps, 0)
         mallopt(trim_threshold, 2**31 - 1)
+
+
+class BetweenSteps(Protocol):
+    """What `drive` does between two steps of a stage (`validation`). It leaves the loop and the
+    process's random numbers as they are."""
+
+    def begin(self) -> None:
+        """The stage begins, or goes on after the loop's present step."""
+        ...
+
+    def due(self, last: bool) -> bool: ...
+
+    def take(self) -> dict[str, Any]:
+        """Figures for the loggers. It may be stopped anywhere, and goes on when it is called
+        again."""
+        ...
 
 
 class RunFolder:
@@ -193,31 +212,57 @@ class RunFolder:
 
     def save(self, stage: str, model: Any, tokenizer: Any) -> None:
         """The stage is finished: its model is kept, its checkpoints are not."""
+        self.save_model(stage, model, tokenizer)
+        self._checkpoints(stage).clear()
+
+    def save_model(self, name: str, model: Any, tokenizer: Any) -> None:
+        """RUN/model/<name>, whole or not at all."""
         logging.disable_progress_bar()  # a bar per save would drown our own progress
-        partial = self.folder / "model" / f"{stage}.partial"
+        partial = self.folder / "model" / f"{name}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         model.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
-        os.replace(partial, self.model(stage))
-        self._checkpoints(stage).clear()
+        os.replace(partial, self.model(name))
 
     # ---- one stage
 
     def _checkpoints(self, stage: str) -> Checkpoints:
         return Checkpoints(self.folder / "checkpoints" / stage, self.recipe.checkpoint.keep)
 
-    def drive(self, stage: str, loop: Loop, device: str = "cpu") -> None:
+    def drive(
+        self, stage: str, loop: Loop, device: str = "cpu", evaluation: BetweenSteps | None = None
+    ) -> None:
         """Takes the stage's steps to its end, from its newest checkpoint if there is one."""
         with self.alone(), Stopping() as stopping:
             self.settle_data()
             facts, checkpoints = self._facts(stage, device), self._checkpoints(stage)
             before = self._resume(stage, loop, checkpoints, facts)
+            if evaluation is not None:
+                evaluation.begin()
             began = written_at = time.monotonic()
             written, status = loop.step, Status(stage, loop)
             rows = list[dict[str, Any]]()
+
+            def write(seconds: float) -> None:
+                nonlocal written, written_at
+                journal.sync()  # never a state without the metrics that led to it
+                state = {"loop": loop.state_dict(), "generators": process_generators()}
+                checkpoints.write(loop.step, state, {"seconds": seconds, **facts})
+                written, written_at = loop.step, time.monotonic()
+
             with Journal(self.metrics, rows.append) as journal, closing(self._loggers()) as loggers:
-                watch = HealthMonitor(rows)
-                while loop.progress < 1:
+                watch, seconds = HealthMonitor(rows), before
+                while True:
+                    if evaluation is not None and evaluation.due(loop.progress >= 1):
+                        if loop.step > written:  # what is evaluated can be taken up again
+                            write(seconds)
+                        pause = time.monotonic()
+                        with stopping.at_once():
+                            loggers.log("validation", loop.step, evaluation.take())
+                        pause = time.monotonic() - pause
+                        began, written_at = began + pause, written_at + pause
+                    if loop.progress >= 1:
+                        break
                     row = loop.take_step()
                     now = time.monotonic()
                     seconds = round(before + now - began, 2)
@@ -228,10 +273,7 @@ class RunFolder:
                     status.show(loop, row)
                     due = self.recipe.checkpoint.due(loop.step - written, (now - written_at) / 60)
                     if (due and loop.progress < 1) or stopping.asked:
-                        journal.sync()  # never a state without the metrics that led to it
-                        state = {"loop": loop.state_dict(), "generators": process_generators()}
-                        checkpoints.write(loop.step, state, {"seconds": seconds, **facts})
-                        written, written_at = loop.step, time.monotonic()
+                        write(seconds)
                     stopping.leave_if_asked()
             status.end()
 
@@ -316,7 +358,10 @@ class Status:
 
 def _bound(record: dict[str, Any]) -> dict[str, Any]:
     """The part of a recipe that a run cannot change."""
-    return {key: value for key, value in record.items() if key not in FREE}
+    bound = {key: value for key, value in record.items() if key not in FREE}
+    if isinstance(bound.get("judging"), dict):
+        bound["judging"] = {k: v for k, v in bound["judging"].items() if k not in FREE_OF_JUDGING}
+    return bound
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import make_tokenizer
+from tripwright.training.validation import Validation
 
 
 def make(run: RunFolder) -> None:
@@ -127,7 +128,12 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
         loop = ALGORITHMS[name].loop(
             model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
         )
-        run.drive("rl", loop, model.device.type)
+        during = (
+            Validation(run, recipe.validation, loop, tokenizer, after)
+            if recipe.validation is not None
+            else None
+        )
+        run.drive("rl", loop, model.device.type, during)
     run.save("rl", model, tokenizer)
 
 

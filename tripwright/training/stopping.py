@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -18,6 +20,7 @@ class Stopping:
 
     def __init__(self) -> None:
         self.asked: int | None = None
+        self._at_once = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stopping:
@@ -30,10 +33,21 @@ class Stopping:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Meanwhile the first signal ends the work, for what can be stopped anywhere."""
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.asked is not None:
             self.leave_if_asked()
         self.asked = number
+        if self._at_once:
+            self.leave_if_asked()
         # not print: the signal may have come in the middle of one
         os.write(
             2,

@@ -10,11 +10,12 @@ from tripwright.evals.report.call_strips import call_strips, tool_colours
 from tripwright.evals.report.checkpoints import (
     checkpoints,
     failure_figures,
+    mistake_figures,
     step_of,
     sub_reward_figure,
 )
 from tripwright.evals.report.curves import figure
-from tripwright.evals.report.folder import ReportedRun
+from tripwright.evals.report.folder import ReportedRun, is_validation
 from tripwright.evals.report.groundless import groundless_part
 from tripwright.evals.report.histograms import edges, length_histogram, shares
 from tripwright.evals.report.markup import esc
@@ -26,7 +27,7 @@ from tripwright.evals.report.work import Behaviour, Work, read_behaviour
 from tripwright.runs import Run
 
 MOST_SHOWN = 8  # evaluations with pictures of their own
-SECTION = "behaviour"
+SECTION, CHECKPOINTS = "behaviour", "checkpoints"
 
 Behaviours = Mapping[str, Behaviour]
 
@@ -34,19 +35,41 @@ Behaviours = Mapping[str, Behaviour]
 def behaviour_section(run: ReportedRun) -> str:
     """Nothing where no evaluation has a scored episode; `run.missing` then says so. Reads each
     transcripts.jsonl once."""
-    behaviours = read_behaviours(run)
-    if not behaviours:
+    behaviours = read_behaviours(run, [name for name in run.transcripts if not is_validation(name)])
+    if not behaviours and not any(is_validation(name) for name in run.transcripts):
         run.missing.append(
             "no scored episode in a transcripts.jsonl, so calls, mistakes, lengths and names"
             " without ground are not analysed"
         )
+    if not behaviours:
         return ""
     titles = evaluation_titles(behaviours, run)
     order = _in_order(behaviours, run)
     steps = checkpoints(order, run)
-    failing = failure_figures(order, titles, steps) + sub_reward_figure(run)
+    failing = failure_figures(order, titles, steps) + sub_reward_figure(run, run.scores)
     _say_missing(run, order)
     return _section("From the transcripts of each evaluation.", order, titles, failing, steps)
+
+
+def checkpoints_section(run: ReportedRun) -> str:
+    """The same of the evaluations while it trained, on requests that no stage trains on; "" where
+    there were none."""
+    behaviours = read_behaviours(run, [name for name in run.transcripts if is_validation(name)])
+    if not behaviours:
+        return ""
+    titles, steps = evaluation_titles(behaviours, run), checkpoints(behaviours, run)
+    failing = mistake_figures(run, behaviours, steps)
+    failing += failure_figures(behaviours, titles, steps) + sub_reward_figure(run, run.validation)
+    lede = (
+        "From the transcripts of the evaluations between the steps of RL, on requests that no stage"
+        " trains on."
+    )
+    section = _section(lede, behaviours, titles, failing, steps)
+    return section.replace(
+        f'<section id="{SECTION}"><h2>Behaviour</h2>',
+        f'<section id="{CHECKPOINTS}"><h2>Behaviour over training</h2>',
+        1,
+    )
 
 
 def behaviour_together(runs: Mapping[str, ReportedRun]) -> str:
@@ -106,14 +129,14 @@ _GAP = (
 )
 
 
-def read_behaviours(run: ReportedRun) -> dict[str, Behaviour]:
+def read_behaviours(run: ReportedRun, names: Sequence[str]) -> dict[str, Behaviour]:
     """Evaluation → behaviour, of those with a scored episode."""
-    return {name: behaviour for name in run.transcripts if (behaviour := read_one(run, name))}
+    return {name: behaviour for name in names if (behaviour := read_one(run, name))}
 
 
 def read_one(run: ReportedRun, name: str) -> Behaviour | None:
     """None where no episode was scored."""
-    path, score = run.transcripts[name], run.scores.get(name, {})
+    path, score = run.transcripts[name], run.scores.get(name) or run.validation.get(name, {})
     card = score.get("run_card")
     if not isinstance(card, dict):
         card = Run.at(path.parent).card

@@ -1,23 +1,33 @@
 """Evaluations as points of training: at which RL step the model of each was, and what then changes
-from one to the next (row P14)."""
+from one to the next (rows P12, P14). Those made while it trained and those of the exam ask other
+requests, so they are never in one curve."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from tripwright.evals.report.analyses import by_area, top_failures
 from tripwright.evals.report.charts import Frame, Point, Series, line_chart
 from tripwright.evals.report.curves import figure
 from tripwright.evals.report.folder import Json, ReportedRun
 from tripwright.evals.report.grids import Grid, shaded_grid
-from tripwright.evals.report.markup import constraint_words, estimate, number
+from tripwright.evals.report.markup import Estimate, constraint_words, estimate, number
+from tripwright.evals.report.mistakes import shares
 from tripwright.evals.report.training_charts import STEP, reward_parts
 from tripwright.evals.report.work import Behaviour
 
 BEFORE_RL, AFTER_RL = "after_sft", "after_rl"
 TOP = 3  # of each column
 _STEP = re.compile(r"(?:^|[^a-z])step[-_ ]?(\d+)$")
+# of `mistakes.shares`
+_MISTAKES = {
+    "overlong": "cut off",
+    "unanswered": "no answer",
+    "repeated": "repeated",
+    "errors": "failed",
+}
 # the figures of a step that score.json calls otherwise
 _METRIC_OF = {"pass_rate": "final", "schema_rate": "schema"}
 _FIGURE_OF = {metric: name for name, metric in _METRIC_OF.items()}
@@ -47,11 +57,45 @@ def checkpoints(names: Iterable[str], run: ReportedRun) -> dict[str, float]:
 
 def examined_passes(run: ReportedRun) -> list[Point]:
     """(RL step, final pass rate) of each checkpoint with a score."""
-    rates = (
-        (step_of(name, run), estimate((score.get("metrics") or {}).get("final")))
-        for name, score in run.scores.items()
-    )
+    scores = run.validation or run.scores
+    rates = ((step_of(name, run), _metric(score, "final")) for name, score in scores.items())
     return sorted((step, rate.value) for step, rate in rates if step and rate)
+
+
+def validated(run: ReportedRun, metric: str, name: str, colour: int) -> Series:
+    """A metric of the evaluations while it trained, with its 95% intervals."""
+    rates = [
+        (step, rate)
+        for evaluation, score in run.validation.items()
+        if (rate := _metric(score, metric)) and (step := step_of(evaluation, run)) is not None
+    ]
+    return Series(
+        name,
+        tuple((step, rate.value) for step, rate in rates),
+        colour,
+        band=_intervals(rates),
+        dots=True,
+    )
+
+
+def _intervals(rates: Iterable[tuple[float, Estimate]]) -> tuple[tuple[float, float, float], ...]:
+    """Of those that have one."""
+    return tuple(
+        (step, rate.low, rate.high)
+        for step, rate in rates
+        if rate.low is not None and rate.high is not None
+    )
+
+
+def validated_rows(run: ReportedRun) -> list[Json]:
+    """The logged steps after which it was evaluated, with the passes of the evaluation in place of
+    the rollouts'."""
+    passes = dict(validated(run, "final", "", 0).points)
+    return [{**row, "pass_rate": passes[row["step"]]} for row in run.rl if row["step"] in passes]
+
+
+def _metric(score: Json, name: str) -> Estimate | None:
+    return estimate((score.get("metrics") or {}).get(name))
 
 
 def failing(behaviour: Behaviour) -> dict[str, tuple[float, int]]:
@@ -127,32 +171,52 @@ def _top(cells: Mapping[tuple[str, str], float], column: str) -> list[tuple[str,
     return [pair for share, pair in there[:TOP] if share > beyond]
 
 
-def sub_reward_figure(run: ReportedRun) -> str:
-    """Schema, micro and macro rates and passes of the examined checkpoints over steps, from their
-    score.json."""
-    steps = checkpoints(run.scores, run)
+def sub_reward_figure(run: ReportedRun, scores: Mapping[str, Json]) -> str:
+    """Schema, micro and macro rates and passes of checkpoints over steps, from their score.json."""
+    steps = checkpoints(scores, run)
     parts = reward_parts(
         _FIGURE_OF.get(name, name)
-        for score in run.scores.values()
+        for score in scores.values()
         for name in score.get("metrics") or ()
     )
     lines = [
-        Series(words, _rates(run.scores, steps, _METRIC_OF.get(key, key)), colour)
+        Series(words, _rates(scores, steps, _METRIC_OF.get(key, key)), colour)
         for key, words, colour in parts
     ]
     title = "What the reward is made of, examined checkpoints"
     return figure(
         title,
         line_chart(lines, Frame(title, STEP, "share", percent=True)),
-        "On the trips of the examination, from score.json.",
+        "On held-out requests, from score.json.",
+    )
+
+
+def mistake_figures(
+    run: ReportedRun, behaviours: Mapping[str, Behaviour], steps: Mapping[str, float]
+) -> str:
+    """How long the answers of each checkpoint are, and how many are cut off, repeat themselves or
+    end without an answer (Planner-R1, Appendix I), with 95% intervals."""
+    if not steps:
+        return ""
+    by_step = {step: shares(behaviours[name]) for name, step in steps.items()}
+    lines = []
+    for colour, (key, words) in enumerate(_MISTAKES.items()):
+        rates = [(step, each[key]) for step, each in by_step.items() if key in each]
+        curve = tuple((step, rate.value) for step, rate in rates)
+        lines.append(Series(words, curve, colour, _intervals(rates)))
+    title, length = "Mistakes, examined checkpoints", "Length, examined checkpoints"
+    tokens = replace(validated(run, "completion_tokens_mean", "tokens written", 0), dots=False)
+    return figure(
+        length, line_chart([tokens], Frame(length, STEP, "tokens written per episode"))
+    ) + figure(
+        title,
+        line_chart(lines, Frame(title, STEP, "share", percent=True)),
+        "Cut off and without an answer: of episodes. Repeated and failed: of calls.",
     )
 
 
 def _rates(
     scores: Mapping[str, Json], steps: Mapping[str, float], metric: str
 ) -> tuple[Point, ...]:
-    rates = (
-        (step, estimate((scores[name].get("metrics") or {}).get(metric)))
-        for name, step in steps.items()
-    )
+    rates = ((step, _metric(scores[name], metric)) for name, step in steps.items())
     return tuple((step, rate.value) for step, rate in rates if rate)

@@ -39,7 +39,7 @@ def best(rows: Sequence[Json], key: str = "pass_rate") -> float | None:
     return max((y for _, y in running_mean(rows, "step", key)), default=None)
 
 
-def efficiency_words(rows: Sequence[Json]) -> str:
+def efficiency_words(rows: Sequence[Json], where: str = "during training") -> str:
     top = best(rows)
     if not top:
         return ""
@@ -54,14 +54,16 @@ def efficiency_words(rows: Sequence[Json]) -> str:
     ]
     if not ways:
         return ""
+    mean = ", running mean" if smoothing(len(rows)) > 1 else ""
     return (
-        f"90% of this run's best pass rate during training ({percent(top)}, running mean) was first"
-        f" reached after {' or '.join(ways)}."
+        f"90% of this run's best pass rate {where} ({percent(top)}{mean}) was first reached after"
+        f" {' or '.join(ways)}."
     )
 
 
-def against_flops(rows: Sequence[Json]) -> str:
-    """Reward and passes of one run over the arithmetic spent."""
+def against_flops(rows: Sequence[Json], validated: Sequence[Json] = ()) -> str:
+    """Reward and passes of one run over the arithmetic spent; `validated`: the steps after which it
+    was evaluated, with the passes found there."""
     figures = []
     for key, title, share in (
         ("reward_mean", "Reward against arithmetic", False),
@@ -73,6 +75,9 @@ def against_flops(rows: Sequence[Json]) -> str:
             for x, name, c in COSTS
         ]
         smooth = smoothing(max((len(line.points) for line in lines), default=0))
+        if share:
+            held = points(validated, key, at=figure_of("flops_total"))
+            lines.append(Series("held out", held, 2, dots=True))
         frame = Frame(
             title,
             "FLOPs since the start of RL",

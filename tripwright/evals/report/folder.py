@@ -12,6 +12,7 @@ from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.report.markup import plural
 from tripwright.files import json_object, whole_lines
 from tripwright.runs import (
+    BEST,
     CARD,
     COMPARISON,
     DIFFICULTY,
@@ -19,6 +20,7 @@ from tripwright.runs import (
     RECIPE,
     SCORE,
     TRANSCRIPTS,
+    VALIDATION_STEP,
     WARNINGS,
     Run,
     logged_steps,
@@ -42,11 +44,14 @@ class ReportedRun:
     card: Json
     difficulty: Json
     metrics: list[Json]  # one per logged step, in order
-    scores: dict[str, Json]  # evaluation name → score.json
+    scores: dict[str, Json]  # evaluation name → score.json; those while it trained are apart
     comparison: Json
     transcripts: dict[str, Path]  # evaluation name → transcripts.jsonl
     warnings: list[Json] = field(default_factory=list)  # of training, oldest first
     recipe: Json = field(default_factory=dict)
+    # evaluations between the steps of RL, in their order, and which of them is the best
+    validation: dict[str, Json] = field(default_factory=dict)
+    best: Json = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
     def stage(self, *names: str) -> list[Json]:
@@ -89,6 +94,7 @@ def read_run(path: Path) -> ReportedRun:
         )
     missing: list[str] = []
     scores, transcripts = _evaluations(path, missing)
+    validation = {name: scores.pop(name) for name in list(scores) if is_validation(name)}
     run = ReportedRun(
         path=path,
         card=_read_object(path / CARD, missing),
@@ -99,6 +105,8 @@ def read_run(path: Path) -> ReportedRun:
         transcripts=transcripts,
         warnings=read_warnings(path),
         recipe=json_object(path / RECIPE) or {},
+        validation=validation,
+        best=(json_object(path / BEST) if (path / BEST).is_file() else None) or {},
         missing=missing,
     )
     if not (run.metrics or run.scores or run.transcripts or run.card):
@@ -109,9 +117,20 @@ def read_run(path: Path) -> ReportedRun:
     return run
 
 
+def is_validation(name: str) -> bool:
+    """Whether an evaluation was made while the run trained."""
+    return name.startswith(VALIDATION_STEP)
+
+
+def _in_steps(folder: Path) -> tuple[str, int, str]:
+    """Step 20 before step 100."""
+    before, _, number = folder.name.rpartition("-")
+    return (before, int(number), "") if number.isdigit() else (folder.name, 0, folder.name)
+
+
 def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[str, Path]]:
     held = {file.parent for name in (SCORE, TRANSCRIPTS) for file in path.glob(f"eval/*/{name}")}
-    folders = {folder.name: folder for folder in sorted(held)}
+    folders = {folder.name: folder for folder in sorted(held, key=_in_steps)}
     evaluations = {
         name: folders[name]
         for name in (*(n for n in _FIRST if n in folders), *(n for n in folders if n not in _FIRST))

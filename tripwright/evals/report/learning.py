@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tripwright.evals.report.analyses import failure_figures, lemma_words
+from tripwright.evals.report.checkpoints import validated, validated_rows
 from tripwright.evals.report.curves import (
     MAX_POINTS,
     constraint_figures,
@@ -14,14 +15,25 @@ from tripwright.evals.report.curves import (
 )
 from tripwright.evals.report.efficiency import efficiency_words
 from tripwright.evals.report.folder import Json, ReportedRun
-from tripwright.evals.report.markup import esc, number, plural
-from tripwright.evals.report.training_charts import group_sections
+from tripwright.evals.report.markup import (
+    esc,
+    estimate,
+    number,
+    plain,
+    plural,
+    short,
+    shown,
+    shown_interval,
+)
+from tripwright.evals.report.training_charts import HELD_OUT, group_sections
 
 
 def learning_section(run: ReportedRun) -> str:
     """All charts of one run as figures, or "" where nothing was logged."""
     supervised, rl = run.stage("copy_pretraining", "sft"), run.rl
-    groups, before = group_sections(rl), "".join(supervised_figures(supervised))
+    held_out = {key: validated(run, metric, "held out", 2) for key, metric in HELD_OUT.items()}
+    groups = group_sections(rl, held_out, validated_rows(run))
+    before = "".join(supervised_figures(supervised))
     if not groups and not before:
         return ""
     parts = [groups]
@@ -32,11 +44,31 @@ def learning_section(run: ReportedRun) -> str:
     if before:
         parts.append(f'<h3>Before RL</h3><div class="charts">{before}</div>')
     findings = "".join(
-        f'<p class="lede">{words}</p>' for words in (efficiency_words(rl), lemma_words(rl)) if words
+        f'<p class="lede">{words}</p>'
+        for words in (
+            _best_words(run),
+            efficiency_words(validated_rows(run), "on held-out requests") or efficiency_words(rl),
+            lemma_words(rl),
+        )
+        if words
     )
     return (
         '<section id="learning"><h2>Learning</h2><p'
         f' class="lede">{_note(rl, supervised)}</p>{findings}{"".join(parts)}</section>'
+    )
+
+
+def _best_words(run: ReportedRun) -> str:
+    """Which checkpoint validation kept, with its interval; its words name no difference."""
+    rate, step = estimate(run.best), number(run.best.get("step"))
+    if rate is None or step is None:
+        return ""
+    metric = esc(plain(str(run.best.get("metric"))))
+    return (
+        f"Best of {plural(len(run.validation), 'evaluation')} while it trained, by {metric}: step"
+        f" {short(step)}, {shown(rate)} {esc(shown_interval(rate))}"
+        f" ({esc(run.best.get('model'))}). The highest of several figures is flattered by chance:"
+        " examine it on other requests (tripwright examine RUN --step best)."
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.behaviour import behaviour_section
+from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
 from tripwright.evals.report.browser import (
     Browser,
     Budget,
@@ -38,6 +38,7 @@ _SECTIONS = (
     "metrics",
     "constraints",
     "behaviour",
+    "checkpoints",
     "episodes",
     "card",
 )
@@ -68,6 +69,7 @@ def page(run: ReportedRun, budget: Budget) -> str:
         metrics_section(run),
         constraints_section(run),
         behaviour_section(run),
+        checkpoints_section(run),
         browser.section if browser else "",
         card_section(run),
         missing_section(run),

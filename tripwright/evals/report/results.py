@@ -84,7 +84,9 @@ def metric_of(score: Json, name: str) -> Estimate | None:
 def headline_section(run: ReportedRun) -> str:
     cards = [_card(run, name) for name in run.scores]
     bars = baseline_bars(run)
-    warnings = "".join(_unscored_warning(name, score) for name, score in run.scores.items())
+    warnings = "".join(
+        _unscored_warning(name, score) for name, score in {**run.scores, **run.validation}.items()
+    )
     if not any(cards) and not bars and not warnings:
         return ""
     picture = rate_bars(bars, "Final pass rate")

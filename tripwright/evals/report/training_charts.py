@@ -7,7 +7,7 @@ and a chart without lines is not drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -20,6 +20,12 @@ from tripwright.evals.report.markup import esc, number, plain
 STEP = "RL step"
 # figure of a step → its name, its colour
 RATES = {"pass_rate": ("pass", 0), "schema_rate": ("schema", 7)}
+# figure of a step → the metric of score.json that is drawn beside it
+HELD_OUT = {
+    "pass_rate": "final",
+    "turns_mean": "turns_mean",
+    "completion_tokens_mean": "completion_tokens_mean",
+}
 GROUP_COLOURS = (1, 2, 3, 4, 5, 6)
 STOP_COLOURS = {
     "answer": 2,
@@ -262,13 +268,18 @@ GROUPS = (
 )
 
 
-def group_sections(rows: Sequence[Json]) -> str:
-    """The groups that have anything to show, each with a heading."""
+def group_sections(
+    rows: Sequence[Json],
+    held_out: Mapping[str, Series] | None = None,
+    validated: Sequence[Json] = (),
+) -> str:
+    """The groups that have anything to show, each with a heading. `held_out` are drawn beside the
+    figures of steps that they are named after, `validated` as in `against_flops`."""
     sections = []
     for group in GROUPS:
-        figures = "".join(draw(chart, rows) for chart in group.charts)
+        figures = "".join(draw(chart, rows, held_out) for chart in group.charts)
         if group.title.startswith("Speed"):
-            figures += against_flops(rows)
+            figures += against_flops(rows, validated)
         if figures:
             sections.append(f'<h3>{esc(group.title)}</h3><div class="charts">{figures}</div>')
     return "".join(sections)
@@ -301,7 +312,7 @@ def reward_parts(names: Iterable[str]) -> tuple[tuple[str, str, int], ...]:
     )
 
 
-def draw(chart: Chart, rows: Sequence[Json]) -> str:
+def draw(chart: Chart, rows: Sequence[Json], held_out: Mapping[str, Series] | None = None) -> str:
     """One chart of one run as a figure, or ""."""
     if chart is STOPS:
         return figure(chart.title, _stops(rows), chart.note)
@@ -316,10 +327,19 @@ def draw(chart: Chart, rows: Sequence[Json]) -> str:
         if not _dull(rows, key)
     ]
     smooth = smoothing(max((len(line.points) for line in lines), default=0))
+    beside = [
+        held_out[key]
+        for key, _, _ in (chart.keys if held_out else ())
+        if held_out and key in held_out and held_out[key].points
+    ]
+    note = f"{chart.note} Dots: held-out requests, 95% intervals." if beside else chart.note
     return figure(
         chart.title,
-        line_chart(lines, Frame(chart.title, STEP, chart.unit, percent=chart.share, smooth=smooth)),
-        chart.note,
+        line_chart(
+            [*lines, *beside],
+            Frame(chart.title, STEP, chart.unit, percent=chart.share, smooth=smooth),
+        ),
+        note.strip(),
     )
 
 

@@ -1,0 +1,245 @@
+"""Evaluation while training: it changes nothing of the training, survives a kill, and keeps the
+best checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.training.test_resume import metrics, weights
+from tripwright.cli import examine
+from tripwright.errors import UserError
+from tripwright.inference.local import load_model
+from tripwright.learning.loop import StageClock
+from tripwright.policies.decoding import Decoding
+from tripwright.runs import episodes
+from tripwright.training import held_out, stages, validation
+from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.data_source import VALIDATION_WORLDS
+from tripwright.training.recipe import (
+    Recipe,
+    Reinforcement,
+    ValidationSettings,
+    load_recipe,
+    recipe_of_run,
+)
+from tripwright.training.run_folder import RunFolder
+from tripwright.training.stopping import Stopping
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def recipe(tiny_recipe: Any) -> Recipe:
+    """Four steps of RL from a fresh model, sampled where it is validated; the bonus moves weights
+    where no episode is worth anything."""
+    rl = replace(tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1)
+    return replace(
+        tiny_recipe,
+        copy_pretraining=None,
+        sft=None,
+        rl=Reinforcement("grpo", rl),
+        evaluation=replace(tiny_recipe.evaluation, decoding=Decoding(0.7, 0.9)),
+        validation=ValidationSettings(every=2, queries=3, metric="dense_reward", keep="all"),
+        checkpoint=CheckpointSettings(every_steps=None, every_minutes=None),
+    )
+
+
+def trained(folder: Path, recipe: Recipe) -> RunFolder:
+    run = RunFolder(folder, recipe)
+    stages.make(run)
+    stages.reinforce(run, after="start")
+    return run
+
+
+def score(run: RunFolder, step: int) -> dict[str, Any]:
+    folder = run.folder / "eval" / f"validation-step-{step}"
+    read: dict[str, Any] = json.loads((folder / "score.json").read_text())
+    return read
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def played(run: RunFolder, step: int) -> dict[str, list[int]]:
+    path = run.folder / "eval" / f"validation-step-{step}" / "transcripts.jsonl"
+    return {
+        record["id"]: [i for part in record["transcript"]["segments"] for i in part["token_ids"]]
+        for record in episodes(path)
+    }
+
+
+def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    plain = trained(tmp_path / "plain", replace(recipe, validation=None))
+    run = trained(tmp_path / "run", recipe)
+    assert same(weights(plain, "rl"), weights(run, "rl")) and metrics(plain) == metrics(run)
+    assert [step for step, _ in validation.evaluations(run.folder)] == [0, 2, 4]
+    card = score(run, 2)["run_card"]
+    assert card["decoding"] == {"temperature": 0.7, "seed": 0, "top_p": 0.9, "top_k": None}
+    assert card["policy"]["stage"] == "rl-step-2" and score(run, 2)["n"] == 3
+    first = json.loads((run.folder / "eval/validation/queries.jsonl").read_text().splitlines()[0])
+    assert first["world"].endswith(str(VALIDATION_WORLDS))  # none that examine or a stage has
+
+
+def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    run = trained(tmp_path / "run", recipe)
+    assert same(weights(run, "rl-step-4"), weights(run, "rl"))
+    assert not same(weights(run, "rl-step-2"), weights(run, "rl"))
+    model, tokenizer = load_model(run.model("rl-step-2"))
+    chat = held_out.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
+    requests = held_out.held_out(recipe, None, 3, VALIDATION_WORLDS)
+    again = run.folder / "eval" / "validation-step-22"
+    held_out.play_model(recipe, requests, model, chat, again, {"kind": "local"})
+    assert played(run, 22) == played(run, 2)
+
+
+@pytest.mark.parametrize("step", [0, 2, 4])
+def test_a_killed_validation_goes_on_with_the_same_weights(
+    step: int, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained(tmp_path / "whole", recipe)
+    folder, play = tmp_path / "killed", held_out.run_episodes
+
+    def die(policy: Any, tasks: Any, out: Path, *rest: Any, **more: Any) -> dict[str, Any]:
+        if out.name == f"validation-step-{step}":
+            play(policy, tasks[:1], out, *rest, **more)
+            (out / "score.json").unlink()
+            raise KeyboardInterrupt
+        return play(policy, tasks, out, *rest, **more)
+
+    monkeypatch.setattr(held_out, "run_episodes", die)
+    with pytest.raises(KeyboardInterrupt):
+        trained(folder, recipe)
+    monkeypatch.setattr(held_out, "run_episodes", play)
+    before = (folder / f"eval/validation-step-{step}/transcripts.jsonl").read_text()
+    assert before.count("\n") == 1
+    torch.rand(5)  # another process would stand elsewhere
+    killed = trained(folder, recipe)
+    after = (folder / f"eval/validation-step-{step}/transcripts.jsonl").read_text()
+    assert after.startswith(before)
+    assert same(weights(whole, "rl"), weights(killed, "rl")) and metrics(whole) == metrics(killed)
+    assert all(played(whole, n) == played(killed, n) for n in (0, 2, 4))
+
+
+def test_what_led_nowhere_is_validated_anew(recipe: Recipe, tmp_path: Path) -> None:
+    """The stage is begun again: its later checkpoints were of other weights."""
+    run = trained(tmp_path / "run", recipe)
+    before = weights(run, "rl-step-2")
+    run.model("rl").rename(run.folder / "aside")
+    (run.folder / "recipe.json").unlink()
+    other = replace(recipe.rl.settings, entropy_bonus=0.2)
+    again = trained(run.folder, replace(recipe, rl=Reinforcement("grpo", other)))
+    assert (
+        score(again, 2)["run_card"]["policy"]["fingerprint"]
+        == (validation.model_identity(again, "rl-step-2")["fingerprint"])
+    )
+    assert not same(weights(again, "rl-step-2"), before)
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("all", [2, 4]), ("best", [2])])
+def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
+    keep: Any, kept: list[int], recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = {0: 0.1, 2: 0.5, 4: 0.5}
+    play = held_out.play_model
+
+    def rated(*args: Any, **more: Any) -> dict[str, Any]:
+        result, folder = play(*args, **more), args[4]
+        result["metrics"]["delivery"]["value"] = rates[int(folder.name.rpartition("-")[2])]
+        (folder / "score.json").write_text(json.dumps(result))
+        return result
+
+    monkeypatch.setattr(validation, "play_model", rated)
+    settings = replace(recipe.validation, metric="delivery", keep=keep)  # type: ignore[type-var]
+    run = trained(tmp_path / "run", replace(recipe, validation=settings))
+    best = json.loads((run.folder / "best.json").read_text())
+    assert (best["metric"], best["step"], best["value"]) == ("delivery", 2, 0.5)
+    assert best["model"] == "model/rl-step-2" and best["low"] <= best["high"]
+    steps = sorted(int(path.name[8:]) for path in validation.checkpoint_models(run.folder))
+    assert steps == kept
+
+
+def test_any_kept_checkpoint_is_examined_by_its_step(
+    recipe: Recipe, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = trained(tmp_path / "run", recipe)
+    assert recipe_of_run(run.folder).record() == recipe.record()
+    examine.examine(run.folder, step="2")
+    assert "step-2" in capsys.readouterr().out.replace(" ", "-")
+    exam = json.loads((run.folder / "eval/step-2/score.json").read_text())
+    assert exam["run_card"]["policy"] == validation.model_identity(run, "rl-step-2")
+    assert exam["run_card"]["queries"] != score(run, 2)["run_card"]["queries"]
+    examine.examine(run.folder, step="best")
+    with pytest.raises(UserError, match=r"no checkpoint '3'. Expected 'best' or .* of steps 2, 4"):
+        examine.examine(run.folder, step="3")
+    shutil.rmtree(run.model("rl-step-2"))
+    shutil.rmtree(run.model("rl-step-4"))
+    with pytest.raises(UserError, match="here: none"):
+        examine.examine(run.folder, step="two")
+
+
+def test_other_requests_are_not_drawn_into_one_curve(recipe: Recipe, tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", recipe)
+    run.model("rl").rename(run.folder / "aside")
+    settings = replace(recipe.validation, queries=5)  # type: ignore[type-var]
+    with pytest.raises(UserError, match="validated under other conditions: queries: 3 -> 5. Put"):
+        trained(run.folder, replace(recipe, validation=settings))
+
+
+def test_a_signal_stops_a_validation_at_once() -> None:
+    with Stopping() as stopping:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopping.asked == signal.SIGTERM  # a step is first finished
+    with (
+        pytest.raises(SystemExit) as ended,
+        Stopping() as stopping,
+        stopping.at_once(),
+    ):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert ended.value.code == 143
+
+
+def test_an_evaluation_takes_none_of_a_stage_s_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("tripwright.learning.loop.time.monotonic", lambda: now[0])
+    clock = StageClock(None, 10)
+    now[0] = 60.0
+    with clock.stopped():
+        now[0] = 600.0
+    now[0] = 660.0
+    assert clock.minutes == 2
+
+
+RECIPE = "[grpo]\nsteps = 2\n\n[validation]\nevery = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (RECIPE + 'metric = "finale"', "unknown validation.metric 'finale'. Accepted: final, del"),
+        ("[validation]\nevery = 1", "is during RL, and this recipe has no"),
+        (RECIPE + 'file = "q.jsonl"', "validation.file is of requests in the place of data.qu"),
+        (RECIPE + '[data]\nqueries = "q"\nworld = "w"', "needs a file of requests beside data"),
+        (RECIPE + "[evaluation.decoding]\ntop_p = 0.0", "evaluation.decoding: Sampling needs"),
+    ],
+)
+def test_a_validation_that_cannot_be_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match="recipe.toml") as refused:
+        load_recipe(path)
+    assert words in str(refused.value)
