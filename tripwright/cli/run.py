@@ -181,12 +181,13 @@ def run(
       tripwright run --policy expert --faults 0.05 --queries q.jsonl --world worlds/nano \\
         --out runs/expert_faults
 
-    A dialect of DeepTravel's (deeptravel, deeptravel_compact) takes requests of 'tripwright request
-    make'; its answers are verified against the transcript, by rules:
-      tripwright run --policy errand-expert --dialect deeptravel --queries requests.jsonl \\
+    A dialect of DeepTravel's (deeptravel_cards, deeptravel_cards_compact) takes requests of
+    'tripwright request make'; its answers are verified against the transcript, by rules. The
+    paper's own, deeptravel, answers in free Markdown, which only an LLM judge can verify:
+      tripwright run --policy errand-expert --dialect deeptravel_cards --queries requests.jsonl \\
         --world worlds/nano --out runs/errands
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
-        --dialect deeptravel \\
+        --dialect deeptravel_cards \\
         --queries requests.jsonl --services live.toml --store runs/live.sqlite --out runs/live
     """
     from tripwright.cli.run_table import table
@@ -214,7 +215,7 @@ def _played(  # long: what a run is made of, each on a line of its own
     spending: Spending,
 ) -> dict[str, Any]:
     """The requests and the place are looked at before the policy, which may be a model to load."""
-    from tripwright.domains import dialect_named, domain_of
+    from tripwright.domains import dialect_named
     from tripwright.domains.domain import PlaceOptions
     from tripwright.evals.choose import SAMPLING, choose_policy, policy_names
     from tripwright.evals.run import run as run_episodes
@@ -230,7 +231,7 @@ def _played(  # long: what a run is made of, each on a line of its own
         raise UserError(f"Policy '{name}' samples no tokens: leave --decoding out.")
     how = decoding_of(**vars(sampling))
     dialect = dialect_named(settings.dialect)
-    rules = settled_rules(domain_of(dialect), settings.rules)
+    rules = settled_rules(dialect, settings.rules)
     with ExitStack() as resources:
         requests = open_tasks(
             settings.queries,

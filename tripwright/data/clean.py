@@ -92,7 +92,7 @@ def format_problem(transcript: Transcript, dialect: Dialect, paged: bool = False
 def _answer_problem(transcript: Transcript, dialect: Dialect) -> str | None:
     if not dialect.prose_answers and (transcript.answer or "").startswith("```"):
         return FENCED
-    problem = domain_of(dialect).answer_problem(transcript)
+    problem = domain_of(dialect).answer_problem(transcript, dialect)
     # without what the answer says: reasons are counted
     return f"{NOT_IN_FORMAT}: {problem.partition(':')[0]}" if problem else None
 

@@ -34,8 +34,9 @@ OWN_DIALECTS = (
     "planner_r1_steps",
     "compact",
     "star",
+    "deeptravel_cards",
     "deeptravel",
-    "deeptravel_compact",
+    "deeptravel_cards_compact",
 )
 OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptravel_compact")
 OWN_RULES = ("strict", "star", "official")

@@ -279,8 +279,10 @@ class Domain:
     figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}
     # the task with verdicts that look behind gates that are shut, too
     every_group: Callable[[Task], Task] | None = None
-    # why an answer is not in the domain's strict format
-    answer_problem: Callable[[Transcript], str | None] = lambda transcript: None
+    # why an answer is not in the strict format of its dialect
+    answer_problem: Callable[[Transcript, Dialect], str | None] = lambda transcript, dialect: None
+    # why nothing here judges the answers of a dialect
+    unjudged: Callable[[Dialect], str | None] = lambda dialect: None
     credit: Credit | None = None
 
     # For people

@@ -82,9 +82,12 @@ def served_tools(
     return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=content_hash)
 
 
-def settled_rules(domain: Domain, rules: str | None) -> str:
+def settled_rules(dialect: Dialect, rules: str | None) -> str:
     """The set of rules that judges, or what a score says of a domain with one way to judge. Raises
-    UserError for rules that it has not."""
+    UserError for rules that it has not, and for a dialect whose answers nothing judges."""
+    domain = domain_of(dialect)
+    if (problem := domain.unjudged(dialect)) is not None:
+        raise UserError(problem)
     if not domain.rules:
         if rules is not None:
             raise UserError(

@@ -24,7 +24,14 @@ from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
 from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
-from tripwright.domains.deeptravel.task import NAME, Errand, figures, format_problem, version_1
+from tripwright.domains.deeptravel.task import (
+    NAME,
+    Errand,
+    figures,
+    format_problem,
+    unjudged,
+    version_1,
+)
 from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
@@ -144,8 +151,8 @@ def _same_place(place: Mapping[str, Any]) -> str | None:
 
 
 def _verified(session: Session) -> bool:
-    """Row D6: what the verifiers pass, in the strict format."""
-    return close_session(session).passed and format_problem(session.transcript) is None
+    """Row D6: what the verifiers pass; an answer outside the contract never does."""
+    return close_session(session).passed
 
 
 def _every_turn(task: Task) -> Task:
@@ -189,6 +196,7 @@ DOMAIN = Domain(
     figures=figures,
     every_group=_every_turn,
     answer_problem=format_problem,
+    unjudged=unjudged,
     labels={
         "origin": "From",
         "destination": "To",

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_markdown
+from tripwright.domains.deeptravel.answer.cards import CARDS, NotCards, read_cards
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
 from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
@@ -42,6 +42,10 @@ from tripwright.verdict import (
 )
 
 NAME = "deeptravel"  # in the registry of domains
+RULES_READ_NO_PROSE = (
+    "Dialect 'deeptravel' answers in free Markdown, which only an LLM judge can verify; rules judge"
+    " the cards of deeptravel_cards and deeptravel_cards_compact."
+)
 NO_CALL = "tools"  # the name of the one turn that is missing where nothing was asked
 
 
@@ -66,7 +70,15 @@ class Errand(TaskDefaults):
         return LiveToolBox(self.source, dialect.face, on_fault=self.on_fault, emptied=emptied)
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
-        """`plan_format` and `rules` say nothing here: what reads and judges is the verifier."""
+        """`rules` says nothing here: what judges is the verifier. An answer outside the contract of
+        cards is judged no further."""
+        if plan_format != CARDS and isinstance(self.verifier, RuleVerifier):
+            finding = JointFinding(None, unscored=RULES_READ_NO_PROSE)
+            return self._episode(finding, transcript, None)
+        problem = cards_problem(transcript) if plan_format == CARDS else None
+        if problem is not None and transcript.fault is None:
+            finding = JointFinding(0.0, turns_saved=len(transcript.calls), reason=problem)
+            return self._episode(finding, transcript, problem)
         try:
             finding = joint(
                 self.verifier,
@@ -82,11 +94,16 @@ class Errand(TaskDefaults):
                 None,
                 unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}",
             )
+        return self._episode(finding, transcript, None)
+
+    def _episode(
+        self, finding: JointFinding, transcript: Transcript, problem: str | None
+    ) -> Episode:
         more = {"verifier": {"name": self.verifier.name, **asdict(finding)}}
         if finding.reward is None:
             transcript.fault, transcript.stop_reason = finding.unscored, StopReason.UNSCORED
             return Episode(self, transcript, None, more)
-        return Episode(self, transcript, self._verdict(finding, transcript), more)
+        return Episode(self, transcript, self._verdict(finding, transcript, problem), more)
 
     def asked(self, transcript: Transcript) -> Asked:
         return {FORMAT: (SCHEMA,), "trajectory": self._rubrics, "turns": _tools(transcript)}
@@ -100,9 +117,11 @@ class Errand(TaskDefaults):
             if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing
         )
 
-    def _verdict(self, finding: JointFinding, transcript: Transcript) -> Verdict:
+    def _verdict(
+        self, finding: JointFinding, transcript: Transcript, problem: str | None
+    ) -> Verdict:
         readable = format_group(
-            None if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
+            problem if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
         )
         rubrics: Facts | None = None
         turns: Facts | None = None
@@ -164,7 +183,7 @@ def _fact(name: str, passes: bool, problems: Sequence[VerifierProblem]) -> Fact:
     if passes:
         return Fact(name, State.PASSED)
     evidence = tuple(
-        Evidence(None, problem.kind, problem.said or None, problem.message)
+        Evidence(None, problem.field or problem.kind, problem.said or None, problem.message)
         for problem in problems[:5]
     )
     return Fact(name, State.FAILED, problems[0].message if problems else None, evidence)
@@ -218,17 +237,24 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     return fields_of_ours | {"verdict": {"rules": rules, **fields, "groups": groups}}
 
 
-def format_problem(transcript: Transcript) -> str | None:
-    """Why an answer is not in the format of row D11. A cold start is strict about it (row D6); the
-    reward reads other words too."""
+def unjudged(dialect: Dialect) -> str | None:
+    return None if dialect.plan_format == CARDS else RULES_READ_NO_PROSE
+
+
+def format_problem(transcript: Transcript, dialect: Dialect) -> str | None:
+    """A cold start is strict about the format (row D6). Free Markdown has none that could be
+    checked."""
+    if dialect.plan_format == CARDS or transcript.answer is None:
+        return cards_problem(transcript)
+    return None
+
+
+def cards_problem(transcript: Transcript) -> str | None:
+    """Why an answer is none in cards: what was expected where."""
     if transcript.answer is None:
         return f"no answer: {transcript.stop_reason}"
     try:
-        advice = read_markdown(transcript.answer)
-    except NotAdvice as problem:
+        read_cards(transcript.answer)
+    except NotCards as problem:
         return str(problem)
-    return (
-        f"more than two recommendations for the {advice.too_many[0].kind}"
-        if advice.too_many
-        else None
-    )
+    return None

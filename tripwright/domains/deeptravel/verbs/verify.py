@@ -190,13 +190,8 @@ def verify(  # long: half of it is help
     _check_files(path, settings.out, votes_file if judging else None)
     passes = _conclusions(settings.passing) if settings.passing else PASSING_CONCLUSIONS
     answers = read_episodes(path)
-    if (not judging or settings.against_rules) and not all(
-        each.transcript.has_rows for each in answers
-    ):
-        raise UserError(
-            f"'{path}' has no typed rows (an older version made it): run it again, or verify"
-            " it with --form judge alone."
-        )
+    if not judging or settings.against_rules:
+        _check_for_rules(path, answers)
     references = {"labels": read_labels(settings.labels)} if settings.labels else {}
     if settings.labels or settings.against_rules:
         check_labels(answers, references.get("labels"))
@@ -242,6 +237,21 @@ def _check_flags(settings: VerifyFlags, judge: JudgeFlags) -> None:
         raise UserError(
             "--against-rules, --rubrics, --judgements, --price-in, --price-out and --votes go with"
             " --form judge."
+        )
+
+
+def _check_for_rules(path: Path, answers: Sequence[VerifierInput]) -> None:
+    """Raises UserError for what rules cannot judge: the whole file, not a slip in one answer."""
+    if not all(each.transcript.has_rows for each in answers):
+        raise UserError(
+            f"'{path}' has no typed rows (an older version made it): run it again, or verify"
+            " it with --form judge alone."
+        )
+    texts = [each.transcript.answer for each in answers if each.transcript.answer]
+    if texts and not any(text.lstrip().startswith("{") for text in texts):
+        raise UserError(
+            f"'{path}' has answers in free words, and rules read no prose: verify it with --form"
+            " judge alone, or run --dialect deeptravel_cards, whose answers rules judge."
         )
 
 
