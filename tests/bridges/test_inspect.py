@@ -162,13 +162,13 @@ def test_the_same_episodes_have_the_same_figures(
 
 
 def test_travellers_requests_too(folder: Path, tmp_path: Path) -> None:
-    words = ("--policy", "errand-expert", "--dialect", "deeptravel")
+    words = ("--policy", "errand-expert", "--dialect", "deeptravel_cards")
     score = run_score(folder, tmp_path / "run", *words, queries="requests.jsonl")
     task = trips(
         queries=str(folder / "requests.jsonl"),
         world=str(folder / "world"),
         policy="errand-expert",
-        dialect="deeptravel",
+        dialect="deeptravel_cards",
     )
     log = evaluated(task, tmp_path)
     assert figures(log) == pytest.approx(expected(score)) and score["metrics"]["final"]["n"] == 6

@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--policy",
         "errand-expert",
         "--dialect",
-        "deeptravel_compact",
+        "deeptravel_cards_compact",
         "--queries",
         requests,
         "--world",
@@ -151,7 +151,7 @@ def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -
     assert 1 <= found["kept"] == passed
     told = asked("stats cold.jsonl", capsys).splitlines()
     assert (
-        told[0] == f"lengths in characters; dialects: deeptravel_compact {passed}"
+        told[0] == f"lengths in characters; dialects: deeptravel_cards_compact {passed}"
         and "wishes" in told
     )
     for layout in ("trl", "messages"):
@@ -161,7 +161,8 @@ def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -
         )
     assert (
         asked(
-            "export requests.jsonl --layout verl --dialect deeptravel --world world --out rv.jsonl",
+            "export requests.jsonl --layout verl --dialect deeptravel_cards --world world"
+            " --out rv.jsonl",
             capsys,
         )
         == "rv.jsonl: 6 rows\n"
@@ -173,7 +174,7 @@ def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -
     )["parts"]
     assert [sum(part["mix"].values()) for part in parts.values()] == [4, 2]
     run = (
-        "run --policy errand-expert --dialect deeptravel_compact --queries"
+        "run --policy errand-expert --dialect deeptravel_cards_compact --queries"
         " request_parts/validation.jsonl --world world --out runs/part"
     )
     assert main(run.split()) == 0
@@ -240,7 +241,8 @@ def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
             "and dialect 'planner_r1' answers TravelPlanner's queries",
         ),
         (
-            "export runs/errands/transcripts.jsonl --layout verl --dialect deeptravel --out x",
+            "export runs/errands/transcripts.jsonl --layout verl --dialect deeptravel_cards"
+            " --out x",
             "transcripts.jsonl:1: field 'origin'",
         ),
         (

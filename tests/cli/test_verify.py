@@ -44,6 +44,7 @@ def episode(number: int, answer: str, stop: StopReason = StopReason.ANSWER) -> d
         destination="Millbrook",
         depart_date="2026-06-26",
     )
+    answer = f"{{{answer}}}" if answer else answer  # as cards begin
     notes = {f"{number}.{turn}": f"turn {turn}" for turn in (1, 2)}
     calls = [
         ToolCall(
@@ -223,6 +224,16 @@ def test_the_real_rules_and_an_episode_without_answer(
         and "e1: reward 0, no_answer: There is no answer." in shown
         and "0 of 2" in shown
     )
+
+
+def test_answers_in_free_words_are_refused_in_one_line_by_the_rules_alone(
+    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.write_text(run.read_text().replace('"answer": "{', '"answer": "So: {'))
+    assert main(["verify", str(run)], VERBS) == 2
+    assert main(["verify", str(run), *by(judge), "--against-rules"], VERBS) == 2
+    assert capsys.readouterr().err.count("rules read no prose: verify it with --form judge") == 2
+    assert main(["verify", str(run), *by(judge)], VERBS) == 0
 
 
 def test_a_folder_without_typed_rows_is_refused_in_one_line_by_the_rules_alone(

@@ -72,7 +72,7 @@ def place(tmp_path_factory):
         ("world build --out {place}/new --seed -1", "--seed"),
         *(
             (
-                "run --policy errand-expert --dialect deeptravel --queries {place}/"
+                "run --policy errand-expert --dialect deeptravel_cards --queries {place}/"
                 + name
                 + " --world {place}/w --out {place}/run",
                 told,
@@ -96,8 +96,8 @@ def place(tmp_path_factory):
         ("world browse {place}/w hotels --max-usd nan", "--max-usd"),
         ("score {place} --world {place}/w", "holds no transcripts.jsonl (found"),
         (
-            "run --policy errand-expert --dialect deeptravel --queries {place}/r.jsonl --world"
-            " {place}/w --store {place}/new --snapshot someday --out {place}/run",
+            "run --policy errand-expert --dialect deeptravel_cards --queries {place}/r.jsonl"
+            " --world {place}/w --store {place}/new --snapshot someday --out {place}/run",
             "expected one like 2026-06-20",
         ),
         (
@@ -131,14 +131,14 @@ def place(tmp_path_factory):
         ),
         (
             (
-                "run --policy errand-expert --dialect deeptravel --queries {place}/q.jsonl --world"
-                " {place}/w --out {place}/run"
+                "run --policy errand-expert --dialect deeptravel_cards --queries {place}/q.jsonl"
+                " --world {place}/w --out {place}/run"
             ),
             "TravelPlanner",
         ),
         (
             (
-                "run --policy errand-expert --dialect deeptravel --rules strict --queries"
+                "run --policy errand-expert --dialect deeptravel_cards --rules strict --queries"
                 " {place}/r.jsonl --world {place}/w --out {place}/run"
             ),
             "--rules are not of travellers' requests",
@@ -196,7 +196,7 @@ def test_a_recipe_without_the_stage_makes_no_folder(place, capsys, verb):
 def test_the_same_command_continues_a_run_after_midnight(place, capsys):
     """Without --snapshot the day of the run's first start counts, not that of the next."""
     run = (
-        f"run --policy errand-expert --dialect deeptravel --queries {place}/r.jsonl --world"
+        f"run --policy errand-expert --dialect deeptravel_cards --queries {place}/r.jsonl --world"
         f" {place}/w --out {place}/days --store {place}/s"
     )
     assert main([*run.split(), "--snapshot", "2026-06-20"]) == 0

@@ -27,7 +27,7 @@ from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
 DIALECTS = ("planner_r1", "compact", "star")
-ERRAND_DIALECTS = ("deeptravel", "deeptravel_compact")
+ERRAND_DIALECTS = ("deeptravel_cards", "deeptravel_cards_compact")
 QUERIES = 6
 
 

@@ -49,7 +49,7 @@ def turns(line: Line) -> list[Line]:
     return [segment for segment in line["transcript"]["segments"] if segment["role"] == "assistant"]
 
 
-@pytest.mark.parametrize("dialect", ["deeptravel", "deeptravel_compact"])
+@pytest.mark.parametrize("dialect", ["deeptravel_cards", "deeptravel_cards_compact"])
 def test_what_the_verifier_passed_is_kept_with_what_made_it(
     errands: Path, tmp_path: Path, dialect: str
 ) -> None:
@@ -80,7 +80,7 @@ def test_what_the_verifier_passed_is_kept_with_what_made_it(
 
 
 def test_what_is_collected_can_be_fine_tuned_on(errands: Path, tmp_path: Path) -> None:
-    collected(errands / "deeptravel_compact", tmp_path / "out.jsonl")
+    collected(errands / "deeptravel_cards_compact", tmp_path / "out.jsonl")
     read = list(read_conversations(tmp_path / "out.jsonl"))
     for conversation, line in zip(read, read_lines(tmp_path / "out.jsonl"), strict=True):
         assert conversation.transcript == Transcript.from_json(line["transcript"])
@@ -113,12 +113,8 @@ def answered(change: Callable[[str], str]) -> Callable[[Line], None]:
 
 
 def first_card_thrice(answer: str) -> str:
-    start = answer.index("#### ")
-    end = next(
-        (at for at in (answer.find("####", start + 4), answer.find("\n### ", start)) if at > 0),
-        len(answer),
-    )
-    return answer[:start] + 3 * (answer[start:end].rstrip() + "\n") + answer[end:]
+    cards = json.loads(answer)
+    return json.dumps({**cards, "outbound": 3 * cards["outbound"][:1]})
 
 
 def stopped(line: Line) -> None:
@@ -175,6 +171,14 @@ def as_a_function(line: Line) -> None:
         (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), clean.UNREADABLE),
         (answered(lambda answer: "<think>Hm.</think> " + answer), clean.UNREADABLE),
         (answered(lambda answer: f"```markdown\n{answer}\n```"), clean.FENCED),
+        (
+            answered(lambda answer: answer.replace('"outbound":', '"the_way_there":')),
+            f"{clean.NOT_IN_FORMAT}: the_way_there",
+        ),
+        (
+            answered(first_card_thrice),
+            f"{clean.NOT_IN_FORMAT}: outbound",
+        ),
         # in the template's order
         (
             say(
@@ -196,8 +200,8 @@ def test_what_is_not_in_the_strict_format_is_left_with_its_reason(
         spoil(lines[0])
         return lines
 
-    before = collected(copied("deeptravel", name="as it was"), tmp_path / "out.jsonl")
-    found = collected(copied("deeptravel", change), tmp_path / "out.jsonl")
+    before = collected(copied("deeptravel_cards", name="as it was"), tmp_path / "out.jsonl")
+    found = collected(copied("deeptravel_cards", change), tmp_path / "out.jsonl")
     assert found.dropped - before.dropped == ({} if reason is None else {reason: 1})
     assert (
         found.kept == before.kept - (reason is not None) == len(read_lines(tmp_path / "out.jsonl"))
@@ -214,7 +218,9 @@ def test_samples_of_one_request_and_places_that_are_not_the_same(
         say(0, lambda text: text.replace("<think>", "<think>At leisure. "))(samples[0])
         return samples
 
-    runs = [copied("deeptravel", change, name=name, world=place) for name, place in PLACES.items()]
+    runs = [
+        copied("deeptravel_cards", change, name=name, world=place) for name, place in PLACES.items()
+    ]
     found = collect(
         open_runs(runs[:1]),
         tmp_path / "out.jsonl",
@@ -241,17 +247,17 @@ def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path:
     with pytest.raises(
         UserError,
         match=(
-            "star' holds TravelPlanner's queries and .*deeptravel' holds travellers' requests: take"
-            " those of one"
+            "star' holds TravelPlanner's queries and .*deeptravel_cards' holds travellers'"
+            " requests: take those of one"
         ),
     ):
-        collect(open_runs([made / "star", errands / "deeptravel"]), tmp_path / "out.jsonl")
+        collect(open_runs([made / "star", errands / "deeptravel_cards"]), tmp_path / "out.jsonl")
     assert not list(tmp_path.iterdir())
     both = tmp_path / "both.jsonl"
     both.write_text(
         "".join(
             (folder / "transcripts.jsonl").read_text()
-            for folder in (made / "star", errands / "deeptravel")
+            for folder in (made / "star", errands / "deeptravel_cards")
         )
     )
     with pytest.raises(
@@ -265,7 +271,7 @@ def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path:
 def test_what_is_for_plans_is_refused(
     copied: Callable[..., Path], errands: Path, world: World, tmp_path: Path
 ) -> None:
-    runs, out = open_runs([errands / "deeptravel"]), tmp_path / "out.jsonl"
+    runs, out = open_runs([errands / "deeptravel_cards"]), tmp_path / "out.jsonl"
     with pytest.raises(
         UserError, match=r"--rules is for what can be judged again; .* were verified by rules"
     ):
@@ -273,7 +279,7 @@ def test_what_is_for_plans_is_refused(
     with pytest.raises(UserError, match="--world is for what can be judged again"):
         collect(runs, out, [world])
     with pytest.raises(UserError, match="played with empty tools"):
-        collected(copied("deeptravel", name="emptied", emptied_tools=True), out)
+        collected(copied("deeptravel_cards", name="emptied", emptied_tools=True), out)
     assert not out.exists()
 
 
@@ -290,10 +296,10 @@ def test_a_line_of_another_kind_is_no_episode_of_the_run(
             " travellers'"
         ),
     ):
-        collected(copied("deeptravel", change), tmp_path / "out.jsonl")
+        collected(copied("deeptravel_cards", change), tmp_path / "out.jsonl")
     with pytest.raises(UserError, match="request field 'origin'"):
         collected(
-            copied("deeptravel", lambda lines: [{**lines[0], "request": {}}], name="empty"),
+            copied("deeptravel_cards", lambda lines: [{**lines[0], "request": {}}], name="empty"),
             tmp_path / "out.jsonl",
         )
 
@@ -302,7 +308,7 @@ def test_a_line_of_another_kind_is_no_episode_of_the_run(
 
 
 def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
-    episodes = list(read_trajectories([errands / "deeptravel" / "transcripts.jsonl"]))
+    episodes = list(read_trajectories([errands / "deeptravel_cards" / "transcripts.jsonl"]))
     found = statistics(episodes)
     wishes = {"with": 0, "without": 0}
     for line in read_lines(errands / "requests.jsonl"):
@@ -319,7 +325,7 @@ def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
 
 def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    collected(errands / "deeptravel", tmp_path / "out.jsonl")
+    collected(errands / "deeptravel_cards", tmp_path / "out.jsonl")
     episodes = list(read_trajectories([tmp_path / "out.jsonl"]))
     export(episodes, "messages", tmp_path / "a.jsonl")
     path, _ = export(episodes, "messages", tmp_path / "a.parquet")
@@ -340,11 +346,11 @@ def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -
 
 def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    requests, dialect = errands / "requests.jsonl", dialect_named("deeptravel")
+    requests, dialect = errands / "requests.jsonl", dialect_named("deeptravel_cards")
     write_rows(verl_rows(requests, dialect, world), tmp_path / "train.parquet", "verl")
     opened = [
         line["transcript"]["segments"][:2]
-        for line in read_lines(errands / "deeptravel" / "transcripts.jsonl")
+        for line in read_lines(errands / "deeptravel_cards" / "transcripts.jsonl")
     ]
     rows = parquet.read_table(tmp_path / "train.parquet").to_pylist()
     for row, request, segments in zip(rows, read_requests(requests), opened, strict=True):
@@ -364,7 +370,8 @@ def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_
     with pytest.raises(
         UserError,
         match=(
-            "holds TravelPlanner's queries, and dialect 'deeptravel' answers travellers' requests"
+            "holds TravelPlanner's queries, and dialect 'deeptravel_cards' answers travellers'"
+            " requests"
         ),
     ):
         list(verl_rows(made / "queries.jsonl", dialect, world))
@@ -372,7 +379,7 @@ def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_
 
 def test_pass_rates_of_two_runs_are_compared(copied: Callable[..., Path]) -> None:
     one, other = (
-        copied("deeptravel", part, name=name)
+        copied("deeptravel_cards", part, name=name)
         for name, part in (("a", lambda lines: lines[:3]), ("b", lambda lines: lines[3:]))
     )
     found = reliability(*open_runs([one, other]))

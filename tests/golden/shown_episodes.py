@@ -23,7 +23,7 @@ from tripwright.learning.trips import GeneratedTrips, expert_session
 from tripwright.training.tokenizer import make_tokenizer
 
 # their episodes make it; it is of bytes, so that it encodes any other
-OF_TOKENIZER = ("compact", "deeptravel_compact")
+OF_TOKENIZER = ("compact", "deeptravel_cards_compact")
 FIRST_WORLD, OF_TOKENIZER_FIRST_WORLD, PER_WORLD = 5_000, 6_000, 10
 
 

@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
-DIALECTS = ("planner_r1", "planner_r1_steps", "compact", "star", "deeptravel", "deeptravel_compact")
+DIALECTS = (
+    *("planner_r1", "planner_r1_steps", "compact", "star"),
+    *("deeptravel_cards", "deeptravel_cards_compact"),
+)
 EPISODES, PLAYED = 200, 50
 
 OF_TRIPS = ("expert-careful", "expert-brief", "greedy-search", "first-row", "cheapest-row")
@@ -25,7 +28,7 @@ RUNS = [
     *(
         (policy, dialect, "")
         for policy in OF_ERRANDS
-        for dialect in ("deeptravel", "deeptravel_compact")
+        for dialect in ("deeptravel_cards", "deeptravel_cards_compact")
     ),
     ("expert-careful", "star", "--thoughts long --extra-searches 3 --seed 3"),
     ("expert", "star", "--faults 0.2 --faults-seed 5"),

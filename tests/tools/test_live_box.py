@@ -141,7 +141,9 @@ def test_rows_are_numbered_objects_with_what_is_known_and_the_source() -> None:
     )
 
 
-def test_compact_rows_say_a_name_first_what_an_answer_repeats_after_it_and_the_name_again() -> None:
+def test_compact_rows_open_with_their_number_and_then_a_name_and_what_an_answer_repeats_of_it() -> (
+    None
+):
     hotel = HotelOffer(
         "Inn",
         "Wuhan",
@@ -162,9 +164,8 @@ def test_compact_rows_say_a_name_first_what_an_answer_repeats_after_it_and_the_n
     )
     assert (
         box.call(*ASK).text
-        == '{"rows":[["G3124","06:54","11:02",null,1,"G3124"],["TW 214","23:10","00:28",123,2,"TW'
-        ' 214"],["Inn",240.5,3,4,"Inn"],'
-        '[12,"driving",4,5.3],["attraction","Park",5],["T","s",6]]}'
+        == '{"rows":[[1,"G3124","06:54","11:02",null],[2,"TW 214","23:10","00:28",123],'
+        '[3,"Inn",240.5,null,4],[4,"driving",12,5.3],[5,"Park","attraction"],[6,"T","s"]]}'
     )
     assert box.call("train_search", "{").text.startswith(
         '{"error":"The arguments are not valid JSON'
@@ -343,7 +344,7 @@ def test_what_a_vendor_does_not_say_is_left_out_or_null(face: str) -> None:
         "checkin_date": "2026-06-26",
         "checkout_date": "2026-06-28",
     }
-    assert row == (said if face == "deeptravel" else ["Inn", None, 1, None, "Inn"])
+    assert row == (said if face == "deeptravel" else [1, "Inn", None, None, None])
 
 
 def test_an_emptied_box_tells_nothing_and_asks_nobody() -> None:

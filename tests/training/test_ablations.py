@@ -70,7 +70,8 @@ def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
     request, world = one_trip()
     task = DEEPTRAVEL.task("e", request, world)
     assert DEEPTRAVEL.every_group is not None
-    session = expert_session(DEEPTRAVEL, request, world, dialect_named("deeptravel_compact"), None)
+    dialect = dialect_named("deeptravel_cards_compact")
+    session = expert_session(DEEPTRAVEL, request, world, dialect, None)
     session.key = DEEPTRAVEL.every_group(task) if every_turn else task
     answer = session.transcript.answer
     assert answer is not None and old in answer

@@ -36,7 +36,7 @@ from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
-COMPACT = "deeptravel_compact"
+COMPACT = "deeptravel_cards_compact"
 DEEPTRAVEL = domain_named("deeptravel")
 
 
@@ -44,7 +44,7 @@ def test_a_dialect_says_which_domain_it_speaks_of() -> None:
     assert {name: domain_of(dialect).name for name, dialect in dialects().items()} == {
         **dict.fromkeys(("planner_r1", "planner_r1_steps", "compact"), "travelplanner"),
         **dict.fromkeys(("star", "star_frontier"), "travelplanner"),
-        **dict.fromkeys(("deeptravel", COMPACT), "deeptravel"),
+        **dict.fromkeys(("deeptravel_cards", "deeptravel", COMPACT), "deeptravel"),
     }
 
 

@@ -297,7 +297,8 @@ def test_deeptravel() -> None:
         and settings.curriculum.stages[0][0] == "success"
     )
     dialect = loaded.dialect.dialect()
-    assert (dialect.name, dialect.max_turns, dialect.context_tokens) == ("deeptravel", 8, 32 * 1024)
+    limits = dialect.max_turns, dialect.context_tokens
+    assert (dialect.name, *limits) == ("deeptravel_cards", 8, 32 * 1024)
     assert loaded.live is not None and loaded.live.replay and loaded.data.world is None
 
 

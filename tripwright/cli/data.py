@@ -180,7 +180,7 @@ def export(settings: ExportFlags) -> None:
       tripwright data export sft.jsonl --layout trl --out export/trl
       tripwright data export sft.jsonl --layout llama-factory --out export/llama_factory
       tripwright data export queries.jsonl --layout verl --world worlds/nano --out export/verl
-      tripwright data export requests.jsonl --layout verl --dialect deeptravel_compact \\
+      tripwright data export requests.jsonl --layout verl --dialect deeptravel_cards_compact \\
         --world worlds/nano --out export/verl_errands
     """
     from tripwright.data.export import check_layout, check_split, place_of

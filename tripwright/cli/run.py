@@ -186,12 +186,13 @@ def run(
       tripwright run --policy expert --faults 0.05 --queries q.jsonl --world worlds/nano \\
         --out runs/expert_faults
 
-    A dialect of DeepTravel's (deeptravel, deeptravel_compact) takes requests of 'tripwright request
-    make'; its answers are verified against the transcript, by rules:
-      tripwright run --policy errand-expert --dialect deeptravel --queries requests.jsonl \\
+    A dialect of DeepTravel's (deeptravel_cards, deeptravel_cards_compact) takes requests of
+    'tripwright request make'; its answers are verified against the transcript, by rules. The
+    paper's own, deeptravel, answers in free Markdown, which only an LLM judge can verify:
+      tripwright run --policy errand-expert --dialect deeptravel_cards --queries requests.jsonl \\
         --world worlds/nano --out runs/errands
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
-        --dialect deeptravel \\
+        --dialect deeptravel_cards \\
         --queries requests.jsonl --services live.toml --store runs/live.sqlite --out runs/live
     """
     from tripwright.cli.run_table import table
@@ -237,8 +238,8 @@ def _played(  # long: what a run is made of, each on a line of its own
     how = decoding_of(**vars(sampling))
     dialect = dialect_named(settings.dialect)
     domain = domain_of(dialect)
-    rules = settled_rules(domain, settings.rules)
     judging = read_judging(domain, dialect, settings.judging) if settings.judging else None
+    rules = settled_rules(dialect, settings.rules, judging)
     with ExitStack() as resources:
         requests = open_tasks(
             settings.queries,

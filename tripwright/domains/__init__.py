@@ -35,8 +35,9 @@ OWN_DIALECTS = (
     "compact",
     "star",
     "star_frontier",
+    "deeptravel_cards",
     "deeptravel",
-    "deeptravel_compact",
+    "deeptravel_cards_compact",
 )
 OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptravel_compact")
 OWN_RULES = ("strict", "star", "official")

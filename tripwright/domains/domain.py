@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
-from tripwright.domains.judging import Judging
+from tripwright.domains.judging import JudgingModel
 from tripwright.episode import Episode, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
@@ -280,8 +280,10 @@ class Domain:
     figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}
     # the task with verdicts that look behind gates that are shut, too
     every_group: Callable[[Task], Task] | None = None
+    # why rules cannot judge the answers of a dialect
+    unjudged: Callable[[Dialect], str | None] = lambda dialect: None
     credit: Credit | None = None
-    judging: Judging | None = None  # what an endpoint may do in it
+    judging: JudgingModel | None = None  # what a model may do in it
 
     # For people
     # field of a request → how a person calls it

@@ -1,8 +1,8 @@
 """An endpoint that takes part in judging: an LLM judge of answers that rules cannot read (rows D3,
 D4), or one that turns an itinerary in words into a plan before the rules see it (row S2).
 
-A domain says what such a model does there (`Judging`); a recipe's `[judging]` table or the file of
-`--judging` says which model, and what it may cost:
+A domain says what such a model does there (`JudgingModel`); a recipe's `[judging]` table or the
+file of `--judging` says which model, and what it may cost:
 
     model = "deepseek-chat"
     base_url = "https://api.deepseek.com/v1"
@@ -71,6 +71,11 @@ class JudgingSettings:
     def prices(self) -> Prices | None:
         return prices_of(self.price_in, self.price_out)
 
+    @property
+    def name(self) -> str:
+        """Of the one who judges, where no set of rules does."""
+        return self.model
+
     def endpoint(self) -> ChatEndpoint:
         return ChatEndpoint(
             self.base_url,
@@ -92,8 +97,8 @@ class JudgingSettings:
 
 
 @dataclass(frozen=True)
-class Judging:
-    """What an endpoint does in a domain's judging. `open` gives what makes a task one that it helps
+class JudgingModel:
+    """What a model does in a domain's judging. `open` gives what makes a task one that it helps
     to judge; answers are kept at the path, or, without one, for as long as it is open. `refusal`
     says why these settings do not go with a dialect."""
 
@@ -102,12 +107,13 @@ class Judging:
     refusal: Callable[[Any, Dialect], str | None] = lambda settings, dialect: None
 
 
-def judging_settings(domain: Domain, dialect: Dialect, table: Any, where: str) -> Any:
-    """Raises UserError for a wrong table, and where no model takes part in judging."""
+def judging_settings(domain: Domain, dialect: Dialect | None, table: Any, where: str) -> Any:
+    """Raises UserError for a wrong table, and where no model takes part in judging (of the dialect,
+    where it is known)."""
     if domain.judging is None:
         raise UserError(f"{where}: {domain.title} are judged without a model. Leave it out.")
     settings = settings_of(domain.judging.settings, table, where)
-    if refusal := domain.judging.refusal(settings, dialect):
+    if dialect is not None and (refusal := domain.judging.refusal(settings, dialect)):
         raise UserError(f"{where}: {refusal}")
     return settings
 
@@ -123,7 +129,12 @@ def opened(domain: Domain, settings: Any, folder: Path) -> Iterator[Judged]:
         yield judged
 
 
-def read_judging(domain: Domain, dialect: Dialect, path: Path) -> Any:
+def judged_by(domain: Domain, settings: JudgingSettings | None) -> str:
+    """Where a domain has no sets of rules to choose from: what a score says of its verdicts."""
+    return domain.judged_by if settings is None else f"verified by {settings.name}"
+
+
+def read_judging(domain: Domain, dialect: Dialect | None, path: Path) -> Any:
     """The settings in a file of --judging. Raises UserError."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))

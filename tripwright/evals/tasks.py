@@ -11,6 +11,7 @@ from pathlib import Path
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domain_of_file
 from tripwright.domains.domain import Domain, Place, PlaceOptions
+from tripwright.domains.judging import JudgingSettings, judged_by
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.files import json_object
@@ -82,16 +83,21 @@ def served_tools(
     return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=content_hash)
 
 
-def settled_rules(domain: Domain, rules: str | None) -> str:
-    """The set of rules that judges, or what a score says of a domain with one way to judge. Raises
-    UserError for rules that it has not."""
+def settled_rules(
+    dialect: Dialect, rules: str | None, judging: JudgingSettings | None = None
+) -> str:
+    """The set of rules that judges, or what a score says of a domain without any. Raises UserError
+    for rules that it has not, and for a dialect whose answers nobody judges without a model."""
+    domain = domain_of(dialect)
+    if judging is None and (problem := domain.unjudged(dialect)) is not None:
+        raise UserError(f"{problem} Name one with --judging FILE.")
     if not domain.rules:
         if rules is not None:
             raise UserError(
                 f"--rules are not of {domain.title}, which are {domain.judged_by}. Leave --rules"
                 " out."
             )
-        return domain.judged_by
+        return judged_by(domain, judging)
     if rules is not None and rules not in domain.rules:
         raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
     return rules or domain.rules[0]

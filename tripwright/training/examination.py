@@ -156,9 +156,9 @@ def settle_exam(run: RunFolder, exam: HeldOut) -> None:
 
 def measure_difficulty(run: RunFolder) -> None:
     """What baselines and the expert reach on the exam and more requests like it, written down
-    before anything is trained."""
+    before anything is trained. Where a model judges nobody pays for that."""
     path = run.folder / DIFFICULTY
-    if path.is_file():
+    if path.is_file() or run.recipe.judging is not None:
         return
     recipe = run.recipe
     requests = requests_of_exam(recipe, recipe.evaluation.difficulty_queries)

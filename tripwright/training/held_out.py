@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.domains.judging import judged_by, opened
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
@@ -75,7 +76,9 @@ def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> 
 
 def rules_of(recipe: Recipe) -> str:
     """The set of rules, or what a score says of a domain with one way to judge."""
-    return recipe.evaluation.rules if recipe.domain.rules else recipe.domain.judged_by
+    if recipe.domain.rules:
+        return recipe.evaluation.rules
+    return judged_by(recipe.domain, recipe.judging)
 
 
 def conditions(recipe: Recipe, requests: HeldOut) -> dict[str, Any]:
@@ -165,19 +168,22 @@ def play(
         "emptied_tools": emptied_tools,
         **environment(dialect),
     }
+    if recipe.judging is not None:
+        card |= {"judging": recipe.judging.card()}
     folder.mkdir(parents=True, exist_ok=True)
-    return run_episodes(
-        policy,
-        requests.tasks,
-        folder,
-        dialect,
-        chat,
-        rules_of(recipe),
-        emptied_tools,
-        card,
-        progress=chat is not None,
-        faults=faults,
-    )
+    with opened(recipe.domain, recipe.judging, folder) as judged:
+        return run_episodes(
+            policy,
+            map(judged, requests.tasks),
+            folder,
+            dialect,
+            chat,
+            rules_of(recipe),
+            emptied_tools,
+            card,
+            progress=chat is not None,
+            faults=faults,
+        )
 
 
 def reward_terms(evaluation: Path) -> dict[str, dict[str, float]]:

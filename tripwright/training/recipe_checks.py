@@ -94,6 +94,10 @@ def _dialect(recipe: Recipe) -> None:
             f"max_turn_tokens ({dialect.max_turn_tokens}) must be below context_tokens"
             f" ({dialect.context_tokens})."
         )
+    plays = recipe.rl is not None or (recipe.sft is not None and recipe.sft.data is None)
+    problem = recipe.domain.unjudged(dialect) if plays and recipe.judging is None else None
+    if problem is not None:
+        raise UserError(f"{problem} Name one in [judging].")
     if recipe.model.pretrained is None and recipe.model.shape.positions < dialect.context_tokens:
         raise UserError(
             f"the model has {recipe.model.shape.positions} positions, the dialect needs"

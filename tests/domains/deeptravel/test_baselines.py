@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.answer.advice_reading import read_markdown
+from tripwright.domains.deeptravel.answer.cards import Cards, read_cards
 from tripwright.domains.deeptravel.baselines import ErrandRows
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
-from tripwright.domains.deeptravel.task import Errand, format_problem
+from tripwright.domains.deeptravel.task import Errand, cards_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
 from tripwright.errors import UserError
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
-FACES = ("deeptravel", "deeptravel_compact")
+FACES = ("deeptravel_cards", "deeptravel_cards_compact")
 PICKS = ("first", "cheapest")
 
 
@@ -69,14 +69,15 @@ def test_the_answer_is_in_the_format_and_within_the_turns(
         episode = played(ErrandRows(pick), request, provider, dialect)
         transcript = episode.transcript
         assert (
-            format_problem(transcript) is None
+            cards_problem(transcript) is None
             and transcript.turns <= dialect_named(dialect).max_turns
         )
-        assert all(
-            len(part.items) == 1
-            for part in read_markdown(transcript.answer or "").parts
-            if part.kind in ("outbound", "return")
-        )
+        cards = answered(episode)
+        assert len(cards.outbound) == 1 and len(cards.back) <= 1
+
+
+def answered(episode: Episode) -> Cards:
+    return read_cards(episode.transcript.answer or "")
 
 
 def test_the_cheapest_is_the_cheapest_that_was_shown(
@@ -84,17 +85,11 @@ def test_the_cheapest_is_the_cheapest_that_was_shown(
 ) -> None:
     for request in requests[:12]:
         first, cheapest = (
-            next(
-                iter(
-                    read_markdown(
-                        played(ErrandRows(pick), request, provider, "deeptravel").transcript.answer
-                        or ""
-                    ).of_kind("outbound")
-                )
-            )
+            answered(played(ErrandRows(pick), request, provider, "deeptravel_cards")).outbound[0]
             for pick in PICKS
         )
-        assert cheapest.price <= first.price  # type: ignore[union-attr, operator]
+        assert first.price is not None and cheapest.price is not None
+        assert cheapest.price.amount <= first.price.amount
 
 
 @pytest.mark.parametrize("dialect", FACES)
@@ -116,7 +111,7 @@ def test_what_has_no_wish_is_met_by_any_row(
 ) -> None:
     """So a pass rate says something only beside theirs."""
     plain = [request for request in requests if not request.constrained][:8]
-    assert passes(ErrandRows("first"), plain, provider, "deeptravel") >= len(plain) - 1
+    assert passes(ErrandRows("first"), plain, provider, "deeptravel_cards") >= len(plain) - 1
 
 
 def test_emptied_tools_leave_nothing_to_pass_with(
@@ -124,7 +119,7 @@ def test_emptied_tools_leave_nothing_to_pass_with(
 ) -> None:
     for request in requests[:6]:
         verdict = played(
-            ErrandRows("first"), request, provider, "deeptravel_compact", emptied=True
+            ErrandRows("first"), request, provider, "deeptravel_cards_compact", emptied=True
         ).verdict
         assert verdict is not None and not verdict.final
 

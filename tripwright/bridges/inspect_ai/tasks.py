@@ -24,7 +24,7 @@ from inspect_ai.model import GenerateConfig
 from tripwright.agent.dialect import Dialect
 from tripwright.bridges.inspect_ai.scorers import facts, final
 from tripwright.bridges.inspect_ai.solvers import Recorded, Setup, episode, recorded
-from tripwright.domains import dialect_named, domain_of
+from tripwright.domains import dialect_named
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy, policy_names
@@ -75,7 +75,7 @@ def trips(  # long: each option of the task is a parameter
     is the model of `--model`; the others are those of `tripwright run --policy`, with
     `policy_model` for its `--model`. The other parameters are that command's options."""
     spoken = dialect_named(dialect)
-    judged_by = settled_rules(domain_of(spoken), rules)
+    judged_by = settled_rules(spoken, rules)
     chosen = _chosen(
         policy,
         spoken,

@@ -1,8 +1,8 @@
 """Two simple policies that take the first row of every tool answer, or the cheapest. They measure
 how much of a pass rate the requests give away.
 
-They ask for what the trip needs, decide nothing, and write their answer in the format of row D11;
-no wish is looked at, so what they fail on is what a request asks to be decided.
+They ask for what the trip needs, decide nothing, and answer in their dialect's format; no wish is
+looked at, so what they fail on is what a request asks to be decided.
 """
 
 from __future__ import annotations
@@ -43,10 +43,9 @@ class ErrandRows:
             request = checked_request(session, self.name)
             findings = self._found(session, request)
             if not session.done:
-                say(
-                    session,
-                    f"<answer>{write_answer(findings, session.tools.face.name == COMPACT_FACE)}</answer>",  # noqa: E501
-                )
+                brief = session.tools.face.name == COMPACT_FACE
+                answer = write_answer(findings, session.dialect.plan_format, brief)
+                say(session, f"<answer>{answer}</answer>")
             yield session
 
     def _found(self, session: Session, request: TravelRequest) -> Findings:

@@ -1,6 +1,6 @@
-"""DeepTravel's prompts, formats and limits: the paper's, and one for tiny models (Appendices
-A.2.1 and A.4; rows D6, D7). An answer is markdown with recommendations (row D11), which a
-verifier reads."""
+"""DeepTravel's prompts, formats and limits (Appendices A.2.1 and A.4; rows D6, D7): the paper's own,
+whose answers are Markdown and need a judge that reads; the same with answers in cards, which rules
+judge; and cards for tiny models (row D11, B16)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from dataclasses import replace
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import TurnFormat
-from tripwright.domains.deeptravel.prompt import DEEPTRAVEL_COMPACT_PROMPT, DEEPTRAVEL_PROMPT
+from tripwright.domains.deeptravel.answer.cards import CARDS
+from tripwright.domains.deeptravel.prompt import (
+    DEEPTRAVEL_CARDS_COMPACT_PROMPT,
+    DEEPTRAVEL_CARDS_PROMPT,
+    DEEPTRAVEL_PROMPT,
+)
 from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL, DEEPTRAVEL_COMPACT
 
 # DeepTravel, A.2.1 (row D6): `think` before the first call, `tool_response_thinking` after an
@@ -19,34 +24,42 @@ DEEPTRAVEL_TURNS = TurnFormat(
     function_calls=True,
     words_outside=False,
 )
+_PAPER = Dialect(
+    "deeptravel",
+    DEEPTRAVEL_PROMPT,
+    face=DEEPTRAVEL,
+    plan_format="recommendations",
+    tools_in_prompt=False,  # the prompt itself lists them
+    max_turns=8,  # row D7: 8 turns and 32K tokens
+    max_calls=7,
+    max_tool_tokens=4096,
+    max_turn_tokens=4096,
+    context_tokens=32 * 1024,
+    on_repeated="answer",  # the paper prints nothing of repeated calls
+    turns=DEEPTRAVEL_TURNS,
+)
 
 DIALECTS = (
-    Dialect(
-        "deeptravel",
-        DEEPTRAVEL_PROMPT,
-        face=DEEPTRAVEL,
-        plan_format="recommendations",
-        tools_in_prompt=False,  # the prompt itself lists them
-        max_turns=8,  # row D7: 8 turns and 32K tokens
-        max_calls=7,
-        max_tool_tokens=4096,
-        max_turn_tokens=4096,
-        context_tokens=32 * 1024,
-        on_repeated="answer",  # the paper prints nothing of repeated calls
-        turns=DEEPTRAVEL_TURNS,
+    replace(
+        _PAPER,
+        name="deeptravel_cards",
+        system_prompt=DEEPTRAVEL_CARDS_PROMPT,
+        plan_format=CARDS,
     ),
+    _PAPER,
     Dialect(
-        "deeptravel_compact",
-        DEEPTRAVEL_COMPACT_PROMPT,
+        "deeptravel_cards_compact",
+        DEEPTRAVEL_CARDS_COMPACT_PROMPT,
         face=DEEPTRAVEL_COMPACT,
-        plan_format="recommendations",
+        plan_format=CARDS,
         tools_in_prompt=False,  # as in "compact": a tiny model learns the six calls from examples
         max_turns=8,
         max_calls=7,
         max_tool_tokens=320,
-        max_turn_tokens=224,
-        context_tokens=1024,
+        max_turn_tokens=288,
+        context_tokens=1536,
         # a tiny model that stammers before a call has made it all the same
         turns=replace(DEEPTRAVEL_TURNS, least_thoughts=0, words_outside=True),
+        shows_work="long",
     ),
 )

@@ -24,15 +24,17 @@ from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
 from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
-from tripwright.domains.deeptravel.task import NAME, Errand, figures, version_1
+from tripwright.domains.deeptravel.task import NAME, Errand, figures, unjudged, version_1
 from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.tools.samples import sample_arguments
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
+from tripwright.domains.deeptravel.verifiers.judge_settings import JudgeSettings, judging, refusal
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions, names_of_world
+from tripwright.domains.judging import JudgingModel
 from tripwright.episode import Task, close_session
 from tripwright.errors import UserError
 from tripwright.policies.settings import plain
@@ -144,7 +146,7 @@ def _same_place(place: Mapping[str, Any]) -> str | None:
 
 
 def _verified(session: Session) -> bool:
-    """Row D6: what the verifiers pass, in the format that they are gated by."""
+    """Row D6: what the verifiers pass; an answer outside the contract never does."""
     return close_session(session).passed
 
 
@@ -188,6 +190,8 @@ DOMAIN = Domain(
     judged_by=f"verified by {RuleVerifier.name}",
     figures=figures,
     every_group=_every_turn,
+    unjudged=unjudged,
+    judging=JudgingModel(JudgeSettings, judging, refusal),
     labels={
         "origin": "From",
         "destination": "To",

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_markdown
+from tripwright.domains.deeptravel.answer.cards import CARDS, NotCards, read_cards
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
 from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
@@ -27,6 +27,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
 from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.episode import Asked, Episode, TaskDefaults
+from tripwright.errors import UserError
 from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import (
@@ -42,6 +43,10 @@ from tripwright.verdict import (
 )
 
 NAME = "deeptravel"  # in the registry of domains
+RULES_READ_NO_PROSE = (
+    "Dialect 'deeptravel' answers in free Markdown, which only an LLM judge can verify; rules judge"
+    " the cards of deeptravel_cards and deeptravel_cards_compact."
+)
 NO_CALL = "tools"  # the name of the one turn that is missing where nothing was asked
 
 
@@ -59,6 +64,7 @@ class Errand(TaskDefaults):
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS
     on_fault: OnFault = "stop"
     every_turn: bool = False
+    judged_at_once: int = 1
 
     domain = NAME
 
@@ -66,10 +72,13 @@ class Errand(TaskDefaults):
         return LiveToolBox(self.source, dialect.face, on_fault=self.on_fault, emptied=emptied)
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
-        """`plan_format` and `rules` say nothing here: what reads and judges is the verifier."""
-        problem = format_problem(transcript)
-        if problem is not None:
+        """`rules` says nothing here: what judges is the verifier. An answer outside the contract of
+        cards is judged no further."""
+        problem = format_problem(transcript, plan_format)
+        if problem is not None and transcript.fault is None:
             finding = JointFinding(0.0, turns_saved=len(transcript.calls), reason=problem)
+        elif plan_format != CARDS and isinstance(self.verifier, RuleVerifier):
+            finding = JointFinding(None, unscored=RULES_READ_NO_PROSE)
         else:
             finding = self._finding(transcript)
         more = {"verifier": {"name": self.verifier.name, **asdict(finding)}}
@@ -87,6 +96,8 @@ class Errand(TaskDefaults):
                 passing=self.passing,
                 early_stop=not self.every_turn,
             )
+        except UserError:  # what can never work (a wrong key), or has cost enough
+            raise
         except Exception as error:
             # a run of thousands of episodes must not end at the words of one; resumed, it would
             # meet them again
@@ -170,7 +181,7 @@ def _fact(name: str, passes: bool, problems: Sequence[VerifierProblem]) -> Fact:
     if passes:
         return Fact(name, State.PASSED)
     evidence = tuple(
-        Evidence(None, problem.kind, problem.said or None, problem.message)
+        Evidence(None, problem.field or problem.kind, problem.said or None, problem.message)
         for problem in problems[:5]
     )
     return Fact(name, State.FAILED, problems[0].message if problems else None, evidence)
@@ -224,18 +235,20 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     return fields_of_ours | {"verdict": {"rules": rules, **fields, "groups": groups}}
 
 
-def format_problem(transcript: Transcript) -> str | None:
-    """Why there is no answer in the format of A.2.1 and row D11; turns that are not in theirs end
-    an episode without one. The first group of the verdict: reward, evaluation and cold start (row
-    D6) go by it."""
+def unjudged(dialect: Dialect) -> str | None:
+    return None if dialect.plan_format == CARDS else RULES_READ_NO_PROSE
+
+
+def format_problem(transcript: Transcript, plan_format: str) -> str | None:
+    """Why there is no answer in cards, or none at all: turns that are not in the format of A.2.1
+    end an episode without one. The first group of the verdict: reward, evaluation and cold start
+    (row D6) go by it."""
     if transcript.answer is None:
         return f"no answer: {transcript.stop_reason}"
+    if plan_format != CARDS:
+        return None
     try:
-        advice = read_markdown(transcript.answer)
-    except NotAdvice as problem:
+        read_cards(transcript.answer)
+    except NotCards as problem:
         return str(problem)
-    return (
-        f"more than two recommendations for the {advice.too_many[0].kind}"
-        if advice.too_many
-        else None
-    )
+    return None

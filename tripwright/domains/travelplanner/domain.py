@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Credit, Domain, Place
-from tripwright.domains.judging import Judged, Judging
+from tripwright.domains.judging import Judged, JudgingModel
 from tripwright.domains.travelplanner import written_work
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
@@ -79,8 +79,10 @@ def _styled(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoi
 def _formatting(settings: FormatterSettings, path: Path | None) -> Iterator[Judged]:
     """Row S2: a model reads the itineraries that agents answer with."""
     with settings.log(path) as log:
-        formatter = Formatter(settings, log)
-        yield lambda task: replace(cast(TripTask, task), formatter=formatter)
+        formatter, at_once = Formatter(settings, log), settings.concurrency
+        yield lambda task: replace(
+            cast(TripTask, task), formatter=formatter, judged_at_once=at_once
+        )
 
 
 def _reads_no_words(settings: FormatterSettings, dialect: Dialect) -> str | None:
@@ -199,7 +201,7 @@ DOMAIN = Domain(
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
     rules=RULES,
     judge_again=_judge_again,
-    judging=Judging(FormatterSettings, _formatting, _reads_no_words),
+    judging=JudgingModel(FormatterSettings, _formatting, _reads_no_words),
     figures=_figures,
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
     labels={

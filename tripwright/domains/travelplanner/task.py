@@ -45,12 +45,9 @@ class TripTask(WorldTask):
     query: Query
     world: World
     formatter: Formatter | None = field(default=None, compare=False, repr=False)
+    judged_at_once: int = 1
 
     domain = NAME
-
-    @property
-    def judged_at_once(self) -> int:  # type: ignore[override]  # 1 for most tasks
-        return self.formatter.settings.concurrency if self.formatter is not None else 1
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         checked = check_rules(rules)

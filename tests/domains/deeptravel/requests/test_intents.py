@@ -136,7 +136,7 @@ def test_a_chain_is_whole_words_of_the_name(asked: str, met: bool) -> None:
 
 
 def test_rooms_hold_the_party_as_far_as_they_say() -> None:
-    hotel = HotelOffer("A", "Wuhan", "2026-06-26", "2026-06-28", room="Private room, up to 1 guest")
+    hotel = HotelOffer("A", "Wuhan", "2026-06-26", "2026-06-28", guests=1)
     assert not intents.holds(hotel, TravelRequest(**BASE, party_size=2))
     assert intents.holds(hotel, TravelRequest(**BASE))
     assert intents.holds(

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def start(folder: Path, out: Path, *more: str) -> int:
     return main(
         [
-            *("run", "--policy", "errand-expert", "--dialect", "deeptravel"),
+            *("run", "--policy", "errand-expert", "--dialect", "deeptravel_cards"),
             *("--queries", str(folder / "requests.jsonl"), "--world", str(folder / "world")),
             *("--out", str(out), *more),
         ]
@@ -105,7 +105,7 @@ def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(
         [
             *(sys.executable, "-c", code, "run", "--policy", "errand-expert", "--out", str(out)),
             *("--queries", str(folder / "requests.jsonl"), "--world", str(folder / "world")),
-            *("--dialect", "deeptravel"),
+            *("--dialect", "deeptravel_cards"),
         ],
         capture_output=True,
         text=True,

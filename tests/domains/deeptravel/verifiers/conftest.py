@@ -1,5 +1,4 @@
-"""The modules of this folder that make trips, wordings and corruptions, and a small trip by
-hand."""
+"""A small trip by hand, and what judges it."""
 
 import importlib.util
 import sys
@@ -13,7 +12,7 @@ import pytest
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
-from tripwright.transcript import ToolCall, Transcript
+from tripwright.transcript import ToolCall
 
 
 @pytest.fixture(scope="session")
@@ -31,16 +30,6 @@ def helper() -> Callable[[str], ModuleType]:
         return module
 
     return load
-
-
-@pytest.fixture(scope="session")
-def measure(helper: Callable[[str], ModuleType], by_hand: ModuleType) -> Any:
-    verifier = RuleVerifier()
-
-    def judge(request: TravelRequest, transcript: Transcript) -> JointFinding:
-        return joint(verifier, request, by_hand.typed(transcript), all_turns=True)
-
-    return helper("measured").Measure(helper, judge)
 
 
 @pytest.fixture(scope="session")

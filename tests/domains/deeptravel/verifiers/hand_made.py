@@ -1,6 +1,7 @@
-"""A small trip by hand: the request, five calls with their answers, a sound answer, and the
-transcript that they make."""
+"""A small trip by hand: the request, five calls with their answers, a sound answer in cards, and
+the transcript that they make."""
 
+import copy
 import json
 from typing import Any
 
@@ -51,6 +52,7 @@ def _hotel(name: str, price: float, rating: float, address: str) -> dict[str, An
         "checkin_date": "2026-06-26",
         "checkout_date": "2026-06-28",
         "room": "double room",
+        "guests": 2,
         "address": address,
         "price": price,
         "currency": "USD",
@@ -130,31 +132,94 @@ def made_calls() -> list[ToolCall]:
     ]
 
 
-ANSWER = """A trip from Suzhou to Wuhan for two, 26 to 28 June.
+SOUND: dict[str, Any] = {
+    "party": 2,
+    "outbound": [
+        {
+            "kind": "train",
+            "number": "G3124",
+            "date": "2026-06-26",
+            "departs": "06:54",
+            "arrives": "11:02",
+            "depart_city": "Suzhou",
+            "depart_place": "Suzhou Station",
+            "arrive_city": "Wuhan",
+            "arrive_place": "Wuhan Station",
+            "minutes": 248,
+            "price": {"amount": 233, "currency": "USD", "per": "person"},
+            "call": 1,
+            "row": 1,
+            "reasons": [
+                {"term": "arrives_by", "time": "11:02", "limit": "15:00"},
+                {"term": "first_arrival", "call": 1},
+            ],
+        }
+    ],
+    "stay": [
+        {
+            "kind": "hotel",
+            "name": "Riverside Inn",
+            "address": "12 Mill Lane",
+            "room": "double room",
+            "guests": 2,
+            "rating": 4.1,
+            "price": {"amount": 402, "currency": "USD", "per": "room"},
+            "checkin": "2026-06-26",
+            "checkout": "2026-06-28",
+            "rooms": 1,
+            "call": 2,
+            "row": 1,
+            "reasons": [{"term": "best_rated", "call": 2}],
+        }
+    ],
+    "return": [
+        {
+            "kind": "train",
+            "number": "G3127",
+            "date": "2026-06-28",
+            "departs": "18:10",
+            "arrives": "22:18",
+            "price": {"amount": 233, "currency": "USD", "per": "person"},
+            "call": 3,
+            "row": 1,
+        }
+    ],
+    "visits": [
+        {
+            "kind": "place",
+            "name": "Old Lighthouse",
+            "address": "1 Rua Nova",
+            "found": {"call": 4, "row": 1},
+            "way": {
+                "mode": "walking",
+                "minutes": 18,
+                "distance_km": 1.4,
+                "origin": "Riverside Inn",
+                "call": 5,
+                "row": 1,
+            },
+        }
+    ],
+    "total": {"amount": 1334, "currency": "USD"},
+    "risks": [{"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 2}],
+}
+ANSWER = json.dumps(SOUND)
 
-### Outbound recommendations (2026-06-26)
-#### G3124 train (Suzhou → Wuhan)
-- **Recommendation**: departs Suzhou Station 06:54, arrives Wuhan Station 11:02 (4 h 8 min)
-- **Price**: 233 USD per person
-- **Why**: arrives before 15:00
-- **Evidence**: [call 1, row 1]
-### Stay recommendations (2026-06-26 to 2026-06-28)
-#### Riverside Inn
-- **Address**: 12 Mill Lane
-- **Price**: 402 USD for the whole stay (2 nights)
-- **Evidence**: [call 2, row 1]
-### Return recommendations (2026-06-28)
-#### G3127 train (Wuhan → Suzhou)
-- **Recommendation**: departs Wuhan Station 18:10, arrives Suzhou Station 22:18
-- **Price**: 233 USD per person
-- **Evidence**: [call 3, row 1]
-### Visits
-#### Old Lighthouse
-- **Way there**: 18 minutes walking from Riverside Inn (1.4 km)
-- **Evidence**: [call 4, row 1], [call 5, row 1]
-### Risks and alternatives
-- If G3124 is sold out, D3056 leaves at 08:06 [call 1, row 2]
-"""
+
+def changed(*changes: tuple[str, Any]) -> str:
+    """The sound answer with other values at these places, as "stay.0.price.amount"; None takes the
+    field away."""
+    answer = copy.deepcopy(SOUND)
+    for path, value in changes:
+        *before, last = (int(step) if step.isdecimal() else step for step in path.split("."))
+        place: Any = answer
+        for step in before:
+            place = place[step]
+        if value is None:
+            del place[last]
+        else:
+            place[last] = value
+    return json.dumps(answer)
 
 
 def made_transcript(

@@ -1,250 +1,182 @@
 """Writes the expert's answer: what was found, why, what it rests on, what could not be met, what
-may go wrong (row D11)."""
+may be taken instead (row D11)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from tripwright.domains.deeptravel.answer.advice import (
-    Advice,
-    AdvicePart,
-    Card,
-    HotelStay,
-    LocalLeg,
-    PlaceVisit,
-    RideAdvice,
-)
-from tripwright.domains.deeptravel.answer.advice_writing import amount, write_markdown
-from tripwright.domains.deeptravel.expert import words
+from tripwright.domains.deeptravel.answer.cards import CARDS, MOST_RECOMMENDATIONS, Cards
+from tripwright.domains.deeptravel.answer.page import write_page
 from tripwright.domains.deeptravel.expert.choice import Choice
 from tripwright.domains.deeptravel.expert.findings import Findings
 from tripwright.domains.deeptravel.expert.observations import SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents import Wish
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer
+
+Fields = dict[str, Any]
 
 
-def write_answer(findings: Findings, brief: bool) -> str:
-    return write_markdown(advice_of(findings, brief), compact=brief)
+def write_answer(findings: Findings, plan_format: str, brief: bool) -> str:
+    cards = cards_of(findings, brief)
+    return cards.to_json() if plan_format == CARDS else write_page(cards)
 
 
-def advice_of(findings: Findings, brief: bool) -> Advice:
-    """`brief`: one recommendation in each part, and the alternatives among the risks, in a line."""
-    parts = list(_parts(findings, brief))
-    return Advice(
-        f"{words.trip(findings.request)}.",
-        tuple(parts),
-        tuple(_brief_risks(findings) if brief else _risks(findings)),
+def cards_of(findings: Findings, brief: bool) -> Cards:
+    """`brief`: what a compact face shows, one recommendation in each part, and one alternative."""
+    request = findings.request
+    most = 1 if brief else MOST_RECOMMENDATIONS
+    parts: dict[str, list[Fields]] = {
+        "outbound": [_ride(findings, row, "there", brief) for row in findings.there.rows[:most]],
+        "stay": [_stay(findings, row, brief) for row in findings.stay.rows[:most]],
+        "return": [
+            _ride(findings, row, "back", brief)
+            for row in (findings.back.rows[:most] if findings.back else ())
+        ],
+        "visits": [
+            _visit(place, findings, brief) for place in request.visit if place in findings.visits
+        ],
+    }
+    alone = {"party": request.party_size, **parts}
+    total = {} if brief or findings.total is None else {"total": _money(findings.total, request)}
+    return Cards.model_validate({**alone, **total, "risks": list(_risks(findings, brief))})
+
+
+def _ride(findings: Findings, row: SeenRow, way: str, brief: bool) -> Fields:
+    offer = row.record
+    flies = isinstance(offer, FlightOffer)
+    days = intents.days_later(offer)
+    fields = {
+        "kind": "flight" if flies else "train",
+        "number": offer.number,
+        "date": offer.departs_at[:10],
+        "departs": offer.departs_at[11:16],
+        "arrives": offer.arrives_at[11:16],
+        **({"days_later": days} if days else {}),
+        **_reference(row),
+    }
+    if not brief:
+        fields |= {
+            "depart_city": offer.depart_city,
+            "arrive_city": offer.arrive_city,
+            "depart_place": (offer.depart_airport if flies else offer.depart_station) or None,
+            "arrive_place": (offer.arrive_airport if flies else offer.arrive_station) or None,
+            "minutes": offer.minutes or None,
+        }
+        fields["reasons"] = list(_why_ride(findings, row, way))
+    return fields | _priced(row, "person", brief)
+
+
+def _stay(findings: Findings, row: SeenRow, brief: bool) -> Fields:
+    offer: HotelOffer = row.record
+    fields = {
+        "kind": "hotel",
+        "name": offer.name,
+        "checkin": offer.checkin_date,
+        "checkout": offer.checkout_date,
+        "rooms": intents.rooms_of(findings.request),
+        **_reference(row),
+    }
+    if not brief:
+        fields |= {
+            "address": offer.address or None,
+            "room": offer.room or None,
+            "guests": offer.guests,
+            "rating": offer.rating,
+        }
+    # near is said in both: that a hotel is, stands in another row than the hotel's
+    reasons = list(_why_stay(findings, row, brief))
+    return fields | ({"reasons": reasons} if reasons else {}) | _priced(row, "room", brief)
+
+
+def _visit(place: str, findings: Findings, brief: bool) -> Fields:
+    at, way = findings.places.get(place), findings.visits[place]
+    fields: Fields = {
+        "kind": "place",
+        "name": place,
+        "way": {"mode": way.record.mode, "minutes": way.record.minutes, **_reference(way)},
+    }
+    if brief:
+        return fields
+    fields["way"] |= {"distance_km": way.record.distance_km, "origin": way.record.origin}
+    found = {"found": _reference(at), "address": at.record.address or None} if at else {}
+    return fields | found
+
+
+def _reference(row: SeenRow) -> Fields:
+    return {"call": row.call, "row": row.row}
+
+
+def _priced(row: SeenRow, per: str, brief: bool) -> Fields:
+    price = row.record.price
+    if price is None:
+        return {}
+    currency = {} if brief else {"currency": price.currency}
+    return {"price": {"amount": price.amount, **currency, "per": per}}
+
+
+def _money(total: float, request: TravelRequest) -> Fields:
+    return {"amount": total, "currency": request.currency}
+
+
+def _why_ride(findings: Findings, row: SeenRow, way: str) -> Iterator[Fields]:
+    request, offer, back = findings.request, row.record, way == "back"
+    choice = findings.back if back else findings.there
+    after, by = (
+        (request.return_after, request.return_by)
+        if back
+        else (request.depart_after, request.arrive_by)
     )
+    missed = (intents.unmet_return if back else intents.unmet_outbound)(request, offer)
+    if by and not {"arrive_by", "return_by"} & set(missed):
+        yield {"term": "arrives_by", "time": offer.arrives_at[11:16], "limit": by}
+    if after and not {"depart_after", "return_after"} & set(missed):
+        yield {"term": "departs_after", "time": offer.departs_at[11:16], "limit": after}
+    yield from _cheapest(choice or Choice(), row)
 
 
-def _parts(findings: Findings, brief: bool) -> Iterator[AdvicePart]:
-    request, most = findings.request, 1 if brief else 2
-    note = _way_note(
-        findings.there, request, findings.searched.get("there", []), words.OF_WAY_THERE
-    )
-    yield AdvicePart(
-        "outbound",
-        request.depart_date,
-        None,
-        tuple(_ways(findings.there, request, most, words.OF_WAY_THERE)),
-        note,
-    )
-    if intents.nights_of(request):
-        until = intents.checkout_of(request)
-        yield AdvicePart(
-            "stay", request.depart_date, until, tuple(_stays(findings, most)), _stay_note(findings)
-        )
-    if findings.back is not None and request.return_date:
-        note = _way_note(
-            findings.back, request, findings.searched.get("back", []), words.OF_WAY_BACK, back=True
-        )
-        yield AdvicePart(
-            "return",
-            request.return_date,
-            None,
-            tuple(_ways(findings.back, request, most, words.OF_WAY_BACK)),
-            note,
-        )
-    if request.visit:
-        lacking = [place for place in request.visit if place not in findings.visits]
-        note = f"The way to {' and '.join(lacking)} is not known." if lacking else ""
-        yield AdvicePart("visits", items=tuple(_visits(findings)), note=note)
-
-
-def _ways(
-    choice: Choice, request: TravelRequest, most: int, kinds: tuple[Wish, ...]
-) -> Iterator[RideAdvice]:
-    for place, row in enumerate(choice.rows[:most]):
-        offer = row.record
-        flies = isinstance(offer, FlightOffer)
-        yield RideAdvice(
-            offer.number,
-            "flight" if flies else "train",
-            offer.departs_at,
-            offer.arrives_at,
-            offer.minutes or None,
-            offer.price.amount if offer.price else None,
-            offer.price.currency if offer.price else "",
-            offer.depart_city,
-            offer.depart_airport if flies else offer.depart_station,
-            offer.arrive_city,
-            offer.arrive_airport if flies else offer.arrive_station,
-            _why(choice, place, words.wished(request, kinds)),
-            (row.card,),
-        )
-
-
-def _stays(findings: Findings, most: int) -> Iterator[HotelStay]:
-    for place, row in enumerate(findings.stay.rows[:most]):
-        offer: HotelOffer = row.record
-        cards: tuple[Card, ...] = (row.card,)
-        why = _why(
-            findings.stay,
-            place,
-            words.wished(
-                findings.request, tuple(kind for kind in words.OF_STAY if kind != "hotel_near")
-            ),
-        )
-        if (way := findings.near.get(offer.name)) is not None:
-            cards += (way.card,)
-            why += f"; {amount(way.record.distance_km)} km from {findings.request.hotel_near}"
-        price, paid_in = (offer.price.amount, offer.price.currency) if offer.price else (None, "")
-        yield HotelStay(offer.name, offer.address, offer.room, price, paid_in, why, cards)
-
-
-def _visits(findings: Findings) -> Iterator[PlaceVisit]:
-    for name in findings.request.visit:
-        at, way = findings.places.get(name), findings.visits.get(name)
-        if way is None and at is None:
-            continue
-        leg = (
-            LocalLeg(way.record.mode, way.record.minutes, way.record.origin, way.record.distance_km)
-            if way
-            else None
-        )
-        cards = tuple(row.card for row in (at, way) if row is not None)
-        yield PlaceVisit(
-            name,
-            at.record.address if at else "",
-            leg,
-            "one of the places that were asked for",
-            cards,
-        )
-
-
-def _why(choice: Choice, place: int, wishes: str) -> str:
-    """The first is the cheapest of those that do what is wished, or the closest to it."""
-    if choice.unmet:
-        return "the closest to what was asked that was found" if place == 0 else "the next closest"
-    if place:
-        return f"{wishes}; next in price" if wishes else "next in price"
-    if choice.rows[0].record.price is None:
-        return wishes or "fits the trip; ask for its price"
-    if not choice.cheapest:
-        return wishes or "fits the trip and the party"
-    return f"{wishes}, and is the cheapest that does" if wishes else "the cheapest that was found"
-
-
-def _way_note(
-    choice: Choice,
-    request: TravelRequest,
-    modes: list[str],
-    kinds: tuple[Wish, ...],
-    back: bool = False,
-) -> str:
-    """What could not be met, honestly."""
-    ends = (request.destination, request.origin) if back else (request.origin, request.destination)
-    if not choice.rows:
-        return f"No {words.either(modes)} from {ends[0]} to {ends[1]} was found for this day."
-    if choice.unmet:
-        unmet = [kind for kind in choice.unmet if kind in kinds or kind == "transport"]
-        return (
-            f"No {words.either(modes)} was found that {words.wishes(request, unmet)}; the closest"
-            " is shown."
-        )
-    return ""
-
-
-def _stay_note(findings: Findings) -> str:
-    if not findings.stay.rows:
-        return f"No hotel in {findings.request.destination} was found for these nights."
-    if "hotel_near" in findings.stay.unmet and not findings.near:
-        return f"How near a hotel is to {findings.request.hotel_near} is not known."
-    if findings.stay.unmet:
-        return (
-            f"No hotel was found that {words.wishes(findings.request, findings.stay.unmet)};"
-            " the closest is shown."
-        )
-    return ""
-
-
-def _risks(findings: Findings) -> Iterator[str]:
-    yield from _total(findings)
-    for choice in filter(None, (findings.there, findings.stay, findings.back)):
-        if len(choice.rows) > 1:
-            first, second = (_name(row) for row in choice.rows)
-            yield f"If {first} is sold out, {second} is the alternative."
-        elif choice.rows:
-            yield f"For {_name(choice.rows[0])} no alternative was found that fits; book it early."
-    if any(
-        row.record.price is None
-        for choice in filter(None, (findings.there, findings.stay, findings.back))
-        for row in choice.rows
-    ):
-        yield "Some prices are not stated by the source; ask for them before booking."
-    yield "Prices may change until they are booked."
-
-
-def _total(findings: Findings) -> Iterator[str]:
-    request, budget = findings.request, findings.request.total_budget
-    if findings.total is None:
-        if budget is not None:
-            yield (
-                "A price is missing, so the total cannot be held against the budget of"
-                f" {amount(budget)} {request.currency}."
-            )
+def _why_stay(findings: Findings, row: SeenRow, brief: bool) -> Iterator[Fields]:
+    request, offer = findings.request, row.record
+    way = findings.near.get(offer.name)
+    if way is not None and request.hotel_near:
+        far = {"place": request.hotel_near, "distance_km": way.record.distance_km}
+        yield {"term": "near", **far, **_reference(way)}
+    if brief:
         return
-    sentence = (
-        f"The first recommendations come to {amount(findings.total)} {request.currency} in all"
+    if request.hotel and intents.is_called(offer.name, request.hotel):
+        yield {"term": "as_named", "name": request.hotel}
+    if request.nightly_budget is not None and offer.price is not None:
+        night = round(offer.price.amount / max(1, intents.nights_of(request)), 2)
+        if night <= request.nightly_budget:
+            limit = request.nightly_budget
+            yield {"term": "within_nightly_budget", "amount": night, "limit": limit}
+    yield from _cheapest(findings.stay, row)
+
+
+def _cheapest(choice: Choice, row: SeenRow) -> Iterator[Fields]:
+    if choice.cheapest and choice.meets and row is choice.first:
+        yield {"term": "cheapest_that_fits", "call": row.call}
+
+
+def _risks(findings: Findings, brief: bool) -> Iterator[Fields]:
+    request = findings.request
+    named = (
+        ("outbound", findings.there),
+        ("return", findings.back),
+        ("stay", findings.stay if intents.nights_of(request) else None),
     )
-    if budget is None:
-        return
-    if findings.total <= budget:
-        yield f"{sentence}, within the budget of {amount(budget)} {request.currency}."
-    else:
-        yield (
-            f"{sentence}, which is over the budget of {amount(budget)} {request.currency}: nothing"
-            " cheaper was found."
-        )
-
-
-def _brief_risks(findings: Findings) -> Iterator[str]:
-    """One line: the first alternative there is, with its card; or that the total is too much."""
-    if (
-        findings.total is not None
-        and findings.request.total_budget is not None
-        and findings.total > findings.request.total_budget
-    ):
-        yield "The total is over the budget."
-    for choice in filter(None, (findings.there, findings.back, findings.stay)):
-        if len(choice.rows) > 1:
-            yield f"If {_name(choice.rows[0])} is sold out: {_said(choice.rows[1])}"
-            return
-    yield "Book early."
-
-
-def _said(row: SeenRow) -> str:
-    record = row.record
-    times = (
-        f" {record.departs_at[11:16]}-{record.arrives_at[11:16]}"
-        if isinstance(record, FlightOffer | TrainOffer)
-        else ""
-    )
-    price = f" {amount(record.price.amount)} {record.price.currency}" if record.price else ""
-    return f"{_name(row)}{times}{price} [call {row.card.call}, row {row.card.row}]"
-
-
-def _name(row: SeenRow) -> str:
-    return str(row.record.name if isinstance(row.record, HotelOffer) else row.record.number)
+    for part, choice in named:
+        if choice is not None and not choice.rows:
+            yield {"term": "not_found", "part": part}
+    unmet = [wish for _, choice in named if choice is not None for wish in choice.unmet]
+    if findings.over_budget:
+        unmet.append("total_budget")
+    if any(place not in findings.visits for place in request.visit):
+        unmet.append("visit")
+    yield from ({"term": "not_met", "wish": wish} for wish in dict.fromkeys(unmet))
+    if brief:  # one alternative; in full the second recommendations are those
+        second = next(((p, c.rows[1]) for p, c in named if c and len(c.rows) > 1), None)
+        if second is not None:
+            part, row = second
+            yield {"term": "alternative", "part": part, "name": row.name, **_reference(row)}

@@ -27,6 +27,12 @@ class Findings:
     stay_note: str = ""
     total: float | None = None
 
+    @property
+    def over_budget(self) -> bool:
+        """So far as the total is known."""
+        budget = self.request.total_budget
+        return budget is not None and self.total is not None and self.total > budget
+
     def km_away(self, hotel: HotelOffer) -> float | None:
         """From the place it is to be near; None where nobody has looked."""
         way = self.near.get(hotel.name)

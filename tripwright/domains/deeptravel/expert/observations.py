@@ -6,11 +6,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import MISSING, dataclass, fields
+from datetime import date as Date
+from datetime import timedelta
 from typing import Any
 
-from tripwright.domains.deeptravel.answer.advice import Card
-from tripwright.domains.deeptravel.answer.advice_writing import arrival_day
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Money, Record, RouteLeg
+from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
+    HotelOffer,
+    Money,
+    Record,
+    RouteLeg,
+)
 from tripwright.transcript import ToolCall
 
 _COMPLETED = {  # field of a record → the argument that says it
@@ -26,8 +32,16 @@ _COMPLETED = {  # field of a record → the argument that says it
 
 @dataclass(frozen=True)
 class SeenRow:
-    card: Card
+    """Calls and rows count from 1."""
+
+    call: int
+    row: int
     record: Any
+
+    @property
+    def name(self) -> str:
+        """Of an offer."""
+        return str(self.record.name if isinstance(self.record, HotelOffer) else self.record.number)
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
             currency,
         )
         if record is not None:
-            rows.append(SeenRow(Card(number, row), record))
+            rows.append(SeenRow(number, row, record))
     return SeenAnswer(tuple(rows), call.rows.note)
 
 
@@ -94,3 +108,10 @@ def _with_day(values: dict[str, Any], day: Any) -> bool:
         re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", values[name])
         for name in ("departs_at", "arrives_at")
     )
+
+
+def arrival_day(departs_at: str, arrives: str) -> str:
+    """The day of an arrival of which only the clock is known: the next one where that is earlier
+    than the departure's, as the compact face of the tools has it."""
+    later = arrives < departs_at[11:16]
+    return (Date.fromisoformat(departs_at[:10]) + timedelta(days=later)).isoformat()

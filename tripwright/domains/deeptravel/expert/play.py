@@ -74,6 +74,7 @@ class _Play:
     def __init__(self, session: Session, request: TravelRequest):
         self.session, self.request = session, request
         self.brief = session.tools.face.name == COMPACT_FACE
+        self.plan_format = session.dialect.plan_format
         self.thoughts = Thoughts(request, silent=self.brief)
         self.findings = Findings(request)
         self.nights = intents.nights_of(request)
@@ -99,7 +100,7 @@ class _Play:
         say(
             self.session,
             self.thoughts.before_answer(self.findings)
-            + f"<answer>{write_answer(self.findings, self.brief)}</answer>",
+            + f"<answer>{write_answer(self.findings, self.plan_format, self.brief)}</answer>",
         )
 
     @property

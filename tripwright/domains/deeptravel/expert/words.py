@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tripwright.domains.deeptravel.answer.advice_writing import amount
+from tripwright.domains.deeptravel.answer.page import amount
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import Wish, nights_of
 from tripwright.domains.deeptravel.tools.answers import FlightOffer

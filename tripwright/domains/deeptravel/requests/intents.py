@@ -8,7 +8,6 @@ difference between the two halves of row D12.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import date as Date
 from itertools import combinations
@@ -146,8 +145,7 @@ def rooms_of(request: TravelRequest) -> int:
 
 def holds(offer: HotelOffer, request: TravelRequest) -> bool:
     """Whether the party fits into its rooms, as far as the hotel says for how many one is."""
-    capacity = re.search(r"up to (\d+) guest", offer.room)
-    return capacity is None or int(capacity[1]) * rooms_of(request) >= request.party_size
+    return offer.guests is None or offer.guests * rooms_of(request) >= request.party_size
 
 
 def is_called(name: str, words: str) -> bool:
@@ -184,6 +182,12 @@ def total_of(
         + rooms_of(request) * stay_price.amount
     )
     return Money(round(amount, 2), stay_price.currency)
+
+
+def days_later(offer: Offer) -> int:
+    """By the calendar, from the departure to the arrival."""
+    departs, arrives = (Date.fromisoformat(at[:10]) for at in (offer.departs_at, offer.arrives_at))
+    return (arrives - departs).days
 
 
 def follows(outbound: Offer, back: Offer) -> bool:

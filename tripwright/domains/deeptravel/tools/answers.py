@@ -72,6 +72,7 @@ class HotelOffer:
     rating: float | None = None  # 0 to 5
     latitude: float | None = None
     longitude: float | None = None
+    guests: int | None = None  # for how many one room is
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@ for tiny models (row D1).
 
 `deeptravel` writes rows as objects, numbered, with all that is known and the source beside them: an
 evidence card (row D11) names a call and a row. `deeptravel_compact` is for tiny models: arrays
-without labels, few columns, clock times without the day. A tiny model copies what followed a name
-when it last stood there, and finds a name by what it has read before it. So a name or number stands
-first, then what an answer says of it in the answer's own order, the row's number among it, and then
-the name once more. An arrival that is earlier on the clock than its departure is on the next day.
+without labels, few columns, clock times without the day. Each row opens with its number, by which a
+model goes through the rows one by one; then comes the name or number, and what an answer says of it
+in the answer's own order, so that copying goes on from the name. An arrival that is earlier on the
+clock than its departure is on the next day.
 """
 
 from __future__ import annotations
@@ -156,12 +156,11 @@ DEEPTRAVEL = Face(
 NUMBER = Column(ROW, "")  # of the row: no field of a record
 _NAME = Column("name", "name")
 _BY_CLOCK = (
+    NUMBER,
     Column("number", "number"),
     Column("departs_at", "departs_at", clock),
     Column("arrives_at", "arrives_at", clock),
     Column("price", "price", short_amount),
-    NUMBER,
-    Column("number", "number"),
 )
 
 DEEPTRAVEL_COMPACT = Face(
@@ -172,23 +171,23 @@ DEEPTRAVEL_COMPACT = Face(
         TrainOffer: Table(_BY_CLOCK),
         RouteLeg: Table(
             (
-                Column("minutes", "minutes", minutes),
-                Column("mode", "mode"),
                 NUMBER,
+                Column("mode", "mode"),
+                Column("minutes", "minutes", minutes),
                 Column("distance_km", "distance_km", number),
             )
         ),
         HotelOffer: Table(
             (
+                NUMBER,
                 _NAME,
                 Column("price", "price", short_amount),
-                NUMBER,
+                Column("guests", "guests"),
                 Column("rating", "rating", short),
-                _NAME,
             )
         ),
-        PointOfInterest: Table((Column("category", "category"), _NAME, NUMBER)),
-        WebPage: Table((Column("title", "title"), Column("snippet", "snippet"), NUMBER)),
+        PointOfInterest: Table((NUMBER, _NAME, Column("category", "category"))),
+        WebPage: Table((NUMBER, Column("title", "title"), Column("snippet", "snippet"))),
         VendorRow: OwnNames(()),
     },
     core=LiveTools,

@@ -1,9 +1,10 @@
-"""The rows that the tools of a transcript have shown: what an answer's words may rest on
-(DeepTravel, section 3.3; rows D3 and D4).
+"""The rows that the tools of a transcript have shown: what a card may refer to (DeepTravel, section
+3.3; rows D3 and D4).
 
-What counts is what the model was shown, which a call's rows hold. Those of the six tools of row D1
-are known by their fields; of anything else (a server's own tools, plain text) names, numbers and
-times are taken as they stand. Instructions in tool data are data.
+What counts is what the model was shown, which a call's rows hold: after pages and cuts, and nothing
+of a call that failed. Rows are known by their tool, so a page of the web never speaks for a train;
+what a server's own tools answer is of no kind that a card may refer to. Instructions in tool data
+are data.
 """
 
 from __future__ import annotations
@@ -16,17 +17,15 @@ from typing import Any, Literal
 
 from tripwright.transcript import ToolCall, Transcript
 
-RowKind = Literal["ride", "hotel", "place", "route", "page", "other"]
+RowKind = Literal["flight", "train", "hotel", "place", "route", "page", "other"]
 KINDS: dict[str, RowKind] = {
-    "flight_search": "ride",
-    "train_search": "ride",
+    "flight_search": "flight",
+    "train_search": "train",
     "hotel_search": "hotel",
     "poi_search": "place",
     "route_planning": "route",
     "web_search": "page",
 }
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?.*)?|\d{2}:\d{2}")
-_PROSE_CHARACTERS = 80  # a longer value is text to quote from, no name
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,7 @@ class EvidenceRow:
     call: int  # from 1
     row: int  # from 1
     kind: RowKind
-    tool: str
     values: Mapping[str, Any] = field(hash=False)
-    arguments: Mapping[str, Any] = field(hash=False)
 
     def text(self, label: str) -> str:
         value = self.values.get(label)
@@ -54,43 +51,12 @@ class EvidenceRow:
 
     @property
     def name(self) -> str:
-        """What an answer calls it: a ride's number, a hotel's or place's name; '' for a route,
-        which is known by its ends."""
-        if self.kind == "other":
-            return next(
-                (
-                    self.text(label)
-                    for label in ("name", "title", "number", "id")
-                    if self.text(label)
-                ),
-                "",
-            )
-        return self.text(
-            {"ride": "number", "hotel": "name", "place": "name", "page": "title", "route": ""}[
-                self.kind
-            ]
-        )
+        """What an answer calls it: a ride's number, a hotel's or place's name."""
+        return self.text("number") or self.text("name")
 
     @property
-    def is_flight(self) -> bool:
-        return self.tool == "flight_search"
-
-    @property
-    def said(self) -> tuple[str, ...]:
-        """Its short texts that are no times: names, cities, stations, addresses, rooms."""
-        values = (
-            self.text(label) for label in self.values if label.rpartition(".")[2] != "currency"
-        )
-        return tuple(
-            v for v in values if v and len(v) <= _PROSE_CHARACTERS and not _MOMENT.fullmatch(v)
-        )
-
-    @property
-    def prose(self) -> str:
-        """All its text, lower case: what a quotation may come from."""
-        return " ".join(
-            str(value) for value in self.values.values() if isinstance(value, str)
-        ).lower()
+    def is_ride(self) -> bool:
+        return self.kind in ("flight", "train")
 
 
 @dataclass(frozen=True)
@@ -114,25 +80,24 @@ def evidence(transcript: Transcript) -> list[CallEvidence]:
         text = after.text if after is not None and after.role == "tool" else segment.call.result
         if segment.call.result and segment.call.result in text:
             text = segment.call.result
-        rows = () if segment.call.error else _rows(segment.call, len(answered) + 1, text)
+        rows = () if segment.call.error else _rows(segment.call, len(answered) + 1)
         answered.append(CallEvidence(len(answered) + 1, segment.call, rows, text))
     return answered
 
 
-def _rows(call: ToolCall, number: int, text: str) -> tuple[EvidenceRow, ...]:
-    kind = KINDS.get(call.name, "other")
+def _rows(call: ToolCall, number: int) -> tuple[EvidenceRow, ...]:
     if call.rows is None:
         return ()
-    if kind == "other" and not call.rows.values:
-        return (
-            (EvidenceRow(number, 1, kind, call.name, {"text": text}, call.arguments),)
-            if text.strip()
-            else ()
-        )
+    kind = KINDS.get(call.name, "other")
     return tuple(
-        EvidenceRow(number, row, kind, call.name, _completed(values, call), call.arguments)
+        EvidenceRow(number, row, _kind_of(values, kind), _completed(values, call))
         for row, values in enumerate(call.rows.records(), start=call.rows.first)
     )
+
+
+def _kind_of(values: Mapping[str, Any], kind: RowKind) -> RowKind:
+    """Ways to an airport stand among its flights."""
+    return "route" if "mode" in values else kind
 
 
 def _completed(fields: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
@@ -156,8 +121,6 @@ def _completed(fields: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
         and str(values["arrives_at"]) < str(values.get("departs_at", ""))
     ):
         values["arrives_at"] = _a_day_later(str(values["arrives_at"]))  # as the face has it
-    if "currency" not in fields and call.name in ("flight_search", "train_search", "hotel_search"):
-        values["currency"] = "USD"  # the face leaves out what is always the same
     return values
 
 

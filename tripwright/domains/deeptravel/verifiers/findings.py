@@ -41,13 +41,15 @@ TurnConclusion = Literal["satisfied", "inconsistent_with_response", "tool_call_l
 @dataclass(frozen=True)
 class VerifierProblem:
     """One thing that is wrong: `kind` for counting, `said` the words of the answer it is about,
-    `message` for people, with the evidence."""
+    `message` for people, with the evidence. `field` is the place in an answer that has fields:
+    "outbound.0.price.amount"."""
 
     kind: str
     message: str
     said: str = ""
     call: int | None = None  # number of the tool call it rests on, from 1
     row: int | None = None  # row of that call's answer, from 1
+    field: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,9 @@ class Verifier(Protocol):
     def name(self) -> str: ...
 
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
-        """Raises Unscored."""
+        """Raises NoVerdict."""
         ...
 
     def turn(self, request: TravelRequest, transcript: Transcript, call: int) -> TurnFinding:
-        """Of call number `call`, from 1. Raises Unscored."""
+        """Of call number `call`, from 1. Raises NoVerdict."""
         ...

@@ -241,6 +241,7 @@ class LlmJudge:
         )
 
     def _ask(self, case: Case, key: str, number: int) -> Vote | NoVerdict:
+        self.log.check_cost()
         usage: Counter[str] = Counter()
         outcome, form = self._vote(case, usage)
         line = {

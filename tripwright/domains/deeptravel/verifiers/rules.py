@@ -1,5 +1,5 @@
 """The rule form of both verifiers: deterministic, without a model, unmoved by instructions in the
-answer or in tool data.
+answer or in tool data. It judges answers in cards and reads no other.
 
 A transcript is read once: the last one is remembered, because the joint reward of row D5 asks for
 its turns one after another.
@@ -8,32 +8,30 @@ its turns one after another.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from tripwright.domains.deeptravel.answer.cards import NotCards, read_cards
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.claims import Reader, Reading
 from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, evidence
-from tripwright.domains.deeptravel.verifiers.feasibility import feasibility
+from tripwright.domains.deeptravel.verifiers.fields import field_problems
 from tripwright.domains.deeptravel.verifiers.findings import (
     TrajectoryFinding,
     TurnFinding,
     VerifierProblem,
 )
-from tripwright.domains.deeptravel.verifiers.fits import day, last_night_ends, same_place
-from tripwright.domains.deeptravel.verifiers.grounding import AnswerGrounding, ground
+from tripwright.domains.deeptravel.verifiers.itinerary import Itinerary, checkout_asked, same
+from tripwright.domains.deeptravel.verifiers.trajectory import trajectory_of
 from tripwright.transcript import Transcript
 
 
-@dataclass(frozen=True)
-class _Judged:
-    answered: list[CallEvidence]
-    reading: Reading
-    grounding: AnswerGrounding
+class _Judged(NamedTuple):
+    trip: Itinerary | str  # or why the answer is outside the contract
+    problems: tuple[VerifierProblem, ...]  # of its fields
 
 
 class RuleVerifier:
-    """Rows D3 and D4 by rules. Never raises Unscored: there is nothing on our side that could
+    """Rows D3 and D4 by rules. Never raises NoVerdict: there is nothing on our side that could
     fail."""
 
     name = "rules"
@@ -42,158 +40,80 @@ class RuleVerifier:
         self._memory = threading.local()
 
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
-        if not (transcript.answer or "").strip():
-            problem = VerifierProblem("no_answer", "There is no answer.")
+        trip = self._judged(request, transcript).trip
+        if isinstance(trip, str):
+            problem = VerifierProblem("format", f"The answer is outside the contract: {trip}")
             return TrajectoryFinding(
                 "dissatisfied_incomplete", {"complete": False}, (problem,), problem.message
             )
-        judged = self._judged(request, transcript)
-        return feasibility(judged.reading, judged.grounding.chosen, judged.answered, request)
+        return trajectory_of(trip)
 
     def turn(self, request: TravelRequest, transcript: Transcript, call: int) -> TurnFinding:
-        judged = self._judged(request, transcript)
-        if not 1 <= call <= len(judged.answered):
+        """Raises ValueError for a call that was not made."""
+        trip, problems = self._judged(request, transcript)
+        if not 1 <= call <= len(transcript.calls):
             raise ValueError(
-                f"the transcript has {len(judged.answered)} calls, asked for call {call}"
+                f"the transcript has {len(transcript.calls)} calls, asked for call {call}"
             )
-        asked = tuple(_call_problems(judged.answered[call - 1], judged, request))
+        if isinstance(trip, str):
+            return TurnFinding(call, "inconsistent_with_response", (), trip)
+        asked = tuple(call_problems(trip.answered[call - 1], trip))
+        # what rests on no row that was shown belongs to every turn
+        said = tuple(each for each in problems if each.call in (call, None))
+        reason = " ".join(each.message for each in (asked or said)[:5]) or "Nothing is wrong."
         if asked:
-            return TurnFinding(
-                call, "tool_call_logic_error", asked, " ".join(problem.message for problem in asked)
-            )
-        said = tuple(
-            problem for problem in judged.grounding.problems if call in _calls_of(problem, judged)
-        )
-        reason = " ".join(problem.message for problem in said[:5])
+            return TurnFinding(call, "tool_call_logic_error", asked, reason)
         return TurnFinding(
-            call,
-            "inconsistent_with_response" if said else "satisfied",
-            said,
-            reason or "Nothing is wrong.",
+            call, "inconsistent_with_response" if said else "satisfied", said, reason
         )
 
     def _judged(self, request: TravelRequest, transcript: Transcript) -> _Judged:
+        key = (transcript.answer, len(transcript.segments))
         last = getattr(self._memory, "last", None)
-        if (
-            last is not None
-            and last[0] is transcript
-            and last[1] == request
-            and last[2] == (transcript.answer, len(transcript.segments))
-        ):
-            judged: _Judged = last[3]
-            return judged
-        answered = evidence(transcript)
-        reading = Reader(answered, request).read(transcript.answer or "")
-        judged = _Judged(answered, reading, ground(reading, answered, request))
-        self._memory.last = (
-            transcript,
-            request,
-            (transcript.answer, len(transcript.segments)),
-            judged,
-        )
+        if last is not None and last[0] is transcript and last[1:3] == (request, key):
+            remembered: _Judged = last[3]
+            return remembered
+        try:
+            trip = Itinerary(request, read_cards(transcript.answer or ""), evidence(transcript))
+            judged = _Judged(trip, tuple(field_problems(trip)))
+        except NotCards as problem:
+            judged = _Judged(str(problem), ())
+        self._memory.last = (transcript, request, key, judged)
         return judged
 
 
-def _calls_of(problem: VerifierProblem, judged: _Judged) -> set[int]:
-    """The calls whose turn a problem belongs to: the one it rests on; else, as something that no
-    answer says, every call that was used."""
-    if problem.call is not None:
-        return {problem.call}
-    return judged.grounding.used or {answered.number for answered in judged.answered}
-
-
-def _call_problems(  # long: one question of a call after the other
-    answered: CallEvidence, judged: _Judged, request: TravelRequest
-) -> list[VerifierProblem]:
-    """Whether a call that the answer rests on asked for what the traveller asked for. An
+def call_problems(answered: CallEvidence, trip: Itinerary) -> Iterator[VerifierProblem]:
+    """Whether a call that a recommendation rests on asked for what the traveller asked for. An
     exploration may ask for anything."""
-    if answered.number not in judged.grounding.used:
-        return []
-    said, name = answered.call.arguments, answered.call.name
-    wrong: list[str] = []
+    if answered.number not in trip.used:
+        return
+    request, said, name = trip.request, answered.call.arguments, answered.call.name
+    right: dict[str, set[str]] = {}
     if name in ("flight_search", "train_search"):
-        ends = (str(said.get("depart_city_name", "")), str(said.get("arrival_city_name", "")))
-        asked = {
-            (request.origin, request.destination): request.depart_date,
-            (request.destination, request.origin): request.return_date,
+        back = same(str(said.get("depart_city_name", "")), request.destination)
+        begin, end = (request.origin, request.destination)[:: -1 if back else 1]
+        right = {
+            "depart_city_name": {begin},
+            "arrival_city_name": {end},
+            "depart_date": {(request.return_date or "") if back else request.depart_date},
         }
-        when = next(
-            (
-                when
-                for pair, when in asked.items()
-                if same_place(ends[0], pair[0]) and same_place(ends[1], pair[1])
-            ),
-            "?",
-        )
-        if when == "?":
-            used = [row for row in judged.grounding.chosen.values() if row.call == answered.number]
-            legs = [
-                row
-                for row in used
-                if same_place(row.text("depart_city"), ends[0])
-                and same_place(row.text("arrive_city"), ends[1])
-            ]
-            # a leg of a journey with a change is looked at as a journey, by the trajectory level
-            if not legs or legs != used:
-                wrong.append(f"asked for {ends[0]} to {ends[1]}")
-            elif said.get("depart_date") not in _days_of_legs(ends, request) and not _is_spare_only(
-                answered, judged
-            ):
-                wrong.append(f"asked for a leg on {said.get('depart_date')}")
-        elif (
-            when is not None
-            and said.get("depart_date") != when
-            and not _is_spare_only(answered, judged)
-        ):
-            wrong.append(f"asked for {said.get('depart_date')}, the traveller for {when}")
     elif name == "hotel_search":
-        if not same_place(str(said.get("city_name", "")), request.destination):
-            wrong.append(
-                f"asked for {said.get('city_name')}, the traveller goes to {request.destination}"
+        arrivals = {pick.row.text("arrives_at")[:10] for pick in trip.picks("outbound")}
+        right = {
+            "city_name": {request.destination},
+            "checkin_date": arrivals | {request.depart_date},
+            "checkout_date": {checkout_asked(request)},
+        }
+    elif name in ("poi_search", "route_planning"):
+        right = {"city_name": {request.destination}}
+    for argument, values in right.items():
+        if not any(same(str(said.get(argument, "")), value) for value in values):
+            expected = " or ".join(sorted(values))
+            message = f"call {answered.number}, {name}, asked for {said.get(argument)!r}"
+            yield VerifierProblem(
+                "wrong_parameters",
+                f"{argument}: {message}, the request needs {expected}.",
+                str(said.get(argument)),
+                answered.number,
+                field=argument,
             )
-        arrivals = {
-            row.text("arrives_at")[:10]
-            for row in judged.grounding.chosen.values()
-            if row.kind == "ride"
-        } | {request.depart_date}
-        if said.get("checkin_date") not in arrivals or said.get("checkout_date") != last_night_ends(
-            request
-        ):
-            wrong.append(f"asked for {said.get('checkin_date')} to {said.get('checkout_date')}")
-    elif name in ("poi_search", "route_planning") and not any(
-        same_place(str(said.get("city_name", "")), city)
-        for city in (request.origin, request.destination)
-    ):
-        wrong.append(f"asked in {said.get('city_name')}")
-    return [
-        VerifierProblem(
-            "wrong_parameters", f"Call {answered.number}, {name}, {what}.", "", answered.number
-        )
-        for what in wrong
-    ]
-
-
-def _days_of_legs(ends: tuple[str, str], request: TravelRequest) -> set[str]:
-    """The days that a leg of a journey with a change may be asked for: the first on the day of the
-    trip, the next also a day later."""
-    found: set[str] = set()
-    for begin, asked in (
-        (request.origin, request.depart_date),
-        (request.destination, request.return_date or ""),
-    ):
-        first = day(asked)
-        if first is not None:
-            found |= (
-                {asked}
-                if same_place(ends[0], begin)
-                else {asked, (first + timedelta(days=1)).isoformat()}
-            )
-    return found
-
-
-def _is_spare_only(answered: CallEvidence, judged: _Judged) -> bool:
-    """Whether the answer names this call's rows among the risks only."""
-    chosen = judged.grounding.chosen.items()
-    return all(
-        entity in judged.reading.spares for entity, row in chosen if row.call == answered.number
-    )

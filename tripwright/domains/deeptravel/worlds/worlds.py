@@ -39,7 +39,7 @@ from tripwright.world.records import Accommodation
 from tripwright.world.store import World
 from tripwright.world.texts import LONGEST_NAME, nearest_name
 
-VERSION = "1"  # of how answers are made: another one is another key in a sandbox
+VERSION = "2"  # of how answers are made: another one is another key in a sandbox
 MOST_HOTELS = 20  # cheapest first
 MOST_PLACES = 10
 MOST_PAGES = 6
@@ -263,6 +263,7 @@ class WorldProvider:
             rating=stay.rating,
             latitude=at.latitude,
             longitude=at.longitude,
+            guests=int(stay.maximum_occupancy),
         )
 
     def _places(self, query: str, city_name: str) -> ProviderAnswer:

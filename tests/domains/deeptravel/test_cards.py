@@ -1,0 +1,133 @@
+"""The contract of an answer in cards: what is read, what is refused with which words, and the page
+that people see."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tripwright.domains import dialect_named
+from tripwright.domains.deeptravel.answer.cards import Cards, NotCards, read_cards
+from tripwright.domains.deeptravel.answer.page import duration, write_page
+
+RIDE = {
+    "kind": "train",
+    "number": "G3124",
+    "date": "2026-06-26",
+    "departs": "06:54",
+    "arrives": "11:02",
+    "call": 1,
+    "row": 3,
+}
+
+
+def answer(**more: Any) -> str:
+    return json.dumps({"party": 2, "outbound": [RIDE], **more})
+
+
+@pytest.mark.parametrize("name", ["deeptravel_cards", "deeptravel_cards_compact"])
+def test_the_example_in_the_prompt_is_an_answer(name: str) -> None:
+    """A model that copies the prompt's form is read."""
+    prompt = dialect_named(name).system_prompt
+    text = prompt[prompt.index('{"party"') :]
+    example = text.replace("[as outbound]", json.dumps([RIDE]))
+    cards, _ = json.JSONDecoder().raw_decode(example)
+    assert len(read_cards(json.dumps(cards)).back) == 1
+
+
+def test_every_term_and_field_is_in_the_prompt() -> None:
+    """What may be said is what the prompt names, and no more."""
+    prompt, schema = dialect_named("deeptravel_cards").system_prompt, Cards.model_json_schema()
+    words = {name for each in schema["$defs"].values() for name in each["properties"]}
+    values = {
+        value
+        for each in schema["$defs"].values()
+        for field in each["properties"].values()
+        for value in [*field.get("enum", []), *([field["const"]] if "const" in field else [])]
+    }
+    missing = {word for word in words | values | set(schema["properties"]) if word not in prompt}
+    assert not missing
+
+
+def test_what_is_written_is_read_again() -> None:
+    cards = read_cards(answer(risks=[{"term": "not_met", "wish": "arrive_by"}]))
+    assert read_cards(cards.to_json()) == cards
+    assert " " not in cards.to_json() and ".0" not in cards.to_json()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the answer is empty"),
+        ("Take the train.", "expected one JSON object and nothing around it"),
+        ("[]", "the answer: expected an object, found []"),
+        (json.dumps({"outbound": [RIDE]}), "party: this field is missing"),
+        (answer(outbound=3 * [RIDE]), "outbound: list should have at most 2 items"),
+        (answer(note="x"), "note: no such field"),
+        (answer(outbound=[{**RIDE, "row": 0}]), "outbound.0.row: expected greater than or equal"),
+        (
+            answer(outbound=[{**RIDE, "price": {"amount": 9, "per": "room"}}]),
+            "outbound.0.price.per: expected 'person' or 'party', found room",
+        ),
+        (answer(outbound=[{**RIDE, "departs": "6:54"}]), "outbound.0.departs: string should match"),
+        (answer(outbound=[{**RIDE, "kind": "taxi"}]), "outbound.0.kind: expected 'flight' or"),
+        (
+            answer(outbound=[{**RIDE, "reasons": [{"term": "nicest"}]}]),
+            "outbound.0.reasons.0: input tag 'nicest' found using 'term' does not match",
+        ),
+        (
+            answer(outbound=[{**RIDE, "reasons": [{"term": "cheapest", "call": 1, "so": 1}]}]),
+            "outbound.0.reasons.0.so: no such field",
+        ),
+        ('{"party": 2, "party": 3}', "the key 'party' comes twice"),
+    ],
+)
+def test_a_refusal_says_what_was_expected_where(text: str, said: str) -> None:
+    with pytest.raises(NotCards) as refusal:
+        read_cards(text)
+    assert said in str(refusal.value)
+
+
+def test_the_page_says_every_field_and_card() -> None:
+    cards = read_cards(
+        answer(
+            outbound=[
+                {
+                    **RIDE,
+                    "depart_place": "Suzhou Station",
+                    "minutes": 248,
+                    "days_later": 1,
+                    "price": {"amount": 233.5, "currency": "CNY", "per": "person"},
+                    "reasons": [
+                        {"term": "cheapest", "call": 1},
+                        {"term": "arrives_by", "time": "11:02", "limit": "15:00"},
+                    ],
+                }
+            ],
+            total={"amount": 467, "currency": "CNY"},
+            risks=[
+                {"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 4}
+            ],
+        )
+    )
+    assert write_page(cards) == (
+        "### Outbound recommendations (2026-06-26)\n"
+        "#### G3124 train\n"
+        "- **Recommendation**: 2026-06-26, departs Suzhou Station 06:54, arrives 11:02 (+1 day)"
+        " (4 h 8 min)\n"
+        "- **Price**: 233.5 CNY per person\n"
+        "- **Why**: the cheapest of call 1; arrives 11:02, by 15:00\n"
+        "- **Evidence**: [call 1, row 3]\n"
+        "\n"
+        "**Total** of the first recommendations, for 2 travellers: 467 CNY\n"
+        "\n"
+        "### Risks and alternatives\n"
+        "- If the first for the outbound is sold out: D3056 [call 1, row 4]"
+    )
+
+
+@pytest.mark.parametrize(("minutes", "said"), [(248, "4 h 8 min"), (45, "45 min"), (120, "2 h")])
+def test_durations(minutes: int, said: str) -> None:
+    assert duration(minutes) == said

@@ -1,0 +1,208 @@
+"""Row D4 by rules: every field says what its row says, and every call asked for the right thing."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding
+from tripwright.transcript import ToolCall
+
+Judged = Callable[..., JointFinding]
+STAY_PRICE = "stay.0.price"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("outbound.0.price", {"amount": 466, "currency": "USD", "per": "party"}),
+        (STAY_PRICE, {"amount": 201, "currency": "USD", "per": "room_and_night"}),
+        (STAY_PRICE, {"amount": 402, "currency": "USD", "per": "party"}),
+        ("stay.0.address", None),
+        ("outbound.0.minutes", None),
+        ("outbound.0.reasons", [{"term": "departs_after", "time": "06:54", "limit": "06:00"}]),
+        ("stay.0.reasons", [{"term": "within_nightly_budget", "amount": 201, "limit": 250}]),
+        ("stay.0.reasons", [{"term": "as_named", "name": "riverside"}]),
+        ("return.0.reasons", [{"term": "first_departure", "call": 3}]),
+        ("outbound.0.reasons", [{"term": "cheapest_that_fits", "call": 1}]),
+        ("risks", [{"term": "last_departure", "part": "outbound"}]),
+    ],
+)
+def test_true_in_other_fields(
+    judged: Judged, by_hand: ModuleType, request_: TravelRequest, path: str, value: Any
+) -> None:
+    asked = request_.model_copy(
+        update={"depart_after": "06:00", "nightly_budget": 250, "hotel": "Riverside"}
+    )
+    given = by_hand.made_calls()
+    if value and "cheapest_that_fits" in str(value) or "last_departure" in str(value):
+        given[0].result = given[0].result.partition(', {"row": 2')[0] + '], "source": "closed"}'
+    changes = [(path, value)] if path == "risks" else [(path, value), ("risks", [])]
+    found = judged(by_hand.changed(*changes), asked, given=given)
+    assert found.reward == 1.0, found.problems
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "kind"),
+    [
+        ("outbound.0.price.per", "party", "wrong_price"),
+        ("outbound.0.price.amount", 466, "wrong_price"),
+        ("outbound.0.price.currency", "EUR", "wrong_currency"),
+        (STAY_PRICE + ".per", "room_and_night", "wrong_price"),
+        (STAY_PRICE + ".amount", 310, "wrong_price"),
+        ("stay.0.rooms", 2, "wrong_rooms"),
+        ("outbound.0.number", "D3056", "wrong_number"),
+        ("outbound.0.date", "2026-06-28", "wrong_date"),
+        ("outbound.0.departs", "08:06", "wrong_departs"),
+        ("outbound.0.arrives", "12:36", "wrong_arrives"),
+        ("outbound.0.days_later", 1, "wrong_days_later"),
+        ("outbound.0.depart_city", "Wuhan", "wrong_depart_city"),
+        ("outbound.0.depart_place", "Wuhan Station", "wrong_depart_place"),
+        ("outbound.0.minutes", 188, "wrong_minutes"),
+        ("stay.0.name", "Riverside Hotel", "wrong_name"),
+        ("stay.0.address", "7 King Road", "wrong_address"),
+        ("stay.0.room", "suite", "wrong_room"),
+        ("stay.0.guests", 4, "wrong_guests"),
+        ("stay.0.rating", 4.8, "wrong_rating"),
+        ("stay.0.checkout", "2026-06-29", "wrong_checkout"),
+        ("visits.0.name", "New Lighthouse", "wrong_name"),
+        ("visits.0.address", "2 Rua Nova", "wrong_address"),
+        ("visits.0.way.mode", "driving", "wrong_mode"),
+        ("visits.0.way.minutes", 8, "wrong_minutes"),
+        ("visits.0.way.distance_km", 0.4, "wrong_distance_km"),
+        ("visits.0.way.origin", "Wuhan Station", "wrong_origin"),
+        ("outbound.0.reasons.0.limit", "10:00", "wrong_arrives_by"),
+        ("outbound.0.reasons.0.time", "10:02", "wrong_arrives_by"),
+        ("outbound.0.reasons", [{"term": "cheapest", "call": 1}], "wrong_cheapest"),
+        ("outbound.0.reasons", [{"term": "first_arrival", "call": 3}], "wrong_first_arrival"),
+        (
+            "stay.0.reasons",
+            [
+                {
+                    "term": "near",
+                    "place": "Old Lighthouse",
+                    "distance_km": 0.4,
+                    "call": 5,
+                    "row": 1,
+                }
+            ],
+            "wrong_near",
+        ),
+        ("total.amount", 868, "wrong_total"),
+        ("party", 1, "wrong_party"),
+        ("risks.0.name", "G3124", "wrong_name"),
+        ("risks.0.row", 1, "wrong_name"),
+        ("risks", [{"term": "not_met", "wish": "arrive_by"}], "wrong_not_met"),
+        ("risks", [{"term": "not_found", "part": "stay"}], "wrong_not_found"),
+        ("risks", [{"term": "last_departure", "part": "outbound"}], "wrong_last_departure"),
+        ("outbound.0.row", 9, "wrong_reference"),
+        ("outbound.0.call", 2, "wrong_reference"),
+    ],
+)
+def test_untrue(judged: Judged, by_hand: ModuleType, path: str, value: Any, kind: str) -> None:
+    found = judged(by_hand.changed((path, value)))
+    assert found.reward == 0.0
+    assert kind in {problem.kind for problem in found.problems}
+    place = path.removesuffix(".per").removesuffix(".currency").removesuffix(".row")
+    place = place.removesuffix(".call").removesuffix(".limit").removesuffix(".time")
+    assert any(problem.field.startswith(place) for problem in found.problems), found.problems
+
+
+def test_a_problem_names_its_field_its_row_and_both_values(
+    judged: Judged, by_hand: ModuleType
+) -> None:
+    found = judged(by_hand.changed(("stay.0.price.amount", 310)))
+    (problem,) = found.problems
+    assert (problem.kind, problem.call, problem.row) == ("wrong_price", 2, 1)
+    assert problem.field == "stay.0.price.amount"
+    assert "310 per room" in problem.message and "402 per room" in problem.message
+    assert [turn.conclusion for turn in found.turns] == [
+        "satisfied",
+        "inconsistent_with_response",
+        *["satisfied"] * 3,
+    ]
+
+
+@pytest.mark.parametrize("path", ["outbound.0.price", "stay.0.price", "return.0.price.currency"])
+def test_a_traveller_books_by_the_price(judged: Judged, by_hand: ModuleType, path: str) -> None:
+    found = judged(by_hand.changed((path, None)))
+    assert found.reward == 0.0 and found.problems[0].field == path
+
+
+@pytest.mark.parametrize(
+    ("number", "change"),
+    [
+        (1, {"depart_date": "2026-06-27"}),
+        (1, {"arrival_city_name": "Ghent"}),
+        (2, {"city_name": "Ghent"}),
+        (2, {"checkin_date": "2026-06-25"}),
+        (2, {"checkout_date": "2026-06-29"}),
+        (3, {"depart_date": "2026-06-29"}),
+        (5, {"city_name": "Ghent"}),
+    ],
+)
+def test_a_call_for_the_wrong_thing_that_the_answer_uses(
+    judged: Judged, answer: str, calls: list[ToolCall], number: int, change: dict[str, str]
+) -> None:
+    calls[number - 1].arguments.update(change)
+    turn = judged(answer, given=calls).turns[number - 1]
+    assert (
+        turn.conclusion == "tool_call_logic_error" and turn.problems[0].kind == "wrong_parameters"
+    )
+    assert turn.problems[0].field in change
+
+
+def test_an_exploration_may_ask_for_anything(
+    judged: Judged, answer: str, calls: list[ToolCall]
+) -> None:
+    extra = ToolCall(
+        "flight_search",
+        {"depart_city_name": "Ghent", "arrival_city_name": "Oslo", "depart_date": "2030-01-01"},
+        '{"rows": [], "note": "None."}',
+    )
+    wrong = ToolCall(
+        "hotel_search",
+        {"city_name": "Nowhere"},
+        '{"error": "There is no city Nowhere."}',
+        error=True,
+    )
+    assert judged(answer, given=[*calls, extra, wrong]).reward == 1.0
+
+
+def test_rows_of_the_compact_face(
+    judged: Judged, by_hand: ModuleType, request_: TravelRequest
+) -> None:
+    """Cities and days are those that the call asked for; what the face does not show cannot be
+    said."""
+    given = by_hand.made_calls()[:3]
+    given[0].result = '{"rows":[[1,"G3124","06:54","11:02",233],[2,"D3056","08:06","12:36",199.5]]}'
+    given[1].result = '{"rows":[[1,"Riverside Inn",402,2,4.1]]}'
+    given[2].result = '{"rows":[[1,"G3127","18:10","22:18",233]]}'
+    bare = [
+        (f"{part}.0.{field}", None)
+        for part, fields in {
+            "outbound": ("depart_city", "depart_place", "arrive_city", "arrive_place", "minutes"),
+            "stay": ("address", "room"),
+        }.items()
+        for field in fields
+    ]
+    bare += [
+        ("visits", []),
+        ("total", None),
+        *((f"{part}.0.price.currency", None) for part in ("outbound", "stay", "return")),
+    ]
+    plain = request_.model_copy(update={"visit": ()})
+    assert judged(by_hand.changed(*bare), plain, given=given).reward == 1.0
+    for path, value in (("return.0.price.amount", 199), ("stay.0.price.currency", "USD")):
+        assert judged(by_hand.changed(*bare, (path, value)), plain, given=given).reward == 0.0
+
+
+def test_no_card_may_rest_on_a_strangers_tool(
+    judged: Judged, by_hand: ModuleType, calls: list[ToolCall]
+) -> None:
+    ferry = ToolCall("mcp_trains", {}, '[{"number": "G3124", "price": 1, "currency": "USD"}]')
+    text = by_hand.changed(("outbound.0.call", 6), ("outbound.0.price.amount", 1))
+    found = judged(text, given=[*calls, ferry])
+    assert {problem.kind for problem in found.problems} >= {"wrong_reference"}
