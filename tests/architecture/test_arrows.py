@@ -42,7 +42,7 @@ ROOMS = (
         "__main__",
     ),
 )
-FREE = {"errors", "files", "progress", "__init__"}
+FREE = {"errors", "files", "progress", "settings", "__init__"}
 # Arrows that the order would allow and a law forbids. A trainer scores the episode it gets back; an
 # evaluation never sees a weight.
 FORBIDDEN = {

@@ -16,6 +16,7 @@ from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
+from tripwright.domains.deeptravel.verifiers import judge_settings
 from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
     TrajectoryFinding,
@@ -105,13 +106,14 @@ class Rules:
 @pytest.fixture(autouse=True)
 def known_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "RuleVerifier", Rules)
+    monkeypatch.setattr(judge_settings, "RuleVerifier", Rules)
 
 
 class Judge:
     """An endpoint that says what the rules say, but for what `mood` does to it."""
 
-    def __init__(self, serve: Callable[..., str]) -> None:
-        self.mood, self.requests = "well", 0
+    def __init__(self, serve: Callable[..., str], file: Path) -> None:
+        self.mood, self.requests, self.file = "well", 0, file
         self._lock = threading.Lock()
         self.url = serve(self.answer)
 
@@ -143,24 +145,15 @@ class Judge:
 
 
 @pytest.fixture
-def judge(serve: Callable[..., str]) -> Judge:
-    return Judge(serve)
+def judge(serve: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    return Judge(serve, tmp_path_factory.mktemp("judge") / "judge.toml")
 
 
-def by(judge: Judge, *words: str) -> list[str]:
-    return [
-        "--form",
-        "judge",
-        "--model",
-        "m",
-        "--base-url",
-        judge.url,
-        "--retries",
-        "0",
-        "--concurrency",
-        "4",
-        *words,
-    ]
+def by(judge: Judge, *words: str, **settings: Any) -> list[str]:
+    settings = {"model": "m", "base_url": judge.url, "retries": 0, "concurrency": 4, **settings}
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+    judge.file.write_text("".join(lines))
+    return ["--judging", str(judge.file), *words]
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> list[Any]:
@@ -232,7 +225,7 @@ def test_answers_in_free_words_are_refused_in_one_line_by_the_rules_alone(
     run.write_text(run.read_text().replace('"answer": "{', '"answer": "So: {'))
     assert main(["verify", str(run)], VERBS) == 2
     assert main(["verify", str(run), *by(judge), "--against-rules"], VERBS) == 2
-    assert capsys.readouterr().err.count("rules read no prose: verify it with --form judge") == 2
+    assert capsys.readouterr().err.count("rules read no prose: verify it with --judging") == 2
     assert main(["verify", str(run), *by(judge)], VERBS) == 0
 
 
@@ -287,7 +280,7 @@ def test_a_judge_with_votes_and_its_cost(
             [
                 "verify",
                 str(run),
-                *by(judge, "--votes", "2", "--price-in", "1", "--price-out", "2", "--json"),
+                *by(judge, "--json", votes=2, price_in=1.0, price_out=2.0),
             ],
             VERBS,
         )
@@ -305,7 +298,7 @@ def test_a_judge_with_votes_and_its_cost(
     )
     assert summary["judge"]["usd"] == pytest.approx(2 * items * (500 * 1 + 50 * 2) / 1e6)
     assert summary["reward"]["k"] == 6 and summary["judge"]["forms"] == {"schema": 2 * items}
-    assert main(["verify", str(run), *by(judge, "--votes", "2")], VERBS) == 0
+    assert main(["verify", str(run), *by(judge, votes=2)], VERBS) == 0
     assert judge.requests == 2 * items, "the same command asks for nothing again"
     assert f"0 votes asked for, {2 * items} kept from before" in capsys.readouterr().out
 
@@ -441,32 +434,12 @@ def test_unscored_episodes_of_the_run_stop_nothing(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--form", "oracle"], "--form 'oracle' is not one of rules, judge"),
-        (["--form", "judge"], "needs --model and --base-url"),
-        (["--model", "m", "--base-url", "http://x"], "--form rules takes neither"),
-        (["--votes", "3"], "go with --form judge"),
+        (["--against-rules"], "--against-rules holds a judge's verdicts against rules"),
+        (["--judging", "none.toml"], "--judging 'none.toml' cannot be read"),
+        (["--judging", "{run}"], "not TOML"),
         (["--passing", "fine"], "--passing 'fine' is not one of very_satisfied"),
         (["--labels", "none.jsonl"], "No labels at 'none.jsonl'"),
         (["--out", "{run}"], "is what the command reads"),
-        (
-            ["--form", "judge", "--model", "m", "--base-url", "http://x", "--rubrics", "none.toml"],
-            "No rubrics at 'none.toml'",
-        ),
-        (
-            [
-                "--form",
-                "judge",
-                "--model",
-                "m",
-                "--base-url",
-                "http://x",
-                "--out",
-                "v",
-                "--judgements",
-                "v",
-            ],
-            "are the same file",
-        ),
     ],
 )
 def test_wrong_options_are_one_line(
@@ -475,6 +448,53 @@ def test_wrong_options_are_one_line(
     assert main(["verify", str(run), *(word.format(run=run) for word in words)], VERBS) == 2
     captured = capsys.readouterr()
     assert complaint in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"by": "oracle"}, "judge.toml: setting 'by': Input should be 'judge' or 'both'"),
+        ({"vote": 3}, "judge.toml: unknown setting 'vote'. Accepted: "),
+        ({"rubrics": "none.toml"}, "No rubrics at 'none.toml'"),
+        ({"max_cost_usd": 1.0}, "max_cost_usd needs price_in and price_out."),
+        ({"base_url": "http://u:secret@x/v1"}, "base_url holds a password"),
+    ],
+)
+def test_wrong_settings_of_a_judge_are_one_line(
+    run: Path,
+    judge: Judge,
+    settings: dict[str, Any],
+    complaint: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["verify", str(run), *by(judge, **settings)], VERBS) == 2
+    captured = capsys.readouterr()
+    assert complaint in captured.err and captured.err.count("\n") == 1
+    assert "secret" not in captured.err
+
+
+def test_rules_come_first_and_the_judge_is_asked_about_what_they_pass(
+    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of ten fail by the rules; the judge would have let one of these pass."""
+    judge.mood = "lenient"
+    assert main(["verify", str(run), *by(judge, "--json", by="both")], VERBS) == 0
+    *lines, summary = told(capsys)
+    assert [line["reward"] for line in lines] == [1.0] * 6 + [0.0] * 4
+    assert summary["verifier"].startswith("rules, then judge:m:")
+    assert judge.requests == 8 + 2 * 6 + 2  # trajectories, and turns up to the first that fails
+
+
+def test_nobody_is_asked_once_judging_has_cost_enough(
+    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """500 prompt tokens a request at 1,000 USD a million are half a dollar."""
+    limits = {"price_in": 1000.0, "price_out": 0.0, "concurrency": 1}
+    assert main(["verify", str(run), *by(judge, max_cost_usd=2.0, **limits)], VERBS) == 2
+    assert "Judging has cost $2.00 of the $2.00 allowed" in capsys.readouterr().err
+    assert judge.requests == 4
+    assert main(["verify", str(run), *by(judge, max_cost_usd=20.0, **limits)], VERBS) == 0
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ class CostFlags:
     ] = None
 
 
-def run(
+def run(  # long: most of it is help
     settings: RunFlags,
     place: PlaceFlags,
     policy: PolicyFlags,
@@ -194,6 +194,9 @@ def run(
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
         --dialect deeptravel_cards \\
         --queries requests.jsonl --services live.toml --store runs/live.sqlite --out runs/live
+      tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
+        --dialect deeptravel --judging judge.toml --queries requests.jsonl --world worlds/nano \\
+        --out runs/prose
     """
     from tripwright.cli.run_table import table
     from tripwright.evals.run import Spending

@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.task import NO_CALL, Errand, unjudged
+from tripwright.domains.deeptravel.task import NO_CALL, Errand, figures, unjudged
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.verifiers.findings import (
     NoVerdict,
@@ -134,6 +134,19 @@ def test_a_trajectory_that_fails_stops_early(
         "turns_saved"
     ] == len(session.transcript.calls)
     assert SUCCESS(episode).total == 0.0 and 0.0 < SUM(episode).total < 1.0
+
+
+def test_an_incomplete_trip_does_not_count_as_passed_where_every_turn_is_judged(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
+    """Its turns are all satisfied, and its trajectory is not: the rate of a step says so."""
+    request = next(each for each in requests if each.return_date)
+    session = played(Errand("e", request, provider, "nano", every_turn=True))
+    answer = json.loads(session.transcript.answer or "")
+    session.transcript.answer = json.dumps({**answer, "return": []})
+    episode = close_session(session)
+    assert episode.verdict is not None and episode.verdict.group("turns").facts is not None
+    assert figures([episode])["trajectory_pass_rate"] == 0.0
 
 
 def test_a_wrong_price_fails_the_turn_of_its_tool(
