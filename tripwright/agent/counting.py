@@ -25,9 +25,10 @@ class CountedText(NamedTuple):
 
 
 class TokenCounter(Protocol):
-    """`name` is what a run card says."""
-
-    name: str
+    @property
+    def name(self) -> str:
+        """What a run card says."""
+        ...
 
     def opening(self, system: str, user: str) -> int:
         """Of the whole prompt, schemas of tools included."""
