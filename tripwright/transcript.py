@@ -14,7 +14,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple
 
 
 class StopReason(StrEnum):
@@ -141,10 +142,36 @@ class Segment:
     call: ToolCall | None = None
     # of a turn that got an error message where another dialect ends the episode, for this reason
     problem: StopReason | None = None
+    # of a turn whose context was cut: the number of the segment with which it went on after the
+    # prompt; None: the turn saw all that stands before it
+    context_from: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         lists = {name: list(getattr(self, name)) for name in ("token_ids", "loss_mask", "logprobs")}
-        return {**vars(self), **lists, "call": None if self.call is None else self.call.to_json()}
+        record = {
+            **vars(self),
+            **lists,
+            "call": None if self.call is None else self.call.to_json(),
+        }
+        if self.context_from is None:
+            del record["context_from"]
+        return record
+
+
+class Context(NamedTuple):
+    """What some turns of an episode saw and said: the numbers of its segments in order, and those
+    of them that are these turns."""
+
+    segments: list[int]
+    turns: set[int]
+
+
+class TokenSequence(NamedTuple):
+    """A Context as tokens: their places in the transcript's `token_ids`, and which are trained
+    on."""
+
+    places: Sequence[int]
+    loss_mask: list[int]
 
 
 @dataclass
@@ -175,6 +202,66 @@ class Transcript:
         """False for chat endpoints, which give no ids: such a transcript is text-only and not
         on-policy training data."""
         return any(s.token_ids for s in self.segments)
+
+    def visible(self, context_from: int | None) -> dict[int, Segment]:
+        """What a turn sees whose context goes on after the prompt with that segment: by number."""
+        numbered = dict(enumerate(self.segments))
+        if context_from is None:
+            return numbered
+        first = next(n for n, segment in numbered.items() if segment.role == "assistant")
+        return {n: s for n, s in numbered.items() if n < first or n >= context_from}
+
+    @property
+    def contexts(self) -> list[Context]:
+        """One where every turn saw all that stands before it; else one for every context in which
+        turns were said, so that each turn is trained on after what it saw (law 5)."""
+        turns = [n for n, s in enumerate(self.segments) if s.role == "assistant"]
+        starts = dict.fromkeys(self.segments[n].context_from for n in turns)
+        if not any(starts):
+            return [Context(list(range(len(self.segments))), set(turns))]
+        contexts = []
+        for start in starts:
+            own = {n for n in turns if self.segments[n].context_from == start}
+            seen = [n for n in self.visible(start) if n <= max(own)]
+            contexts.append(Context(seen, own))
+        return contexts
+
+    @property
+    def sequences(self) -> list[TokenSequence]:
+        """What an update trains on, for each of `contexts`."""
+        contexts = self.contexts
+        if len(contexts) == 1:
+            return [TokenSequence(range(len(self.token_ids)), self.loss_mask)]
+        starts = list(accumulate((len(s.token_ids) for s in self.segments), initial=0))
+        return [
+            TokenSequence(
+                [place for n in segments for place in range(starts[n], starts[n + 1])],
+                [
+                    mask if n in turns else 0
+                    for n in segments
+                    for mask in self.segments[n].loss_mask
+                ],
+            )
+            for segments, turns in contexts
+        ]
+
+    @property
+    def context_was_cut(self) -> bool:
+        """Whether a token limit ended it, or earlier exchanges left its context (Planner-R1,
+        Appendix I)."""
+        return self.stop_reason is StopReason.CONTEXT_OVERFLOW or any(
+            s.context_from is not None for s in self.segments
+        )
+
+    @property
+    def response_tokens(self) -> int:
+        """Of all that follows the prompt, as much as stood in its context at once."""
+        prompt = 0
+        for segment in self.segments:
+            if segment.role == "assistant":
+                break
+            prompt += len(segment.token_ids)
+        return max(len(sequence.places) for sequence in self.sequences) - prompt
 
     @property
     def calls(self) -> list[ToolCall]:

@@ -55,7 +55,9 @@ class Reinforce(RlLoop[ReinforceSettings]):
                 logprobs = logprobs_of(
                     action_logits(self.decoder, batch, self.settings), batch.targets[action_mask_NT]
                 )
-                advantages_NT = by_target([[r.advantage] * len(r.row[0]) for r in rows], batch.mask)
+                advantages_NT = by_target(
+                    [[row.rollout.advantage] * len(row) for row in rows], batch.mask
+                )
                 (-(advantages_NT[action_mask_NT] * logprobs).sum() / tokens).backward()
             norms.append(self.optimizers.step(scale))
         return {"grad_norm": sum(norms) / max(1, len(norms))}

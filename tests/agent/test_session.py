@@ -148,6 +148,73 @@ def test_a_full_context_is_an_overflow(world: World) -> None:
     assert reason(cut) is StopReason.CONTEXT_OVERFLOW
 
 
+def test_the_oldest_exchanges_leave_a_context_that_is_full(world: World) -> None:
+    """Planner-R1, section 2.1: the episode goes on, with the prompt, and with as many of the last
+    exchanges as leave a turn its room."""
+    session = open_session(
+        world,
+        letters=True,
+        max_tool_tokens=10,
+        max_turn_tokens=100,
+        context_tokens=500,
+        max_turns=11,
+        on_overflow="truncate",
+    )
+    prompt = session.context
+    for n in range(11):
+        assert session.turn_budget == 100 and session.length == len(session.context) <= 400
+        assert session.context[: len(prompt)] == prompt
+        say(session, sum_of(n))
+        # what was asked and answered last is always there
+        last = [
+            *session.transcript.segments[-2].token_ids,
+            *session.transcript.segments[-1].token_ids,
+        ]
+        assert session.context[-len(last) :] == last
+    transcript = session.transcript
+    assert reason(session) is StopReason.MAX_TURNS and transcript.context_was_cut
+    starts = [s.context_from for s in transcript.segments if s.role == "assistant"]
+    assert starts == [None, None, None, None, 4, 6, 8, 10, 12, 14, 16]  # a place for three
+    assert transcript.response_tokens <= 400 - len(prompt) + 100
+
+
+def test_prompt_and_response_have_limits_of_their_own(world: World) -> None:
+    limits = {"letters": True, "context_tokens": 10_000, "max_turn_tokens": 100}
+    long_prompt = open_session(world, max_prompt_tokens=90, **limits)
+    assert long_prompt.turn_budget == 0
+    long_prompt.overflow()  # as whoever plays it says
+    assert reason(long_prompt) is StopReason.CONTEXT_OVERFLOW
+    session = open_session(world, max_prompt_tokens=200, max_response_tokens=300, **limits)
+    for n in range(9):
+        if not session.done:
+            say(session, sum_of(n))
+    assert reason(session) is StopReason.CONTEXT_OVERFLOW
+    assert 300 <= session.transcript.response_tokens < 500
+
+
+def test_the_last_exchange_stays_and_without_room_after_it_the_episode_ends(world: World) -> None:
+    session = open_session(
+        world,
+        letters=True,
+        max_tool_tokens=10,
+        context_tokens=190,
+        max_turn_tokens=160,
+        on_overflow="truncate",
+    )
+    say(session, sum_of(1))
+    assert session.context_from is None and 0 < session.turn_budget < 160
+    say(session, sum_of(10**40))
+    assert session.context_from == 4  # the first left, and that did not help
+    assert reason(session) is StopReason.CONTEXT_OVERFLOW
+
+
+def test_planner_r1_has_the_papers_limits() -> None:
+    limits = dialect_named("planner_r1")  # row P7
+    assert (limits.max_prompt_tokens, limits.max_response_tokens) == (2268, 30500)
+    assert limits.context_tokens == 2268 + 30500 and limits.max_tool_tokens == 8192
+    assert (limits.max_turns, limits.max_calls, limits.on_overflow) == (30, 30, "truncate")
+
+
 def test_an_endpoint_can_say_so_too(world: World) -> None:
     session = open_session(world)
     session.overflow()

@@ -70,7 +70,7 @@ TRAIN_EXTRA_HOMES = (
         "tripwright.sft",
         "tripwright.training",
     ),
-    *("tripwright.data.tokens", "tripwright.bridges"),
+    *("tripwright.agent.counting", "tripwright.bridges"),
 )
 
 DOMAINS = {

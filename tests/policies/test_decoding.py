@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tripwright.agent.counting import EstimatedTokens
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy
@@ -63,8 +65,47 @@ def test_what_was_chosen_is_sent_and_said_on_the_card() -> None:
         "m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
     )
     chosen = choose_policy("endpoint", settings, dialect_named("planner_r1"))
-    assert chosen.decoding == {"temperature": 0.7, "top_p": 0.8, "max_tokens": 8192, "top_k": 20}
+    assert chosen.decoding == {"temperature": 0.7, "top_p": 0.8, "max_tokens": 4096, "top_k": 20}
+    assert chosen.identity["tokens_counted_by"] == EstimatedTokens().name
     plain = choose_policy(
         "endpoint", PolicySettings("m", "http://x/v1"), dialect_named("planner_r1")
     )
     assert "top_k" not in plain.decoding  # a card made before the setting existed still matches
+
+
+@pytest.mark.parametrize(
+    ("field", "sent"),
+    [
+        (None, {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
+        ("thinking", {"thinking": {"type": "disabled"}}),
+        ("reasoning_effort", {"reasoning_effort": "none"}),
+    ],
+)
+def test_thinking_is_switched_off_as_the_server_knows_it_and_the_card_says_what_was_sent(
+    field: str | None, sent: dict[str, Any]
+) -> None:
+    settings = PolicySettings("m", "http://x/v1", thinking="off", thinking_field=field)
+    chosen = choose_policy("endpoint", settings, dialect_named("planner_r1"))
+    (name,) = sent
+    assert chosen.decoding[name] == sent[name]
+    assert chosen.policy._endpoint.extra_body == sent  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings", "message"),
+    [
+        ("endpoint", {"thinking": "maybe"}, "--thinking is on or off, found 'maybe'"),
+        ("endpoint", {"thinking": "on", "thinking_field": "x"}, "Unknown --thinking-field 'x'"),
+        ("endpoint", {"thinking_field": "thinking"}, "give both, or neither"),
+        ("endpoint", {"tokenizer": Path("nowhere")}, "No tokenizer folder at 'nowhere'"),
+        ("expert", {"thinking": "off"}, "--thinking are for --policy endpoint"),
+    ],
+)
+def test_what_does_not_go_together_is_said(
+    policy: str, settings: dict[str, Any], message: str
+) -> None:
+    told = PolicySettings(
+        **({"model": "m", "base_url": "http://x/v1"} if policy == "endpoint" else {}), **settings
+    )
+    with pytest.raises(UserError, match=message):
+        choose_policy(policy, told, dialect_named("planner_r1"))

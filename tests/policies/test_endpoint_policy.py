@@ -12,6 +12,13 @@ from typing import Any, cast
 
 import pytest
 
+from tripwright.agent.chat import ChatFormat, Shown
+from tripwright.agent.counting import (
+    CHARACTERS_PER_PROMPT_TOKEN,
+    CHARACTERS_PER_TOKEN,
+    EstimatedTokens,
+    ExactTokens,
+)
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
@@ -49,9 +56,13 @@ class Script:
     def __init__(self, *outcomes: Outcome, before: Callable[[], None] = lambda: None):
         self.outcomes, self.before = outcomes, before
         self.requests: list[tuple[list[dict[str, Any]], Any]] = []
+        self.budgets: list[int | None] = []
 
-    def complete(self, sent: list[dict[str, Any]], tools: Any = None) -> Completion | Fault:
+    def complete(
+        self, sent: list[dict[str, Any]], tools: Any = None, max_tokens: int | None = None
+    ) -> Completion | Fault:
         self.requests.append((sent, tools))
+        self.budgets.append(max_tokens)
         self.before()
         turn = sum(message["role"] == "assistant" for message in sent)
         outcome = self.outcomes[min(turn, len(self.outcomes) - 1)]
@@ -150,6 +161,71 @@ def test_several_native_calls_meet_the_dialects_rule(world: World) -> None:
     dialect = replace(dialect_named("planner_r1"), on_parallel="end")
     script = Script(called(*2 * [("calculator", '{"expression": "1+1"}')]), ANSWER)
     assert play_one(world, script, dialect).transcript.stop_reason is StopReason.FORMAT_ERROR
+
+
+# ---- a dialect's limits
+
+
+def long_answer(world: World) -> Completion:
+    """A call that is answered at length."""
+    return called(("search_restaurants", json.dumps({"city": next(iter(world.cities))})))
+
+
+def test_an_answer_is_cut_at_the_dialects_limit(world: World) -> None:
+    dialect = replace(dialect_named("planner_r1"), max_tool_tokens=40)
+    script = Script(long_answer(world), ANSWER)
+    transcript = play_one(world, script, dialect, counter=EstimatedTokens()).transcript
+    whole, shown = transcript.calls[0].result, transcript.segments[3].text
+    assert len(whole) > len(shown) == 40 * CHARACTERS_PER_TOKEN
+    assert shown.endswith(f"… cut to 100 of {len(whole)} characters")
+    assert script.requests[1][0][-1]["content"] == shown
+    rows = transcript.calls[0].rows
+    assert rows is not None and not rows.is_whole  # what was not shown is not in the rows
+    uncounted = play_one(world, script, dialect).transcript
+    assert uncounted.segments[3].text == whole
+
+
+def test_the_context_is_counted_and_its_end_is_the_episodes(world: World) -> None:
+    dialect = replace(
+        dialect_named("planner_r1"),
+        context_tokens=5_000,
+        max_turn_tokens=2_000,
+        on_overflow="end",
+    )
+    script = Script(long_answer(world))
+    counter = EstimatedTokens(dialect.schemas() or ())
+    played = play_one(world, script, dialect, counter=counter)
+    assert played.transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
+    prompt, said = played.transcript.segments[:2], played.transcript.segments[2:]
+    texts = [*(s.text for s in prompt), json.dumps(dialect.schemas())]
+    assert played.length == pytest.approx(
+        sum(map(len, texts)) / CHARACTERS_PER_PROMPT_TOKEN
+        + sum(len(s.text) for s in said) / CHARACTERS_PER_TOKEN,
+        rel=0.01,
+    )
+    assert script.budgets[0] == 2_000 > script.budgets[-1]
+    assert all(budget and budget + 3_000 <= 5_000 + 2_000 for budget in script.budgets)
+
+
+def test_a_tokenizer_counts_exactly(world: World) -> None:
+    """Here one id a character: the tokens are those that its chat template makes."""
+
+    class Letters:
+        def opening(self, system: str, user: str) -> list[int]:
+            return [0] * (len(system) + len(user))
+
+        def tool_answer(self, text: str, max_tokens: int) -> Shown:
+            return Shown([0] * (len(text[:max_tokens]) + 2), text[:max_tokens])
+
+        def said(self, text: str) -> list[int]:
+            return [0] * (len(text) + 1)
+
+    dialect = replace(dialect_named("planner_r1"), max_tool_tokens=40, max_prompt_tokens=None)
+    counter = ExactTokens(cast(ChatFormat, Letters()), "letters")
+    played = play_one(world, Script(long_answer(world), ANSWER), dialect, counter=counter)
+    segments = played.transcript.segments
+    assert len(segments[3].text) == 40 and not played.transcript.has_tokens  # law 5: text alone
+    assert played.length == sum(len(s.text) for s in segments) + 2 + 2 * 1
 
 
 def test_a_thought_that_the_server_told_apart_is_put_back_where_the_format_asks_for_it(
@@ -298,7 +374,9 @@ def test_nothing_is_asked_any_more_when_nobody_listens(world: World) -> None:
     gate, answered = threading.Event(), threading.Event()
 
     class Half(Script):
-        def complete(self, sent: list[dict[str, Any]], tools: Any = None) -> Completion | Fault:
+        def complete(
+            self, sent: list[dict[str, Any]], tools: Any = None, max_tokens: int | None = None
+        ) -> Completion | Fault:
             self.requests.append((sent, tools))
             if len(self.requests) == 1:
                 return ANSWER

@@ -57,29 +57,31 @@ def plain_loss(
     model: Any, rollouts: list[Rollout], aggregation: str, reference: Any = None, beta: float = 0.0
 ) -> Any:
     """Row P6 with loops: per token max(−A·r, −A·clip(r)), at most −3·A where A < 0; and D7's
-    β·KL."""
+    β·KL. Each turn is read by itself, after what it saw."""
     every, tokens = [], sum(sum(r.episode.transcript.loss_mask) for r in rollouts)
     groups = {r.group for r in rollouts}
     for r in rollouts:
         t, losses = r.episode.transcript, []
-        logprobs = model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
-        theirs = (
-            reference(torch.tensor([t.token_ids])).logits[0].log_softmax(-1).detach()
-            if reference
-            else None
-        )
-        for i in range(1, len(t.token_ids)):
-            if not t.loss_mask[i]:
+        for number, turn in enumerate(t.segments):
+            if turn.role != "assistant":
                 continue
-            said = logprobs[i - 1, t.token_ids[i]]
-            ratio = (said - t.logprobs[i]).exp()
-            loss = max(-r.advantage * ratio, -r.advantage * ratio.clamp(0.8, 1.2), key=float)
-            if r.advantage < 0:
-                loss = min(loss, torch.tensor(-3.0 * r.advantage), key=float)
-            if theirs is not None:
-                log_ratio = theirs[i - 1, t.token_ids[i]] - said
-                loss = loss + beta * (log_ratio.exp() - log_ratio - 1)
-            losses.append(loss)
+            before = [s for n, s in t.visible(turn.context_from).items() if n < number]
+            seen = [token for segment in before for token in segment.token_ids]
+            ids = torch.tensor([[*seen, *turn.token_ids]])
+            logprobs = model(ids).logits[0].log_softmax(-1)
+            theirs = reference(ids).logits[0].log_softmax(-1).detach() if reference else None
+            for i, (token, old) in enumerate(
+                zip(turn.token_ids, turn.logprobs, strict=True), start=len(seen)
+            ):
+                said = logprobs[i - 1, token]
+                ratio = (said - old).exp()
+                loss = max(-r.advantage * ratio, -r.advantage * ratio.clamp(0.8, 1.2), key=float)
+                if r.advantage < 0:
+                    loss = min(loss, torch.tensor(-3.0 * r.advantage), key=float)
+                if theirs is not None:
+                    log_ratio = theirs[i - 1, token] - said
+                    loss = loss + beta * (log_ratio.exp() - log_ratio - 1)
+                losses.append(loss)
         of_group = sum(sum(m.episode.transcript.loss_mask) for m in rollouts if m.group == r.group)
         share = {
             "token-mean": tokens,
@@ -102,10 +104,18 @@ def plain_step(model: Any, optimizer: Any, rollouts: list[Rollout], aggregation:
 @pytest.mark.filterwarnings("ignore:Converting a tensor")
 @pytest.mark.parametrize("minibatches", [1, 2])
 @pytest.mark.parametrize("aggregation", ["token-mean", "trajectory-mean", "group-token-mean"])
-def test_an_update_is_the_one_of_the_formula(aggregation: str, minibatches: int, make: Any) -> None:
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut contexts"])
+def test_an_update_is_the_one_of_the_formula(
+    cut: bool, aggregation: str, minibatches: int, make: Any
+) -> None:
     trainer = make(replace(SETTINGS, aggregation=aggregation, minibatches=minibatches), seed=4)
-    cases = [(1.0, 1, 0), (-0.7, 3, 0), (0.0, 2, 1), (2.5, 2, 1), (-1.8, 1, 1)]
+    cases = [(1.0, 1, 0), (-0.7, 4, 0), (0.0, 2, 1), (2.5, 3, 1), (-1.8, 1, 1)]
     rollouts = [make.rollout(trainer, seed, *case) for seed, case in enumerate(cases)]
+    if cut:
+        for n in (1, 3):  # from the third turn on only the last exchange is seen
+            for turn, segment in enumerate(rollouts[n].episode.transcript.segments):
+                segment.context_from = turn - 2 if turn >= 5 and turn % 2 else None
+        assert [len(r.episode.transcript.contexts) for r in rollouts] == [1, 3, 1, 2, 1]
     plain = copy.deepcopy(trainer.model)
     figures = trainer.update(rollouts)
 

@@ -16,12 +16,18 @@ TOOLS = "{{Tools}}"  # where a system prompt is to hold the schemas of the tools
 OnMistake = Literal["end", "error"]
 OnRepeated = Literal["end", "error", "answer"]
 OnParallel = Literal["end", "error", "first"]
+OnOverflow = Literal["end", "truncate"]
 ShownWork = Literal["none", "short", "long"]
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """Limits are in tokens where they say so; `context_tokens` bounds prompt and response together.
+    """Limits are in tokens where they say so; `context_tokens` bounds prompt and response together,
+    `max_prompt_tokens` and `max_response_tokens` each of them, where they are given.
+    `on_overflow` says what happens when they leave no room for a turn: "end" gives the turn what
+    room there is, and the episode ends with it; "truncate" leaves the oldest exchanges (a turn
+    and what answered it) out of the context until a turn of `max_turn_tokens` has room, the prompt
+    and the last exchange staying (Planner-R1, section 2.1).
 
     `plan_format` names the form of an answer, for instance "json"; the task reads it.
     `prose_answers` that it may be in free words, where a Markdown fence is no slip.
@@ -49,6 +55,9 @@ class Dialect:
     max_tool_tokens: int = 8192  # a longer tool answer is cut on the right (row P7)
     max_turn_tokens: int = 8192
     context_tokens: int = 2268 + 30500
+    max_prompt_tokens: int | None = None
+    max_response_tokens: int | None = None
+    on_overflow: OnOverflow = "end"
     on_malformed: OnMistake = "end"
     on_repeated: OnRepeated = "end"
     on_parallel: OnParallel = "end"

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.agent.conversation import Conversation, Listener
+from tripwright.agent.counting import TokenCounter
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
 from tripwright.tools.faults import UNANSWERED, fault_kind
@@ -74,7 +75,12 @@ class Session:
             opening[0].token_ids = chat.opening(system.text, user.text)
             opening[0].loss_mask, opening[0].logprobs = _not_trained(opening[0].token_ids)
         self.transcript.segments += opening
-        self.length = len(opening[0].token_ids)
+        # with which segment the next turn's context goes on after the prompt; None: it is all there
+        self.context_from: int | None = None
+        self._counter: TokenCounter | None = None
+        # tokens of each segment; the prompt's with its first
+        self._sizes = [len(segment.token_ids) for segment in opening]
+        self.length = sum(self._sizes)  # of the next turn's context
         if isinstance(tools, Listener) and tools.fault is not None:
             self.fail(tools.fault)
 
@@ -85,7 +91,21 @@ class Session:
     @property
     def turn_budget(self) -> int:
         """How many tokens the next turn may have."""
-        return min(self.dialect.max_turn_tokens, self.dialect.context_tokens - self.length)
+        return min(self.dialect.max_turn_tokens, self._room)
+
+    @property
+    def context(self) -> list[int]:
+        """The ids that the next turn follows."""
+        visible = self.transcript.visible(self.context_from)
+        return [t for segment in visible.values() for t in segment.token_ids]
+
+    def count_with(self, counter: TokenCounter) -> None:
+        """For a policy that gives no ids, before its first turn: its limits in tokens are kept by
+        this count."""
+        self._counter = counter
+        opening = self.transcript.segments
+        system = opening[0].text if opening[0].role == "system" else ""
+        self._sizes[0] = self.length = counter.opening(system, opening[-1].text)
 
     def take(self, turn: Turn) -> list[int]:
         """Appends a turn and, if it is a call, the tool's answer; after an answer what the user of
@@ -94,8 +114,8 @@ class Session:
         ids = turn.token_ids
         logprobs = turn.logprobs or [0.0] * len(ids)
         segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)
-        self.transcript.segments.append(segment)
-        self.length += len(ids)
+        segment.context_from = self.context_from
+        self._add(segment, self._counter.turn(turn.text) if self._counter else len(ids))
         if turn.cut and self.dialect.turns.notation != "text":
             return self._cut()
         match read_turn(turn.text, self.dialect.turns):
@@ -132,10 +152,11 @@ class Session:
             )
         self.transcript = copy.deepcopy(other.transcript)
         self.transcript.parent, self.transcript.forked_at = other.id, other.length
-        self._asked, self.length, self._further = (
-            set(other._asked),
+        self._asked, self._further = set(other._asked), list(other._further)
+        self.length, self.context_from, self._sizes = (
             other.length,
-            list(other._further),
+            other.context_from,
+            list(other._sizes),
         )
 
     def fail(self, fault: str) -> None:
@@ -144,9 +165,11 @@ class Session:
         self._stop(StopReason.UNSCORED)
 
     def overflow(self) -> None:
-        """An endpoint says that its window is full. Unlike a fault this is an outcome of the
-        episode, and is judged."""
-        self._stop(StopReason.CONTEXT_OVERFLOW)
+        """The model's window is full, as its endpoint says or because the prompt fills it. Unlike a
+        fault this is an outcome of the episode, and is judged, unless the oldest exchange can
+        leave the context."""
+        if not self._forget():
+            self._stop(StopReason.CONTEXT_OVERFLOW)
 
     def _call(self, call: Call, segment: Segment) -> list[int]:
         if call.key in self._asked and self.dialect.on_repeated != "answer":
@@ -167,11 +190,16 @@ class Session:
         # what got no answer may be asked again
         if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:
             self._asked.add(call.key)
-        ids, text = self._shown(answer.text)
+        shown, size = self._shown(answer.text)
         segment.call = ToolCall(
-            call.name, call.arguments, answer.text, answer.error, answer.fault, answer.rows(text)
+            call.name,
+            call.arguments,
+            answer.text,
+            answer.error,
+            answer.fault,
+            answer.rows(shown.text),
         )
-        return self._append(Segment("tool", text, ids, *_not_trained(ids)))
+        return self._append("tool", shown, size)
 
     def _malformed(
         self, segment: Segment, rule: Literal["end", "error"], message: str
@@ -183,15 +211,18 @@ class Session:
     def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
         """The turn stands, marked; it is no call, so `max_calls` does not count it."""
         segment.problem = problem
-        ids, text = self._shown(self.tools.face.error(message, problem).text)
-        return self._append(Segment("tool", text, ids, *_not_trained(ids)))
+        return self._append("tool", *self._shown(self.tools.face.error(message, problem).text))
 
-    def _shown(self, text: str) -> Shown:
-        return (
-            self.chat.tool_answer(text, self.dialect.max_tool_tokens)
-            if self.chat
-            else Shown([], text)
-        )
+    def _shown(self, text: str) -> tuple[Shown, int]:
+        """An answer as the model is shown it, and its tokens."""
+        most = self.dialect.max_tool_tokens
+        if self.chat:
+            shown = self.chat.tool_answer(text, most)
+            return shown, len(shown.ids)
+        if self._counter:
+            size, text = self._counter.tool_answer(text, most)
+            return Shown([], text), size
+        return Shown([], text), 0
 
     def _said_next(self, answer: str) -> str | None:
         """What the user says to an answer; None where that was all, or our side failed."""
@@ -209,22 +240,55 @@ class Session:
         ids = self.chat.further(text) if self.chat else []
         if self.chat and cut:
             ids = [self.chat.stop_id, *ids]
-        return self._append(Segment("user", text, ids, *_not_trained(ids)))
+        size = self._counter.further(text) if self._counter else len(ids)
+        return self._append("user", Shown(ids, text), size)
 
-    def _append(self, segment: Segment) -> list[int]:
+    def _append(self, role: Literal["tool", "user"], shown: Shown, size: int) -> list[int]:
         """What is said to the model between two of its turns, if there is to be another."""
-        ids = segment.token_ids
-        self.transcript.segments.append(segment)
-        self.length += len(ids)
+        ids = shown.ids
+        self._add(Segment(role, shown.text, ids, *_not_trained(ids)), size)
         if self.transcript.turns >= self.dialect.max_turns:
             return self._stop(StopReason.MAX_TURNS)
-        if self.length >= self.dialect.context_tokens:
+        while self._room < self.dialect.max_turn_tokens and self._forget():
+            pass
+        if self._room < 1:
             return self._stop(StopReason.CONTEXT_OVERFLOW)
         return ids
 
+    def _add(self, segment: Segment, size: int) -> None:
+        self.transcript.segments.append(segment)
+        self._sizes.append(size)
+        self.length += size
+
+    # ---- the context
+
+    @property
+    def _room(self) -> int:
+        """How many tokens the limits of the context leave."""
+        limits, prompt = self.dialect, self._sizes[0]
+        if limits.max_prompt_tokens is not None and prompt > limits.max_prompt_tokens:
+            return 0
+        room = limits.context_tokens - self.length
+        if limits.max_response_tokens is None:
+            return room
+        return min(room, limits.max_response_tokens - (self.length - prompt))
+
+    def _forget(self) -> bool:
+        """Leaves the oldest exchange out of the context, where the dialect says so and it is not
+        the last one."""
+        if self.dialect.on_overflow == "end":
+            return False
+        turns = [n for n, s in enumerate(self.transcript.segments) if s.role == "assistant"]
+        kept = [n for n in turns if n >= (self.context_from or 0)]
+        if len(kept) < 2:
+            return False
+        self.length -= sum(self._sizes[kept[0] : kept[1]])
+        self.context_from = kept[1]
+        return True
+
     def _cut(self) -> list[int]:
         """A turn that grew over a limit is the last."""
-        full = self.length >= self.dialect.context_tokens
+        full = self._room < 1
         return self._stop(StopReason.CONTEXT_OVERFLOW if full else StopReason.MAX_TURN_TOKENS)
 
     def _stop(self, reason: StopReason) -> list[int]:

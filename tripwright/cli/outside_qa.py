@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tripwright.agent.counting import EstimatedTokens
 from tripwright.cli.options import Json, ModelFlags, RunOut, SamplingFlags
 from tripwright.cli.outside import MODELS, SamplesOption, check_one_of, player, tell
 from tripwright.errors import UserError
@@ -216,9 +217,8 @@ def choose(
             max_tokens=dialect.max_turn_tokens,
             extra_body={} if how.top_k is None else {"top_k": how.top_k},
         )
-        return replace(
-            chosen, policy=EndpointPolicy(endpoint, model.concurrency, native_tools=False)
-        )
+        policy_of_text = EndpointPolicy(endpoint, model.concurrency, False, EstimatedTokens())
+        return replace(chosen, policy=policy_of_text)
     return chosen
 
 

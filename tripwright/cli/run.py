@@ -23,6 +23,7 @@ from tripwright.cli.options import (
 )
 from tripwright.domains import OWN_POLICIES, OWN_RULES
 from tripwright.errors import UserError
+from tripwright.policies.thinking import FIELDS, USUAL_FIELD
 
 if TYPE_CHECKING:
     from tripwright.evals.run import Spending
@@ -83,6 +84,24 @@ class PolicyFlags(ModelFlags):
         bool,
         typer.Option(help="endpoint: tools as JSON functions, or described in the system prompt."),
     ] = True
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            help="endpoint: folder of its tokenizer, to count the dialect's limits by.",
+            show_default="an estimate",
+        ),
+    ] = None
+    thinking: Annotated[
+        str | None,
+        typer.Option(help="endpoint: on or off.", show_default="as the server has it"),
+    ] = None
+    thinking_field: Annotated[
+        str | None,
+        typer.Option(
+            help=f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.",
+            show_default=USUAL_FIELD,
+        ),
+    ] = None
     requests_per_second: Annotated[
         float | None,
         typer.Option(
@@ -168,7 +187,8 @@ def run(  # long: most of it is help
       tripwright run --policy local --model runs/a/model --dialect compact --queries q.jsonl \\
         --world worlds/nano --out runs/a/test
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
-        --queries q.jsonl --world worlds/real --out runs/qwen3
+        --thinking off --tokenizer models/Qwen3-8B --queries q.jsonl --world worlds/real \\
+        --out runs/qwen3
       tripwright run --policy endpoint --model gpt-x --base-url https://api.example.com/v1 \\
         --concurrency 500 --decoding star \\
         --dialect star --price-in 0.4 --price-out 1.6 --max-cost-usd 20 --queries q.jsonl \\

@@ -14,15 +14,23 @@ from typing import Any
 
 from tripwright.data.files import StoredEpisode
 from tripwright.errors import UserError
+from tripwright.transcript import Segment
 
 SHAREGPT_ROLES = {"user": "human", "assistant": "gpt", "tool": "observation"}
 
 
 def messages(trajectory: StoredEpisode) -> list[dict[str, str]]:
-    return [
-        {"role": segment.role, "content": segment.text}
-        for segment in trajectory.transcript.segments
-    ]
+    """Raises UserError where these layouts cannot say what its turns saw."""
+    if len(trajectory.transcript.contexts) > 1:
+        raise UserError(
+            f"Episode '{trajectory.id}' has turns for which earlier exchanges were left out, and in"
+            " this layout every turn is trained on after all before it: take --layout messages."
+        )
+    return _messages(trajectory.transcript.segments)
+
+
+def _messages(segments: Iterable[Segment]) -> list[dict[str, str]]:
+    return [{"role": segment.role, "content": segment.text} for segment in segments]
 
 
 def tools_text(trajectory: StoredEpisode) -> str | None:
@@ -41,24 +49,28 @@ def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, An
     """Hugging Face rows. `train`: for each message, whether it is trained on. `input_ids` and
     `loss_mask` are those that the episode stored as they were emitted (law 5), null where a
     transcript has none; they are never made here from the texts. What marks a request beside its
-    level is its domain's to say: `days`, or `wishes` ("with", "without")."""
+    level is its domain's to say: `days`, or `wishes` ("with", "without"). An episode whose context
+    was cut has a row for each context."""
     for trajectory in trajectories:
         transcript, record = trajectory.transcript, trajectory.record
-        yield {
-            "id": trajectory.id,
-            "messages": messages(trajectory),
-            "tools": tools_text(trajectory),
-            "train": [
-                any(s.loss_mask) if transcript.has_tokens else s.role == "assistant"
-                for s in transcript.segments
-            ],
-            "input_ids": transcript.token_ids if transcript.has_tokens else None,
-            "loss_mask": transcript.loss_mask if transcript.has_tokens else None,
-            **trajectory.marks,
-            "dialect": record.get("dialect"),
-            "world": record.get("world"),
-            "query": json.dumps(trajectory.request.record(), ensure_ascii=False),
-        }
+        ids, has_tokens = transcript.token_ids, transcript.has_tokens
+        for context, sequence in zip(transcript.contexts, transcript.sequences, strict=True):
+            segments = [transcript.segments[n] for n in context.segments]
+            yield {
+                "id": trajectory.id,
+                "messages": _messages(segments),
+                "tools": tools_text(trajectory),
+                "train": [
+                    n in context.turns and (any(s.loss_mask) or not has_tokens)
+                    for n, s in zip(context.segments, segments, strict=True)
+                ],
+                "input_ids": [ids[place] for place in sequence.places] if has_tokens else None,
+                "loss_mask": sequence.loss_mask if has_tokens else None,
+                **trajectory.marks,
+                "dialect": record.get("dialect"),
+                "world": record.get("world"),
+                "query": json.dumps(trajectory.request.record(), ensure_ascii=False),
+            }
 
 
 def trl_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
@@ -76,13 +88,14 @@ def llama_factory_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[s
     gpt. Its template writes `tools` into the system prompt; an empty text where the dialect's
     prompt needs none. Each schema is the bare function, which every version reads."""
     for trajectory in trajectories:
-        system, *rest = trajectory.transcript.segments
+        system, *rest = messages(trajectory)
         schemas = json.loads(tools_text(trajectory) or "[]")
         yield {
             "conversations": [
-                {"from": SHAREGPT_ROLES[segment.role], "value": segment.text} for segment in rest
+                {"from": SHAREGPT_ROLES[message["role"]], "value": message["content"]}
+                for message in rest
             ],
-            "system": system.text,
+            "system": system["content"],
             "tools": (
                 json.dumps([schema["function"] for schema in schemas], ensure_ascii=False)
                 if schemas

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.counting import EstimatedTokens, ExactTokens, TokenCounter, load_tokenizer
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domains
 from tripwright.domains.domain import Domain
@@ -16,6 +18,7 @@ from tripwright.llm.urls import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
+from tripwright.policies.thinking import thinking_fields
 
 SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 
@@ -35,6 +38,8 @@ def choose_policy(name: str, settings: PolicySettings, dialect: Dialect) -> Poli
     made."""
     if name not in policy_names():
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(policy_names())}.")
+    if name != "endpoint":
+        settings.refuse_endpoint_options(name)
     if name in SAMPLING:
         settings.refuse_expert_options(name)
         return _endpoint(settings, dialect) if name == "endpoint" else _local(settings, dialect)
@@ -57,6 +62,14 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         )
     if settings.concurrency < 1:
         raise UserError(f"--concurrency is at least 1, found {settings.concurrency}.")
+    schemas = dialect.schemas()
+    counter: TokenCounter
+    if settings.tokenizer is None:
+        counter = EstimatedTokens(schemas or ())
+    else:
+        chat = ChatFormat(load_tokenizer(settings.tokenizer), schemas)
+        counter = ExactTokens(chat, str(settings.tokenizer))
+    thinking = thinking_fields(settings.thinking, settings.thinking_field)
     endpoint = ChatEndpoint(
         settings.base_url,
         settings.model,
@@ -66,7 +79,7 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         temperature=settings.temperature,
         top_p=settings.top_p,
         max_tokens=dialect.max_turn_tokens,
-        extra_body={} if settings.top_k is None else {"top_k": settings.top_k},
+        extra_body={**_top_k(settings), **thinking},
         requests_per_second=settings.requests_per_second,
     )
     address = shown_url(settings.base_url)
@@ -75,15 +88,16 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         "model": settings.model,
         "base_url": address,
         "native_tools": settings.native_tools,
+        "tokens_counted_by": counter.name,
     }
     decoding = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "max_tokens": dialect.max_turn_tokens,
     }
-    decoding |= _top_k(settings)
+    decoding |= {**_top_k(settings), **thinking}
     return PolicyChoice(
-        EndpointPolicy(endpoint, settings.concurrency, settings.native_tools),
+        EndpointPolicy(endpoint, settings.concurrency, settings.native_tools, counter),
         None,
         identity,
         decoding,

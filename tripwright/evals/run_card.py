@@ -43,7 +43,7 @@ IDENTITY = (
 # of an entry that also has a hash: the hash says what it is
 READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})
 HASHES = ("sha256", "content_hash", "fingerprint")
-ADDED_LATER = ("tools_sha256", "tools_in_prompt", "plan_format")
+ADDED_LATER = ("tools_sha256", "tools_in_prompt", "plan_format", "tokens_counted_by")
 SHOWN_CHARACTERS = 60
 HOUSE = Path(tripwright.__file__).parent
 JUDGES = ("domains/*/rules", "domains/*/verifiers")  # the folders whose code decides what passes

@@ -48,14 +48,15 @@ class SessionSource(Protocol):
 
 @dataclass
 class BatchRow:
-    """One session in the batch. `opening` is what it had when it came; `unread` ids have no keys
-    and values yet."""
+    """One session in the batch. `opening` is the context that it came with, or has since its
+    oldest exchanges left it at `context_from`; `unread` ids have no keys and values yet."""
 
     session: Session
     slot: int
     numbers: random.Random
     opening: list[int]
     unread: list[int]
+    context_from: int | None
     begun: bool = False  # its place in the cache is its own: something was copied or read
     busy: bool = False  # its turn is being taken by a thread
     turn_ids: list[int] = field(default_factory=list)
@@ -112,8 +113,8 @@ class InferenceEngine:
                 self.rows.append(None)
                 self.stored.append([])
             slot = self.rows.index(None)
-            opening = session.transcript.token_ids
-            self.rows[slot] = BatchRow(session, slot, numbers, opening, list(opening))
+            opening, start = session.context, session.context_from
+            self.rows[slot] = BatchRow(session, slot, numbers, opening, list(opening), start)
 
     def _make_room(self, session: Session) -> None:
         positions = session.dialect.context_tokens
@@ -262,6 +263,10 @@ class InferenceEngine:
         for row, between in self.turns.finished(wait):
             row.busy = False
             row.unread += between
+            # a context of its own now: read anew from where it differs
+            if row.session.context_from != row.context_from:
+                row.context_from, row.opening = row.session.context_from, row.session.context
+                row.begun = False
             row.turn_ids, row.turn_logprobs, row.turn_signal = [], [], []
             if row.session.done:
                 self.rows[row.slot] = None

@@ -121,10 +121,11 @@ class ChatEndpoint:
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
+        max_tokens: int | None = None,
     ) -> Completion | Fault:
         """One assistant message. Without `tools` the text may hold calls in another notation,
-        `<tool_call>…`, for the caller to parse."""
-        content = json.dumps(self._request(messages, tools)).encode()
+        `<tool_call>…`, for the caller to parse. `max_tokens` in place of the endpoint's own."""
+        content = json.dumps(self._request(messages, tools, max_tokens)).encode()
         for attempt in range(1, self.max_retries + 2):
             if not self._pace.wait():
                 break
@@ -148,12 +149,15 @@ class ChatEndpoint:
         self._pace.stop()
 
     def _request(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        max_tokens: int | None,
     ) -> dict[str, Any]:
         optional = {
             "temperature": self.temperature,
             "top_p": self.top_p,
-            "max_tokens": self.max_tokens,
+            "max_tokens": max_tokens or self.max_tokens,
             "tools": tools or None,
         }
         settings = {name: value for name, value in optional.items() if value is not None}

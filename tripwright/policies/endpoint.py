@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Literal
 
+from tripwright.agent.counting import TokenCounter
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import TurnFormat, with_thought, write_call
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
@@ -53,13 +54,21 @@ Notation = Literal["native", "hermes", "verbatim"]
 
 class EndpointPolicy:
     """`concurrency` sessions are in flight at once. Without `native_tools` the schemas go into the
-    system prompt."""
+    system prompt. `counter` keeps the dialect's limits in tokens; without one they are the
+    server's to keep."""
 
-    def __init__(self, endpoint: ChatEndpoint, concurrency: int = 8, native_tools: bool = True):
+    def __init__(
+        self,
+        endpoint: ChatEndpoint,
+        concurrency: int = 8,
+        native_tools: bool = True,
+        counter: TokenCounter | None = None,
+    ):
         if concurrency < 1:
             raise ValueError(f"concurrency is at least 1, found {concurrency}")
         self.name = endpoint.model
         self._endpoint, self._concurrency, self._native_tools = endpoint, concurrency, native_tools
+        self._counter = counter
         self._calls: PaidCalls | None = None
 
     def keep(self, calls: PaidCalls) -> None:
@@ -75,8 +84,13 @@ class EndpointPolicy:
         breaker = _Breaker()
 
         def play_one(session: Session) -> Session:
+            if self._counter is not None:
+                session.count_with(self._counter)
             while not session.done and not breaker.abandoned:
-                self._take_turn(session, breaker)
+                if session.turn_budget < 1:
+                    session.overflow()
+                else:
+                    self._take_turn(session, breaker)
             return session
 
         try:
@@ -88,7 +102,7 @@ class EndpointPolicy:
         how = self._notation(session)
         schemas = session.tools.schemas
         sent, offered = (
-            messages(session.transcript, how, schemas),
+            messages(session.transcript, how, schemas, session.context_from),
             schemas if how == "native" else None,
         )
         request = (
@@ -104,7 +118,7 @@ class EndpointPolicy:
                 f" {breaker.last_fault}"
             )
         else:
-            send = partial(self._endpoint.complete, sent, offered)
+            send = partial(self._endpoint.complete, sent, offered, session.turn_budget)
             outcome = self._calls.ask(request, send) if self._calls and request else send()
             breaker.note(outcome)
             _take(session, outcome)
@@ -177,18 +191,23 @@ def call_text(call: RequestedCall) -> str:
 
 
 def messages(
-    transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]
+    transcript: Transcript,
+    how: Notation,
+    schemas: list[dict[str, Any]],
+    context_from: int | None = None,
 ) -> list[dict[str, Any]]:
-    """The conversation so far as an endpoint wants it.
+    """The conversation so far as an endpoint wants it, without the exchanges that have left the
+    context (`Segment.context_from`).
 
     native: assistant {"content", "tool_calls"}, tool {"tool_call_id", "content"}; hermes: the
     schemas in the system prompt, calls as text, answers as <tool_response> of the user; verbatim:
     role and text of every segment.
     """
+    visible = transcript.visible(context_from)
     if how == "verbatim":
-        return [{"role": segment.role, "content": segment.text} for segment in transcript.segments]
+        return [{"role": segment.role, "content": segment.text} for segment in visible.values()]
     messages_so_far: list[dict[str, Any]] = []
-    for number, segment in enumerate(transcript.segments):
+    for number, segment in visible.items():
         if segment.role == "system" and how == "hermes":
             schema_lines = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
             messages_so_far.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
@@ -31,6 +32,9 @@ class PolicySettings:
     concurrency: int = 8  # endpoint: requests in flight
     rows: int = 16  # local: episodes in a batch
     native_tools: bool = True
+    tokenizer: Path | None = None  # endpoint: whose tokens the dialect's limits are counted in
+    thinking: str | None = None  # endpoint: "on", "off", or as the server has it
+    thinking_field: str | None = None
     timeout_s: float = 120.0
     max_retries: int = 4
     requests_per_second: float | None = None  # endpoint
@@ -49,6 +53,14 @@ class PolicySettings:
             raise UserError(
                 f"Policy '{policy}' does not know {', '.join(names)}: leave it out, or choose"
                 " --policy expert-careful or expert-brief."
+            )
+
+    def refuse_endpoint_options(self, policy: str) -> None:
+        """Of those that another policy would not keep to."""
+        options = {"--tokenizer": self.tokenizer, "--thinking": self.thinking}
+        if names := [option for option, value in options.items() if value is not None]:
+            raise UserError(
+                f"{' and '.join(names)} are for --policy endpoint: leave them out for '{policy}'."
             )
 
     def refuse_model(self, policy: str) -> None:

@@ -19,6 +19,7 @@ from tripwright.learning.batches import collate, logprobs_of
 from tripwright.rl.objectives import Importance, importance_weights
 from tripwright.rl.rl_loop import action_logits
 from tripwright.rl.rollouts import Rollout
+from tripwright.rl.rows import rows_of
 from tripwright.rl.settings import RolloutSettings
 
 
@@ -32,25 +33,29 @@ def corrected(
     if not sampled_rollouts:
         return sampled_rollouts, {}
     sampled_rollouts.sort(key=lambda r: len(r.episode.transcript.token_ids))
-    whole = collate([r.row for r in sampled_rollouts]).to(decoder.device)
+    whole = collate([_whole(r) for r in sampled_rollouts]).to(decoder.device)
     trainer_NT = torch.zeros_like(whole.logprobs)
-    for first in range(0, len(sampled_rollouts), settings.micro_batch_size):
-        batch = collate(
-            [r.row for r in sampled_rollouts[first : first + settings.micro_batch_size]]
-        ).to(decoder.device)
+    rows = [(n, row) for n, r in enumerate(sampled_rollouts) for row in rows_of(r)]
+    rows.sort(key=lambda numbered: len(numbered[1]))
+    for first in range(0, len(rows), settings.micro_batch_size):
+        part = rows[first : first + settings.micro_batch_size]
+        batch = collate([row.columns for _, row in part]).to(decoder.device)
         action_mask_NT = batch.mask > 0
-        logprobs = logprobs_of(
+        logprobs_NT = torch.zeros_like(batch.logprobs)
+        logprobs_NT[action_mask_NT] = logprobs_of(
             action_logits(decoder, batch, settings), batch.targets[action_mask_NT]
         )
-        trainer_NT[first : first + settings.micro_batch_size, : batch.ids.shape[1]][
-            action_mask_NT
-        ] = logprobs
+        for (n, row), logprobs_T, own_T in zip(part, logprobs_NT, action_mask_NT, strict=True):
+            # position t is about token t + 1, of the row as of the transcript
+            targets = torch.tensor(row.sequence.places[1:], device=decoder.device) - 1
+            own_T = own_T[: len(targets)]
+            trainer_NT[n, targets[own_T]] = logprobs_T[: len(targets)][own_T]
     weights_NT, figures = importance_weights(
         trainer_NT, whole.logprobs, importance, mask=whole.mask > 0
     )
     weighted_rollouts = []
     for n, r in enumerate(sampled_rollouts):
-        own = slice(0, len(r.row[0]) - 1)  # position t is about token t + 1
+        own = slice(0, len(r.episode.transcript.token_ids) - 1)
         weighted_rollouts.append(
             replace(
                 r,
@@ -61,3 +66,9 @@ def corrected(
     return weighted_rollouts, {
         f"importance_{name}": float(value) for name, value in figures.items()
     }
+
+
+def _whole(rollout: Rollout) -> tuple[list[int], list[int], list[float]]:
+    """All its tokens in one row, whatever they were said after."""
+    t = rollout.episode.transcript
+    return t.token_ids, t.loss_mask, t.logprobs

@@ -247,15 +247,19 @@ class Grpo(RlLoop[GrpoSettings]):
                 settings.aggregation,
                 len(minibatch),
                 tokens,
-                torch.tensor([tokens_of[r.group] for r in rows], device=self.decoder.device),
+                torch.tensor(
+                    [tokens_of[row.rollout.group] for row in rows], device=self.decoder.device
+                ),
                 len(tokens_of),
+                torch.tensor([row.rollout.tokens for row in rows], device=self.decoder.device),
             )
             if settings.importance.correction != "none":
                 weights_NT = weights_NT * by_target(
-                    [r.weights_T or [1.0] * len(r.row[0]) for r in rows], weights_NT
+                    [row.spread(row.rollout.weights_T, 1.0) for row in rows], weights_NT
                 )
             advantages_NT = by_target(
-                [r.advantages_T or [r.advantage] * len(r.row[0]) for r in rows], weights_NT
+                [row.spread(row.rollout.advantages_T, row.rollout.advantage) for row in rows],
+                weights_NT,
             )
             loss, sums = policy_loss(
                 self.decoder, batch, advantages_NT, weights_NT, settings, self.reference

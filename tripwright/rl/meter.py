@@ -16,6 +16,7 @@ from tripwright.learning.flops import (
     update_flops,
 )
 from tripwright.rl.rollouts import Rollout, RolloutGroup
+from tripwright.rl.rows import rows_of
 from tripwright.transcript import Transcript
 
 
@@ -38,13 +39,8 @@ class Meter:
     ) -> dict[str, float]:
         """`rollouts`: those whose gradients were computed. `seconds` of the whole step,
         `update_seconds` of its training."""
-        live = [r.episode.transcript for r in rollouts]
-        updated = (
-            update_flops(
-                self.shape, [len(t.token_ids) for t in live], sum(sum(t.loss_mask) for t in live)
-            )
-            * passes
-        )
+        lengths = [len(row) for r in rollouts for row in rows_of(r)]
+        updated = update_flops(self.shape, lengths, sum(r.tokens for r in rollouts)) * passes
         transcripts = [e.transcript for group in groups for e in group.episodes]
         rolled = rollout_flops(
             self.shape,
@@ -74,11 +70,16 @@ class Meter:
 
 def spans(group: RolloutGroup) -> list[tuple[int, int]]:
     """The positions that each row computed: the prompt once for the group, then everyone's own
-    (from the fork on, if it is a branch)."""
+    (from the fork on, if it is a branch), and what is left after the prompt again where a context
+    was cut."""
     prompt = len(group.episodes[0].transcript.segments[0].token_ids)
     return [
         (0, prompt),
-        *((_start(e.transcript, prompt), len(e.transcript.token_ids)) for e in group.episodes),
+        *(
+            (_start(e.transcript, prompt) if number == 0 else prompt, len(sequence.places))
+            for e in group.episodes
+            for number, sequence in enumerate(e.transcript.sequences)
+        ),
     ]
 
 

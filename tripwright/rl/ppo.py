@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -34,6 +35,7 @@ from tripwright.rl.objectives import (
 )
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
+from tripwright.rl.rows import rows_of
 from tripwright.rl.settings import RolloutSettings
 
 
@@ -88,7 +90,8 @@ class Ppo(RlLoop[PpoSettings]):
             nn.init.constant_(
                 self.value_head.bias, sum(r.reward.total for r in rollouts) / len(rollouts)
             )
-        whole = collate([r.row for r in rollouts]).to(self.decoder.device)
+        rows = [_row(r) for r in rollouts]
+        whole = collate(rows).to(self.decoder.device)
         values_NT = self._values(whole)
         rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))
         advantages_NT, returns_NT = gae(
@@ -96,11 +99,11 @@ class Ppo(RlLoop[PpoSettings]):
         )
         advantages_NT = whiten(advantages_NT, whole.mask)
         for minibatch in self.minibatches(range(len(rollouts))):
-            minibatch.sort(key=lambda n: len(rollouts[n].row[0]))
+            minibatch.sort(key=lambda n: len(rows[n][0]))
             tokens = sum(rollouts[n].tokens for n in minibatch)
             for first in range(0, len(minibatch), settings.micro_batch_size):
                 at = minibatch[first : first + settings.micro_batch_size]
-                batch = collate([rollouts[n].row for n in at]).to(self.decoder.device)
+                batch = collate([rows[n] for n in at]).to(self.decoder.device)
                 width = batch.ids.shape[1]
                 advantages, values, returns = (
                     x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT)
@@ -178,6 +181,13 @@ class Ppo(RlLoop[PpoSettings]):
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
         with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
             return self.decoder.hidden(batch.ids, positions)
+
+
+def _row(rollout: Rollout) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
+    """Values go from token to token of one context: recipes with PPO cut none
+    (`training/recipe_checks.py`)."""
+    (row,) = rows_of(rollout)
+    return row.columns
 
 
 def at_the_end(mask_NT: Tensor, rewards_N: Tensor) -> Tensor:

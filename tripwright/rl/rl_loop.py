@@ -26,6 +26,7 @@ from tripwright.rl.meter import Meter
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollout_worker import RolloutWorker, sampling_policy
 from tripwright.rl.rollouts import Rollout, RolloutGroup
+from tripwright.rl.rows import RolloutRow, rows_of
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -106,14 +107,16 @@ class RlLoop(ABC, Generic[S]):
             for start in range(0, len(items), size):
                 yield [items[i] for i in order[start : start + size]]
 
-    def micro_batches(self, rollouts: Sequence[Rollout]) -> Iterator[tuple[list[Rollout], Batch]]:
+    def micro_batches(
+        self, rollouts: Sequence[Rollout]
+    ) -> Iterator[tuple[list[RolloutRow], Batch]]:
         """What each forward pass of an update reads: rows of like length, which need little
         padding."""
         size = self.settings.micro_batch_size
-        by_length = sorted(rollouts, key=lambda r: len(r.row[0]))
+        by_length = sorted((row for r in rollouts for row in rows_of(r)), key=RolloutRow.__len__)
         for start in range(0, len(by_length), size):
             rows = by_length[start : start + size]
-            yield rows, collate([r.row for r in rows]).to(self.decoder.device)
+            yield rows, collate([row.columns for row in rows]).to(self.decoder.device)
 
     def begin_step(self) -> float:
         """Starts the step's watch and sets the curriculum's stage. The share of the learning rate

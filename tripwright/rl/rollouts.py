@@ -71,9 +71,3 @@ class Rollout:
     def teaches(self) -> bool:
         """Whether any token has an advantage."""
         return any(self.advantages_T) if self.advantages_T is not None else self.advantage != 0.0
-
-    @property
-    def row(self) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
-        """(token ids, loss mask, log-probabilities) for `batches.collate`."""
-        t = self.episode.transcript
-        return t.token_ids, t.loss_mask, t.logprobs if self.old_T is None else self.old_T

@@ -139,26 +139,26 @@ def read_rows(
         ):
             figures.unscored += 1
             continue
-        row = encoder.encode(conversation)
-        if len(row.token_ids) > most_tokens:
-            if settings.too_long == "refuse":
-                raise UserError(
-                    f"{conversation.where}: {len(row.token_ids)} tokens, {most_tokens} are allowed."
-                    " Raise sft.max_tokens and the dialect's context_tokens, or set sft.too_long"
-                    ' to "drop" or "cut".'
-                )
-            if settings.too_long == "drop":
-                figures.too_long += 1
+        for row in encoder.encode(conversation):
+            if len(row.token_ids) > most_tokens:
+                if settings.too_long == "refuse":
+                    raise UserError(
+                        f"{conversation.where}: {len(row.token_ids)} tokens, {most_tokens} are"
+                        " allowed. Raise sft.max_tokens and the dialect's context_tokens, or set"
+                        ' sft.too_long to "drop" or "cut".'
+                    )
+                if settings.too_long == "drop":
+                    figures.too_long += 1
+                    continue
+                figures.cut += 1
+                row = TokenizedRow(row.token_ids[:most_tokens], row.loss_mask[:most_tokens])
+            if not any(row.loss_mask[1:]):  # the first token is never predicted
+                figures.without_turns += 1
                 continue
-            figures.cut += 1
-            row = TokenizedRow(row.token_ids[:most_tokens], row.loss_mask[:most_tokens])
-        if not any(row.loss_mask[1:]):  # the first token is never predicted
-            figures.without_turns += 1
-            continue
-        rows.append(row)
-        figures.used += 1
-        figures.tokens += len(row.token_ids)
-        figures.trained_tokens += sum(row.loss_mask)
+            rows.append(row)
+            figures.used += 1
+            figures.tokens += len(row.token_ids)
+            figures.trained_tokens += sum(row.loss_mask)
     if not rows:
         raise UserError(f"'{settings.data}' holds nothing to train on: {figures.line(most_tokens)}")
     return rows, figures
@@ -171,7 +171,8 @@ class Encoder:
         self.tokenizer, self.schemas, self.masks = tokenizer, schemas, ChatMasks(tokenizer)
         self._formats: dict[str, ChatFormat] = {}
 
-    def encode(self, conversation: TrainingConversation) -> TokenizedRow:
+    def encode(self, conversation: TrainingConversation) -> list[TokenizedRow]:
+        """One row; of an episode whose context was cut, one for each context."""
         try:
             if conversation.transcript is not None:
                 return self._of_transcript(conversation.transcript, conversation)
@@ -180,22 +181,30 @@ class Encoder:
                     conversation.token_ids,
                     [m["content"] for m in conversation.messages if m["role"] == "assistant"],
                 )
-                return TokenizedRow(conversation.token_ids, conversation.loss_mask or [])
-            return TokenizedRow(
-                *self.masks.encode(conversation.messages, conversation.tools, conversation.train)
-            )
+                return [TokenizedRow(conversation.token_ids, conversation.loss_mask or [])]
+            return [
+                TokenizedRow(
+                    *self.masks.encode(
+                        conversation.messages, conversation.tools, conversation.train
+                    )
+                )
+            ]
         except UserError as error:
             raise UserError(f"{conversation.where}: {error}") from None
 
     def _of_transcript(
         self, transcript: Transcript, conversation: TrainingConversation
-    ) -> TokenizedRow:
+    ) -> list[TokenizedRow]:
         turns = [(segment.role, segment.text) for segment in transcript.segments]
         if transcript.has_tokens:
             self._check_ids(
                 transcript.token_ids, [text for role, text in turns if role == "assistant"]
             )
-            return TokenizedRow(transcript.token_ids, transcript.loss_mask)
+            ids = transcript.token_ids
+            return [
+                TokenizedRow([ids[place] for place in places], mask)
+                for places, mask in transcript.sequences
+            ]
         roles = [role for role, _ in turns]
         if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
             raise UserError(
@@ -203,14 +212,18 @@ class Encoder:
                 f" found {', '.join(roles[:4])}."
             )
         chat = self._chat(conversation.tools if conversation.says_tools else self.schemas)
-        return TokenizedRow(
-            *as_episode(
-                chat,
-                turns,
-                [True] * len(turns),
-                cut=transcript.stop_reason == StopReason.MAX_TURN_TOKENS,
+        cut = transcript.stop_reason == StopReason.MAX_TURN_TOKENS
+        return [
+            TokenizedRow(
+                *as_episode(
+                    chat,
+                    [turns[n] for n in seen],
+                    [n in own for n in seen],
+                    cut=cut and seen[-1] == len(turns) - 1,
+                )
             )
-        )
+            for seen, own in transcript.contexts
+        ]
 
     def _chat(self, tools: list[dict[str, Any]] | None) -> ChatFormat:
         key = repr(tools)

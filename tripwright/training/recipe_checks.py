@@ -15,6 +15,7 @@ from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.spec import check_reward_spec
 from tripwright.rl.grpo import GrpoSettings
+from tripwright.rl.ppo import PpoSettings
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.loggers import LOGGERS, check_loggers
 from tripwright.training.recipe_tables import DENSE_REWARD, Recipe
@@ -206,6 +207,11 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
         )
     if recipe.domain.rules:
         one_of(f"{table}.rules", settings.rules, recipe.domain.rules)
+    if isinstance(settings, PpoSettings) and recipe.dialect.dialect().on_overflow == "truncate":
+        raise UserError(
+            f"{table}: a value head goes from token to token of one context, and dialect"
+            f" '{recipe.dialect.name}' cuts contexts: set dialect.on_overflow = \"end\"."
+        )
     settings.check(table)
 
 

@@ -9,7 +9,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge, Le, MinLen
 
-from tripwright.agent.dialect import Dialect, OnMistake, OnParallel, OnRepeated, ShownWork
+from tripwright.agent.dialect import (
+    Dialect,
+    OnMistake,
+    OnOverflow,
+    OnParallel,
+    OnRepeated,
+    ShownWork,
+)
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.inference.precision import AUTO
@@ -78,11 +85,14 @@ class DialectSettings:
     max_tool_tokens: Count | None = None
     max_turn_tokens: Count | None = None
     context_tokens: Count | None = None
+    max_prompt_tokens: Count | None = None
+    max_response_tokens: Count | None = None
     page_rows: Count | None = None
     system_prompt: str | None = None
     on_malformed: OnMistake | None = None
     on_repeated: OnRepeated | None = None
     on_parallel: OnParallel | None = None
+    on_overflow: OnOverflow | None = None
     shows_work: ShownWork | None = None  # of the expert whose transcripts are made
 
     def dialect(self) -> Dialect:

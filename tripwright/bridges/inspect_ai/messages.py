@@ -30,10 +30,13 @@ from tripwright.transcript import Transcript
 
 
 def chat_messages(
-    transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]
+    transcript: Transcript,
+    how: Notation,
+    schemas: list[dict[str, Any]],
+    context_from: int | None = None,
 ) -> list[ChatMessage]:
-    """The conversation so far; `how` as in the endpoint policy."""
-    return [_message(message) for message in messages(transcript, how, schemas)]
+    """The conversation so far; `how` and `context_from` as in the endpoint policy."""
+    return [_message(message) for message in messages(transcript, how, schemas, context_from)]
 
 
 def tool_infos(schemas: Sequence[dict[str, Any]]) -> list[ToolInfo]:

@@ -25,6 +25,7 @@ from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.agent.counting import EstimatedTokens
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai.messages import (
@@ -142,9 +143,10 @@ async def _converse(session: Session, native_tools: bool) -> None:
         else "hermes"
     )
     offered = tool_infos(schemas) if how == "native" else []
+    session.count_with(EstimatedTokens(() if how == "verbatim" else schemas))
     while not session.done:
         output = await model.generate(
-            chat_messages(session.transcript, how, schemas), tools=offered
+            chat_messages(session.transcript, how, schemas, session.context_from), tools=offered
         )
         completion = completion_of(output)
         count(session.transcript, requests=1, **counted(completion))

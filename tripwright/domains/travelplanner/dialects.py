@@ -101,6 +101,13 @@ _PLANNER_R1 = Dialect(
     # Appendix I's models repeat calls until the 30th turn: the prompt forbids it, the engine not
     on_parallel="first",
     on_repeated="answer",
+    # row P7: the prompt, the response and a tool's answer each have a limit (B.3, B.4), and what is
+    # oldest leaves a context that they fill (section 2.1)
+    max_prompt_tokens=2268,
+    max_response_tokens=30500,
+    max_tool_tokens=8192,
+    on_overflow="truncate",
+    max_turn_tokens=4096,  # ours: a turn always finds so much room; the longest plans need a quarter
 )
 
 _STAR = Dialect(

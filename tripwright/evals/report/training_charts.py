@@ -200,7 +200,8 @@ GROUPS = (
             Chart(
                 "Cut off by a limit of tokens",
                 "share of episodes",
-                (("stopped_by_length", "stopped", 1),),
+                (("stopped_by_length", "stopped", 1), ("context_cut", "context was full", 3)),
+                "Where the dialect says so, the oldest exchanges leave a context that is full.",
                 share=True,
             ),
             Chart(
@@ -212,6 +213,12 @@ GROUPS = (
                 "Length per episode",
                 "tokens written by the agent",
                 (("completion_tokens_mean", "mean", 0),),
+            ),
+            Chart(
+                "Response length (Planner-R1, figure A.13)",
+                "tokens in the context after the prompt",
+                (("response_tokens_mean", "mean", 0), ("response_tokens_max", "longest", 1)),
+                "Turns and tool answers together, at most as many as the context holds.",
             ),
             Chart(
                 "Tokens that carry loss",

@@ -24,6 +24,7 @@ def token_weights(
     tokens: int,
     group_tokens_N: Tensor | None = None,
     groups: int | None = None,
+    rollout_tokens_N: Tensor | None = None,
 ) -> Tensor:
     """Weights with which per-token losses are summed into the batch loss (N, T); 0 outside the
     mask.
@@ -34,7 +35,8 @@ def token_weights(
 
     `rollouts`, `tokens` and `groups` count the whole batch, including what is left out because its
     advantage is 0. `group_tokens_N` is, for each row, the number of tokens of its whole group; only
-    "group-token-mean" reads it and `groups`.
+    "group-token-mean" reads it and `groups`. `rollout_tokens_N` is the same of its rollout, where a
+    row may be a part of one; only "trajectory-mean" reads it.
     """
     if aggregation == "token-mean":
         return mask_NT / max(1, tokens)
@@ -46,7 +48,8 @@ def token_weights(
             )
         return mask_NT / group_tokens_N.to(torch.float32).clamp(min=1)[:, None] / max(1, groups)
     if aggregation == "trajectory-mean":
-        return mask_NT / mask_NT.sum(1, keepdim=True).clamp(min=1) / max(1, rollouts)
+        own_N = mask_NT.sum(1) if rollout_tokens_N is None else rollout_tokens_N.to(mask_NT)
+        return mask_NT / own_N.clamp(min=1)[:, None] / max(1, rollouts)
     if aggregation == "trajectory-sum":
         return mask_NT / max(1, rollouts)
     raise ValueError(

@@ -26,9 +26,10 @@ class ContinuingEndpoint(ChatEndpoint):
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
+        max_tokens: int | None = None,
     ) -> Completion | Fault:
         """`tools` are never sent: this notation has its own."""
-        outcome = super().complete(as_one_turn(messages))
+        outcome = super().complete(as_one_turn(messages), max_tokens=max_tokens)
         return (
             replace(outcome, text=closed(outcome.text))
             if isinstance(outcome, Completion)
@@ -36,10 +37,17 @@ class ContinuingEndpoint(ChatEndpoint):
         )
 
     def _request(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        max_tokens: int | None,
     ) -> dict[str, Any]:
         begun = messages[-1]["role"] == "assistant"
-        return {**super()._request(messages, tools), **TO_THE_TAG, **(GO_ON if begun else {})}
+        return {
+            **super()._request(messages, tools, max_tokens),
+            **TO_THE_TAG,
+            **(GO_ON if begun else {}),
+        }
 
 
 def as_one_turn(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ An item is a prompt {"k": "p"}, what the agent wrote {"k": "a"} or a tool's answ
 with its text "t" and its tokens "n" = [how many, how many of them trained on]; an answer with rows
 has them as "r" = [fields, values, number of the first, how many there are in all]. What the agent
 wrote has, token by token, its log-probability in hundredths of a nat
-below 0 ("l"), where the mask is 0 ("m"), and the words ("w") where a tokenizer is at hand.
+below 0 ("l"), where the mask is 0 ("m"), and the words ("w") where a tokenizer is at hand. "o": the
+item with which its context went on after the prompt, where the oldest had left it.
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ def _said(segment: Segment, words: TokenWords | None) -> Json:
         item["c"] = 1
     if segment.problem is not None:
         item["p"] = segment.problem
+    if segment.context_from is not None:
+        item["o"] = segment.context_from
     if segment.token_ids:
         if len(segment.logprobs) == len(segment.token_ids):
             item["l"] = [_hundredths(p) for p in segment.logprobs]

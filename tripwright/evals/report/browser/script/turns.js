@@ -16,7 +16,8 @@ function conversation(episode, view) {
   return episode.i.map((item, place) => {
     if (item.k === "p") return prompt(item, view);
     if (item.k === "c") return answered(item, view);
-    return said(item, view, place === last && episode.stop !== "answer" ? episode.stop : null);
+    const gone = item.o ? episode.i.slice(0, item.o).filter((earlier) => earlier.k === "a").length : 0;
+    return said(item, view, place === last && episode.stop !== "answer" ? episode.stop : null, gone);
   });
 }
 
@@ -25,10 +26,12 @@ function prompt(item, view) {
   return fold("prompt", [el("span", {class: "who"}, item.r), view.tokens ? tokensOf(item) : length(text)], () => el("pre", {}, text));
 }
 
-function said(item, view, stop) {
+/** `gone`: how many of the first turns had left its context. */
+function said(item, view, stop, gone) {
   const problem = item.p || (stop && stop !== "unscored" ? stop : null);
   const parts = [];
   if (problem) parts.push(el("p", {class: "refused"}, item.p ? `✗ refused: ${plain(item.p)}` : `✗ the episode ended here: ${plain(stop)}`));
+  if (gone) parts.push(el("p", {class: "muted"}, `without the first ${counted(gone, "turn")}, for which the context had no room any more`));
   if (view.tokens && item.n) parts.push(tokenView(item));
   else {
     const text = item.t.replace(SPECIAL, "");
