@@ -18,10 +18,14 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
+from tripwright.domains.deeptravel.tools.answers import RECORDS
+from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
+from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.query import Query, read_queries
-from tripwright.world.generator.build import build_tables
+from tripwright.episode import open_session
+from tripwright.world.generator.build import build_tables, build_world
 from tripwright.world.importer import SOURCES
 from tripwright.world.store import World
 
@@ -30,6 +34,8 @@ torch = pytest.importorskip("torch")
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_list import all_recipes
 
+TABLES = build_tables("nano", 5)
+CITIES = ",".join(sorted(city for city, _ in TABLES.cities)[:4])
 FOLDER = Path(__file__).parents[2] / "recipes"
 SHAPE = {"hidden": 32, "layers": 1, "heads": 2, "kv_heads": 1, "head_size": 16, "feed_forward": 48}
 DIALECT = {"max_turn_tokens": 24}
@@ -51,7 +57,7 @@ def commands(recipe: Path) -> Iterator[str]:
     yield from (*before, own, *after)
 
 
-def tiny(recipe: Path, model: Path) -> str:
+def tiny(recipe: Path, model: Path, url: str) -> str:
     """The recipe with other sizes."""
     loaded = load_recipe(recipe)
     tables: dict[str, dict[str, Any]] = {"dialect": DIALECT, "evaluation": EXAM}
@@ -65,6 +71,10 @@ def tiny(recipe: Path, model: Path) -> str:
         tables["copy_pretraining"] = {"max_steps": 1, "tokens_per_step": 256}
     if loaded.sft is not None:
         tables["sft"] = {"steps": 1, "batch_size": 2, "dtype": "auto"}
+    if loaded.validation is not None:
+        tables["validation"] = {"every": 1}
+    if loaded.judging is not None:
+        tables["judging"] = {"base_url": url}
     if loaded.rl is not None:
         tables[loaded.rl.algorithm] = {"steps": 1, "prompts_per_step": 2, "group_size": 2}
         if getattr(loaded.rl.settings, "branching", None) is not None:
@@ -77,24 +87,32 @@ def tiny(recipe: Path, model: Path) -> str:
 
 
 def smaller(command: str, url: str) -> str:
-    """A hundredth of every count, and the test's own server."""
-    command = re.sub(r"--count (\d+)", lambda n: f"--count {max(10, int(n[1]) // 100)}", command)
-    command = re.sub(r"(\w:)(\d{3,})", lambda n: f"{n[1]}{int(n[2]) // 100}", command)
+    """A fiftieth of every count; the test's own server, and the generated world's cities and
+    days."""
+    command = re.sub(r"--count (\d+)", lambda n: f"--count {max(10, int(n[1]) // 50)}", command)
+    command = re.sub(r"([a-z]:)(\d+)\b", lambda n: f"{n[1]}{int(n[2]) // 50}", command)
+    command = re.sub(r"--cities '[^']*'", f"--cities '{CITIES}'", command)
+    command = re.sub(r"--days \S+\.\.\S+", "--days 2022-03-05..2022-03-14", command)
     return re.sub(r"https?://\S+/v1", url, command)
 
 
 class Models:
-    """Every model that a command asks: one that words requests by the grammar's own texts, and a
-    teacher that knows the expert's turns."""
+    """Every model that a command asks: one that words requests by the grammar's own texts, teachers
+    that know the experts' turns, a judge that is satisfied with every answer."""
 
     def __init__(self, home: Path):
         self.home = home
 
     def __call__(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         first, *rest = [each for each in request["messages"] if each["role"] != "system"]
+        number = sum(each["role"] == "assistant" for each in rest)
         system = request["messages"][0]["content"]
-        if system.startswith(dialect_named("star").system_prompt[:40]):
-            text = self.turns(first["content"])[sum(each["role"] == "assistant" for each in rest)]
+        if system.startswith(dialect_named("star").system_prompt[:80]):
+            text = self.trip_turns(first["content"])[number]
+        elif system.startswith(dialect_named("deeptravel").system_prompt[:80]):
+            text = self.errand_turns(first["content"])[number]
+        elif "[Evaluation Rubrics]" in system:
+            text = satisfied("[Tool call" not in first["content"])
         else:
             fields = json.loads(first["content"].partition("\n\n")[2])
             text = next(q.query for q in self.queries() if is_of(q, fields))
@@ -105,14 +123,34 @@ class Models:
         for path in sorted((self.home / "queries").glob("*.jsonl")):
             yield from read_queries(path)
 
-    def turns(self, text: str) -> list[str]:
+    def trip_turns(self, text: str) -> list[str]:
         query, dialect = next(q for q in self.queries() if q.query in text), dialect_named("star")
         shown = dialect.plan_format, dialect.page_rows, dialect.shows_work
         return expert_turns(query, self.world, dialect.face, *shown)
 
+    def errand_turns(self, text: str) -> list[str]:
+        """Of the expert, to whom the same services answer the same."""
+        domain = domain_named("deeptravel")
+        folder = self.home / "requests"
+        files = [path for path in folder.glob("*.jsonl") if ".proofs" not in path.name]
+        requests = (request for path in files for _, request in domain.read(path))
+        request = next(each for each in requests if each.query in text)
+        with domain.open_place(PlaceOptions(services=self.home / "live.toml")) as place:
+            task = domain.task("teacher", request, place.source)
+            session = open_session(task, dialect_named("deeptravel"))
+            (session,) = domain.expert().play([session])
+        return [s.text for s in session.transcript.segments if s.role == "assistant"]
+
     @cached_property
     def world(self) -> World:
         return World.open(self.home / "worlds" / "official")
+
+
+def satisfied(whole: bool) -> str:
+    rubrics = dict.fromkeys(RUBRICS if whole else ("parameters", "reflects"), "met")
+    conclusion = "very_satisfied" if whole else "satisfied"
+    reply = {"reason": "so", "rubrics": rubrics, "problems": [], "conclusion": conclusion}
+    return json.dumps(reply)
 
 
 def is_of(query: Query, fields: dict[str, Any]) -> bool:
@@ -123,18 +161,24 @@ def is_of(query: Query, fields: dict[str, Any]) -> bool:
 def write_tables(folder: Path) -> None:
     """The tables of a generated world as the official files have them."""
     folder.mkdir(parents=True)
-    tables = build_tables("nano", 5)
     for source in SOURCES:
         with (folder / source.files[0]).open("w", newline="", encoding="utf-8") as text:
-            csv.writer(text).writerows([source.columns, *getattr(tables, source.name)])
+            csv.writer(text).writerows([source.columns, *getattr(TABLES, source.name)])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def home(
-    tmp_path_factory: pytest.TempPathFactory, nano_tokenizer: Any, tiny_model: Callable[..., Any]
+    tmp_path: Path, nano_tokenizer: Any, tiny_model: Callable[..., Any], serve: Callable[..., str]
 ) -> Path:
-    """A folder to work in, with the recipes in it."""
-    home = tmp_path_factory.mktemp("recipes")
+    """A folder to work in, with the recipes in it, and what their comments tell a user to write."""
+    home = tmp_path
+    url = serve(Models(home))
+    (home / "url").write_text(url)
+    build_world(home / "worlds" / "live", "nano", 5)
+    tools = "".join(f'{tool} = "world"\n' for tool in RECORDS)
+    services = f'[tools]\n{tools}[vendors.world]\nfolder = "worlds/live"\nday = "2022-03-01"\n'
+    (home / "live.toml").write_text(services)
+    (home / "judge.toml").write_text(f'model = "judge"\nbase_url = "{url}"\n')
     write_tables(home / "TravelPlanner" / "database")
     model = home / "models" / "qwen"
     positions = {"max_position_embeddings": 33_000}
@@ -143,13 +187,12 @@ def home(
     for recipe in FOLDER.rglob("*.toml"):
         path = home / "recipes" / recipe.relative_to(FOLDER)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(tiny(recipe, model), encoding="utf-8")
+        path.write_text(tiny(recipe, model, url), encoding="utf-8")
     return home
 
 
 def test_every_command_runs(
     home: Path,
-    serve: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -157,7 +200,7 @@ def test_every_command_runs(
     stand in several recipes once."""
     monkeypatch.chdir(home)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    url, finished = serve(Models(home)), set[str]()
+    url, finished = (home / "url").read_text(), set[str]()
     for recipe in in_order():
         for command in commands(Path(recipe.path)):
             line = smaller(command, url)
@@ -171,6 +214,6 @@ def test_every_command_runs(
 
 def in_order() -> list[Any]:
     """What others begin from stands first, and so do recipes that make the data of others."""
-    recipes = [r for r in all_recipes(FOLDER) if not r.name.startswith("deeptravel/")]
+    recipes = all_recipes(FOLDER)
     firsts = ("cold_start", "sft", "twenty_minutes", "7b_sum", "8b")
     return sorted(recipes, key=lambda recipe: not recipe.name.rpartition("/")[2].startswith(firsts))
