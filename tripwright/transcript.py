@@ -167,10 +167,11 @@ class Context(NamedTuple):
 
 
 class TokenSequence(NamedTuple):
-    """A Context as tokens: their places in the transcript's `token_ids`, and which are trained
-    on."""
+    """A Context as tokens: their places in the transcript's `token_ids`, the ids, and which are
+    trained on."""
 
     places: Sequence[int]
+    token_ids: list[int]
     loss_mask: list[int]
 
 
@@ -229,21 +230,18 @@ class Transcript:
     @property
     def sequences(self) -> list[TokenSequence]:
         """What an update trains on, for each of `contexts`."""
-        contexts = self.contexts
+        contexts, ids = self.contexts, self.token_ids
         if len(contexts) == 1:
-            return [TokenSequence(range(len(self.token_ids)), self.loss_mask)]
+            return [TokenSequence(range(len(ids)), ids, self.loss_mask)]
         starts = list(accumulate((len(s.token_ids) for s in self.segments), initial=0))
-        return [
-            TokenSequence(
-                [place for n in segments for place in range(starts[n], starts[n + 1])],
-                [
-                    mask if n in turns else 0
-                    for n in segments
-                    for mask in self.segments[n].loss_mask
-                ],
-            )
-            for segments, turns in contexts
-        ]
+        sequences = []
+        for segments, turns in contexts:
+            places = [place for n in segments for place in range(starts[n], starts[n + 1])]
+            mask = [
+                mask if n in turns else 0 for n in segments for mask in self.segments[n].loss_mask
+            ]
+            sequences.append(TokenSequence(places, [ids[place] for place in places], mask))
+        return sequences
 
     @property
     def context_was_cut(self) -> bool:

@@ -127,8 +127,8 @@ def test_whatever_path_a_turn_takes_it_is_trained_on_after_what_it_was_sampled_a
     assert any(len(t.contexts) > 2 for t in found)
     for transcript in found:
         trained: list[int] = []
-        for places, mask in transcript.sequences:
-            ids = [transcript.token_ids[place] for place in places]
+        for places, ids, mask in transcript.sequences:
+            assert ids == [transcript.token_ids[place] for place in places]
             own = torch.tensor(mask[1:]).bool()
             sampled = torch.tensor([transcript.logprobs[place] for place in places][1:])
             torch.testing.assert_close(
@@ -238,9 +238,7 @@ def test_fine_tuning_reads_the_same_rows(
         for segment in cut.segments
     ]
     rows = encoder.encode(TrainingConversation("here", transcript=replace(cut, segments=texts)))
-    expected = [
-        ([cut.token_ids[place] for place in places], mask) for places, mask in cut.sequences
-    ]
+    expected = [(ids, mask) for _, ids, mask in cut.sequences]
     assert [(row.token_ids, row.loss_mask) for row in rows] == expected
 
     of_text = [

@@ -90,7 +90,10 @@ class Session:
 
     @property
     def turn_budget(self) -> int:
-        """How many tokens the next turn may have."""
+        """How many tokens the next turn may have: none after a prompt that is too long."""
+        most_of_prompt = self.dialect.max_prompt_tokens
+        if most_of_prompt is not None and self._sizes[0] > most_of_prompt:
+            return 0
         return min(self.dialect.max_turn_tokens, self._room)
 
     @property
@@ -265,13 +268,10 @@ class Session:
     @property
     def _room(self) -> int:
         """How many tokens the limits of the context leave."""
-        limits, prompt = self.dialect, self._sizes[0]
-        if limits.max_prompt_tokens is not None and prompt > limits.max_prompt_tokens:
-            return 0
-        room = limits.context_tokens - self.length
-        if limits.max_response_tokens is None:
+        room = self.dialect.context_tokens - self.length
+        if self.dialect.max_response_tokens is None:
             return room
-        return min(room, limits.max_response_tokens - (self.length - prompt))
+        return min(room, self.dialect.max_response_tokens - (self.length - self._sizes[0]))
 
     def _forget(self) -> bool:
         """Leaves the oldest exchange out of the context, where the dialect says so and it is not

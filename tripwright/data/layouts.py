@@ -53,7 +53,7 @@ def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, An
     was cut has a row for each context."""
     for trajectory in trajectories:
         transcript, record = trajectory.transcript, trajectory.record
-        ids, has_tokens = transcript.token_ids, transcript.has_tokens
+        has_tokens = transcript.has_tokens
         for context, sequence in zip(transcript.contexts, transcript.sequences, strict=True):
             segments = [transcript.segments[n] for n in context.segments]
             yield {
@@ -64,7 +64,7 @@ def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, An
                     n in context.turns and (any(s.loss_mask) or not has_tokens)
                     for n, s in zip(context.segments, segments, strict=True)
                 ],
-                "input_ids": [ids[place] for place in sequence.places] if has_tokens else None,
+                "input_ids": sequence.token_ids if has_tokens else None,
                 "loss_mask": sequence.loss_mask if has_tokens else None,
                 **trajectory.marks,
                 "dialect": record.get("dialect"),

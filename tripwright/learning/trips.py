@@ -207,7 +207,7 @@ class ExpertTranscripts:
             request, place = self.trips.request_at(self.trips.position)
             self.trips.position += 1
             session = expert_session(self.trips.domain, request, place, self.dialect, self.chat)
-            if self.trips.domain.keeps(session) and not session.transcript.context_was_cut:
+            if self.trips.domain.keeps(session):
                 self._in_vain = 0
                 return session.transcript
             self._in_vain += 1

@@ -36,7 +36,7 @@ class RolloutRow:
         """(token ids, loss mask, log-probabilities) for `batches.collate`."""
         t, old_T = self.rollout.episode.transcript, self.rollout.old_T
         old = t.logprobs if old_T is None else old_T
-        return self.of(t.token_ids), self.sequence.loss_mask, self.of(old)
+        return self.sequence.token_ids, self.sequence.loss_mask, self.of(old)
 
 
 def rows_of(rollout: Rollout) -> list[RolloutRow]:

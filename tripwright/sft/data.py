@@ -111,8 +111,9 @@ def expert_samples(
 ) -> FileSamples:
     """The first `settings.expert_transcripts` of the expert's, read in epochs as a file's are."""
     rows = [
-        TokenizedRow(list(t.token_ids), list(t.loss_mask))
+        TokenizedRow(ids, mask)
         for t in itertools.islice(transcripts, settings.expert_transcripts)
+        for _, ids, mask in t.sequences
     ]
     tokens, agent_tokens = (
         sum(len(row.token_ids) for row in rows),
@@ -200,11 +201,7 @@ class Encoder:
             self._check_ids(
                 transcript.token_ids, [text for role, text in turns if role == "assistant"]
             )
-            ids = transcript.token_ids
-            return [
-                TokenizedRow([ids[place] for place in places], mask)
-                for places, mask in transcript.sequences
-            ]
+            return [TokenizedRow(ids, mask) for _, ids, mask in transcript.sequences]
         roles = [role for role, _ in turns]
         if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
             raise UserError(

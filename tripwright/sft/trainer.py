@@ -23,6 +23,7 @@ from tripwright.learning.batches import collate, token_logprobs
 from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.sft.packing import pack
+from tripwright.transcript import Transcript
 
 # steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step
 # would be padding
@@ -123,7 +124,8 @@ class FineTuning:
         scale = warm_up_and_decay(
             self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
         )
-        samples, optimizer = next(self.batches), self.settings.optimizer
+        samples = [row for sample in next(self.batches) for row in _rows(sample)]
+        optimizer = self.settings.optimizer
         said, sums = sum(sum(sample.loss_mask[1:]) for sample in samples), Sums()
         size = self.settings.micro_batch_size or len(samples)
         for first in range(0, len(samples), size):
@@ -198,6 +200,11 @@ class Sums:
     nll: float = 0.0
     tokens: int = 0
     places: int = 0
+
+
+def _rows(sample: Sample) -> Sequence[Sample]:
+    """An episode is a sample, and has a row for each context that its turns were said in."""
+    return sample.sequences if isinstance(sample, Transcript) else [sample]
 
 
 class BatchesOfLikeLength:
