@@ -43,7 +43,7 @@ OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptra
 OWN_RULES = ("strict", "star", "official")
 OWN_POLICIES = (
     *("expert", "expert-careful", "expert-brief", "greedy-search", "first-row", "cheapest-row"),
-    *("errand-expert", "errand-first-row", "errand-cheapest"),
+    *("errand-expert", "errand-first-row", "errand-cheapest", "errand-in-time", "errand-fastest"),
 )
 
 

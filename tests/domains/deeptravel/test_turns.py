@@ -279,7 +279,7 @@ def test_the_dialects_have_the_papers_limits() -> None:
     paper = dialect_named("deeptravel")
     assert (paper.max_turns, paper.context_tokens) == (8, 32 * 1024)
     assert (big.max_turns, big.context_tokens, big.plan_format) == (8, 32 * 1024, "cards")
-    assert (small.max_turns, small.plan_format) == (8, "cards")
+    assert (small.max_turns, small.plan_format) == (12, "cards")
     assert big.face.name == "deeptravel" and small.face.name == "deeptravel_compact"
 
 

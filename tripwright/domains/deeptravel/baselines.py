@@ -1,5 +1,5 @@
-"""Two simple policies that take the first row of every tool answer, or the cheapest. They measure
-how much of a pass rate the requests give away.
+"""Policies with a habit in place of a mind, such as taking the cheapest row of every tool answer.
+They measure how much of a pass rate the requests give away.
 
 They ask for what the trip needs, decide nothing, and answer in their dialect's format; no wish is
 looked at, so what they fail on is what a request asks to be decided.
@@ -7,9 +7,8 @@ looked at, so what they fail on is what a request asks to be decided.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
@@ -20,21 +19,36 @@ from tripwright.domains.deeptravel.expert.observations import SeenRow, read_answ
 from tripwright.domains.deeptravel.expert.play import COMPACT_FACE, checked_request
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
+from tripwright.domains.deeptravel.requests.choosing import (
+    IN_TIME,
+    OF_STAYS,
+    OF_WAYS,
+    Value,
+    price,
+)
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
 from tripwright.policies.base import say
 
-Pick = Literal["first", "cheapest"]
 _WISHES = (
     *("transport", "depart_after", "arrive_by", "return_after", "return_by"),
     *("total_budget", "nightly_budget", "hotel", "hotel_near"),
 )
 
 
-class ErrandRows:
-    """ "first" asks for trains only where no flight goes; "cheapest" compares both."""
+HABIT_OF = {  # policy → its habits of `requests/choosing.py`, for ways and for stays
+    "errand-first-row": ("first", "first"),
+    "errand-cheapest": ("cheapest", "cheapest"),
+    "errand-in-time": (IN_TIME, "cheapest"),
+    "errand-fastest": ("fastest", "best rated"),
+}
 
-    def __init__(self, pick: Pick):
-        self.name, self._pick = f"errand-{'first-row' if pick == 'first' else pick}", pick
+
+class ErrandRows:
+    """Plays the habit of that name. "errand-first-row" asks for trains only where no flight goes;
+    the others compare both."""
+
+    def __init__(self, name: str):
+        self.name, self.habit = name, HABIT_OF[name]
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         """Raises UserError where a session asks for something else than a traveller's request, or
@@ -62,8 +76,9 @@ class ErrandRows:
                 "checkin_date": request.depart_date,
                 "checkout_date": intents.checkout_of(request),
             }
-            findings.stay = self._of(
-                self._ask(session, request, "hotel_search", city_name=request.destination, **stay)
+            findings.stay = _least(
+                self._ask(session, request, "hotel_search", city_name=request.destination, **stay),
+                OF_STAYS[self.habit[1]],
             )
         for place in request.visit:
             self._visit(session, request, place, findings)
@@ -78,9 +93,15 @@ class ErrandRows:
             "depart_date": day,
         }
         rows = self._ask(session, request, "flight_search", **arguments)
-        if not rows or self._pick == "cheapest":
+        if not rows or self.habit[0] != "first":
             rows = [*rows, *self._ask(session, request, "train_search", **arguments)]
-        return self._of([row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)])
+        rows = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
+        value = OF_WAYS.get(self.habit[0], price)
+        if self.habit[0] == IN_TIME:
+            unmet = intents.unmet_return if origin != request.origin else intents.unmet_outbound
+            heard = request.model_copy(update={"transport": None})
+            rows = [row for row in rows if not unmet(heard, row.record)] or rows
+        return _least(rows, value)
 
     def _visit(
         self, session: Session, request: TravelRequest, place: str, findings: Findings
@@ -106,11 +127,6 @@ class ErrandRows:
         if ways:
             findings.visits[place] = ways[0]
 
-    def _of(self, rows: Sequence[SeenRow]) -> Choice:
-        if self._pick == "cheapest":
-            rows = sorted(rows, key=_price)
-        return Choice(tuple(rows[:1]))
-
     def _ask(
         self, session: Session, request: TravelRequest, tool: str, **arguments: Any
     ) -> list[SeenRow]:
@@ -128,5 +144,5 @@ class ErrandRows:
         return list(read_answer(transcript.calls[-1], len(transcript.calls), request.currency).rows)
 
 
-def _price(row: SeenRow) -> float:
-    return math.inf if row.record.price is None else float(row.record.price.amount)
+def _least(rows: Sequence[SeenRow], value: Value) -> Choice:
+    return Choice(tuple(sorted(rows, key=lambda row: value(row.record))[:1]))

@@ -45,6 +45,7 @@ DIALECTS = (
         name="deeptravel_cards",
         system_prompt=DEEPTRAVEL_CARDS_PROMPT,
         plan_format=CARDS,
+        shows_work="long",
     ),
     _PAPER,
     Dialect(
@@ -53,11 +54,11 @@ DIALECTS = (
         face=DEEPTRAVEL_COMPACT,
         plan_format=CARDS,
         tools_in_prompt=False,  # as in "compact": a tiny model learns the six calls from examples
-        max_turns=8,
-        max_calls=7,
+        max_turns=12,  # its hotels have no positions: which one is near is found by asking
+        max_calls=11,
         max_tool_tokens=320,
-        max_turn_tokens=288,
-        context_tokens=1536,
+        max_turn_tokens=320,
+        context_tokens=2048,
         # a tiny model that stammers before a call has made it all the same
         turns=replace(DEEPTRAVEL_TURNS, least_thoughts=0, words_outside=True),
         shows_work="long",

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from tripwright.agent.session import Session
-from tripwright.domains.deeptravel.baselines import ErrandRows
+from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.groundings import GROUNDINGS
@@ -43,6 +43,7 @@ from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.world.store import World
 
 Weight = Annotated[int, Ge(0)]
+PLAIN_SHARE = 0.05  # of the requests that are drawn in generated worlds
 MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new worlds without end
 
 
@@ -58,7 +59,8 @@ class LevelMix:
 
 
 def _draw(mix: LevelMix | None) -> Draw:
-    """With and without wishes, easy, medium and hard by the mix's weights."""
+    """Easy, medium and hard by the mix's weights, nearly all with wishes: one without is met by
+    nearly any row, and teaches no choosing."""
 
     def drawn(world: World, count: int, seed: int) -> Iterator[TravelRequest]:
         survey, places = (
@@ -71,6 +73,7 @@ def _draw(mix: LevelMix | None) -> Draw:
             count,
             constraints="mixed",
             weights=(mix or LevelMix()).levels,
+            plain_share=PLAIN_SHARE,
             seed=seed,
         )
         return (proven.request for proven in requests)
@@ -175,13 +178,13 @@ DOMAIN = Domain(
     same_place=_same_place,
     expert=ErrandExpert,
     baselines={
-        "first_row": partial(ErrandRows, "first"),
-        "cheapest_row": partial(ErrandRows, "cheapest"),
+        "first_row": partial(ErrandRows, "errand-first-row"),
+        "cheapest_row": partial(ErrandRows, "errand-cheapest"),
+        "in_time": partial(ErrandRows, "errand-in-time"),
     },
     policies={
         "errand-expert": plain("errand-expert", ErrandExpert),
-        "errand-first-row": plain("errand-first-row", partial(ErrandRows, "first")),
-        "errand-cheapest": plain("errand-cheapest", partial(ErrandRows, "cheapest")),
+        **{name: plain(name, partial(ErrandRows, name)) for name in HABIT_OF},
     },
     rewards=REWARDS,
     ungated=NEEDS_EVERY_TURN,

@@ -64,7 +64,7 @@ def choose_way(
     if after is not None:
         offers = [row for row in offers if intents.follows(after, row.record)]
     unmet = intents.unmet_return if back else intents.unmet_outbound
-    return choose(offers, lambda record: unmet(request, record), lambda row: _is_odd(row.record))
+    return choose(offers, lambda record: unmet(request, record), lambda row: is_odd(row.record))
 
 
 def choose_stay(
@@ -134,7 +134,7 @@ def _price(row: SeenRow) -> float:
     return math.inf if row.record.price is None else row.record.price.amount
 
 
-def _is_odd(offer: FlightOffer | TrainOffer) -> bool:
+def is_odd(offer: FlightOffer | TrainOffer) -> bool:
     """Who arrives on another day misses a night that was planned for; a clock that has gone back on
     the way is confusing."""
     return offer.arrives_at[:10] != offer.departs_at[:10] or offer.arrives_at <= offer.departs_at

@@ -14,6 +14,7 @@ from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
+from tripwright.domains.deeptravel.expert import work
 from tripwright.domains.deeptravel.expert.answer import write_answer
 from tripwright.domains.deeptravel.expert.choice import (
     Choice,
@@ -75,6 +76,7 @@ class _Play:
         self.session, self.request = session, request
         self.brief = session.tools.face.name == COMPACT_FACE
         self.plan_format = session.dialect.plan_format
+        self.shown = session.dialect.shows_work
         self.thoughts = Thoughts(request, silent=self.brief)
         self.findings = Findings(request)
         self.nights = intents.nights_of(request)
@@ -163,7 +165,6 @@ class _Play:
             "depart_date": request.return_date if back else request.depart_date,
         }
         later = self._needed("back" if back else "there")
-        first = self.findings.there.first if back else None
         rows: list[SeenRow] = []
         choice = Choice()
         for mode in self._modes(back):
@@ -176,21 +177,26 @@ class _Play:
             if answer is not None:
                 self.findings.searched.setdefault("back" if back else "there", []).append(mode)
                 rows += answer.rows
-                choice = choose_way(request, rows, back, first.record if first else None)
-                self.thoughts.chose(choice)
+                choice = self._choose_way(rows, answer, back)
         if not choice.meets and request.transport != "flight" and self.left > later:
             changing = self._ask("train_search", **arguments, is_transfer=1)
-            choice = choose_way(
-                request,
-                [*rows, *(changing.rows if changing else ())],
-                back,
-                first.record if first else None,
-            )
-            self.thoughts.chose(choice)
+            if changing is not None:
+                choice = self._choose_way([*rows, *changing.rows], changing, back)
         if back:
             self.findings.back = choice
         else:
             self.findings.there = choice
+        return choice
+
+    def _choose_way(self, rows: list[SeenRow], answer: SeenAnswer, back: bool) -> Choice:
+        """Of all rows so far; the work is shown along those of the last answer."""
+        first = self.findings.there.first if back else None
+        after = first.record if first else None
+        choice = choose_way(self.request, rows, back, after)
+        self.thoughts.chose(choice)
+        if self.shown != "none":
+            walk = work.way_walk(self.request, answer.rows, choice, back, after, self.shown)
+            self.thoughts.worked(walk)
         return choice
 
     def _unsure(self, back: bool) -> int:
@@ -229,8 +235,11 @@ class _Play:
         self.findings.stay_note = answer.note if answer and not rows else ""
         if request.hotel_near and rows:
             self._look_near(rows, later)
-        self.findings.stay = choose_stay(request, rows, self.findings.km_away)
-        self.thoughts.chose(self.findings.stay)
+        choice = self.findings.stay = choose_stay(request, rows, self.findings.km_away)
+        if not self.findings.near:
+            self.thoughts.chose(choice)
+            if self.shown != "none" and rows:
+                self.thoughts.worked(work.stay_walk(request, rows, choice, self.shown))
 
     def _look_near(self, rows: list[SeenRow], later: int) -> None:
         """Ways from hotels to the place, the most promising first, until one is near."""
@@ -243,9 +252,12 @@ class _Play:
             ).get(place)
         if at is None and not self.brief and self.left > later + 1:
             at = self._place(place)
-        for row in by_promise(request, rows, at):
+        for number, row in enumerate(by_promise(request, rows, at)):
             if self.left <= later:
                 break
+            if self.shown != "none":
+                first = work.stay_walk(request, rows, Choice((row,)), self.shown)
+                self.thoughts.worked(f"Next {row.row} {row.name}." if number else first)
             answer = self._ask(
                 "route_planning",
                 origin_name=row.record.name,
@@ -255,6 +267,8 @@ class _Play:
             way = shortest(answer)
             if way is not None:
                 self.findings.near[row.record.name] = way
+                if self.shown != "none":
+                    self.thoughts.worked(work.near_step(way.record.distance_km))
                 if not intents.unmet_stay(request, row.record, way.record.distance_km):
                     break
 

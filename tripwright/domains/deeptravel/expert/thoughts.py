@@ -1,5 +1,6 @@
 """The thoughts that the expert writes down, in the tags of Appendix A.2.1 (row D6): what was just
-shown, and what comes next. Tiny models get none."""
+shown, and what comes next. Tiny models get the work alone, where their dialect shows it
+(`work.py`)."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ class Thoughts:
     def __init__(self, request: TravelRequest, silent: bool):
         self._request, self._silent = request, silent
         self._saw, self._begun = "", False
+        self._work = ""  # since the last call
 
     def saw(self, answer: SeenAnswer) -> None:
         """What is thought of an answer, until a choice is made from it."""
@@ -54,9 +56,18 @@ class Thoughts:
         else:
             self._saw = f"{name}{price} is the best so far."
 
+    def worked(self, words: str) -> None:
+        """How the choice was made, which stands in place of what was chosen."""
+        self._work = f"{self._work} {words}".strip()
+
+    def _worked_out(self) -> str:
+        """In silence nothing but the work is said, and that once."""
+        words, self._work = self._work, ""
+        return f"<tool_response_thinking>{words}</tool_response_thinking>" if words else ""
+
     def before_call(self, tool: str, arguments: dict[str, Any]) -> str:
         if self._silent:
-            return ""
+            return self._worked_out()
         if not self._begun:
             self._begun = True
             wishes = words.wished(
@@ -64,12 +75,12 @@ class Thoughts:
             )
             call = f" What is wished: {wishes}." if wishes else ""
             return f"<think>{words.trip(self._request)}.{call} {_next(tool, arguments)}</think>\n"
-        saw = self._saw or "No answer came."
+        saw, self._work = self._work or self._saw or "No answer came.", ""
         return f"<tool_response_thinking>{saw}</tool_response_thinking>\n<tool_call_thinking>{_next(tool, arguments)}</tool_call_thinking>\n"  # noqa: E501
 
     def before_answer(self, findings: Findings) -> str:
         if self._silent:
-            return ""
+            return self._worked_out()
         all_met = all(
             choice.meets
             for choice in (findings.there, findings.back, findings.stay)
@@ -86,7 +97,7 @@ class Thoughts:
             else "Not everything can be met, and I say so."
         )
         return (
-            f"<tool_response_thinking>{self._saw} {rest}</tool_response_thinking>\n"
+            f"<tool_response_thinking>{self._work or self._saw} {rest}</tool_response_thinking>\n"
             if self._begun
             else f"<think>{rest}</think>\n"
         )

@@ -22,8 +22,8 @@ from tripwright.domains.deeptravel.worlds.city import SIGHT
 
 NIGHTS = (1, 1, 2, 2, 2, 3, 3, 4)
 PARTIES = (1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6)
-SLACK_MINUTES = (0, 0, 30, 60, 120)
-SLACK_OF_BUDGET = (1.02, 1.3)  # over the price of what was drawn
+SLACK_MINUTES = (0, 0, 0, 30, 60)
+SLACK_OF_BUDGET = (1.01, 1.15)  # over the price of what was drawn
 EARLIEST_WISH = 5 * 60  # nobody says that they cannot leave before three in the morning
 LAST_HALF_HOUR = 23 * 60 + 30
 

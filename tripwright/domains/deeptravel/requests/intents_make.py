@@ -16,6 +16,7 @@ from typing import Literal, get_args
 
 from tripwright.domains.deeptravel.request import Level, TravelRequest
 from tripwright.domains.deeptravel.requests import intents
+from tripwright.domains.deeptravel.requests.choosing import left_to
 from tripwright.domains.deeptravel.requests.intents import Combination
 from tripwright.domains.deeptravel.requests.intents_draw import (
     ProvenRequest,
@@ -36,17 +37,21 @@ PAPER_LEVELS: Mapping[Constraints, tuple[int, int, int]] = {
     "without": (222, 78, 200),
     "mixed": (378, 123, 499),
 }
-EASY_POINTS, MEDIUM_POINTS = 2.5, 3.5  # up to which a request with wishes is easy, medium
+EASY_POINTS, MEDIUM_POINTS = 4, 6  # up to which a request with wishes is easy, medium
+MOST_LEFT = 0.1  # of the requests with wishes: as many as one habit may meet (`choosing.py`)
 # with one combination, before the next: what is rarely met would else be rarely asked
 DRAWS_OF_ONE = 8
 MOST_DRAWS = 2000  # for one request, before a world is given up as too small
+CHOOSY_DRAWS = 1000  # after so many a request may be met by a habit
 
 
 @dataclass
 class RequestTally:
-    """How it goes, for a status line and the summary."""
+    """How it goes, for a status line and the summary. `left` counts the requests with wishes that
+    each habit meets."""
 
     levels: Counter[Level] = field(default_factory=Counter)
+    left: Counter[tuple[str, str]] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     combinations: list[Combination] = field(default_factory=list)
 
@@ -86,35 +91,47 @@ def make_requests(
     *,
     constraints: Constraints = "with",
     weights: Sequence[int] | None = None,
+    plain_share: float = 0.5,
     seed: int = 0,
     excluded: frozenset[tuple[object, ...]] = frozenset(),
     possible: Callable[[Combination], bool] = lambda combination: True,
     report: Callable[[RequestTally], None] | None = None,
 ) -> tuple[list[ProvenRequest], RequestTally]:
-    """`weights` are of easy, medium and hard; those of row D12 unless given. `possible` says which
+    """`weights` are of easy, medium and hard; those of row D12 unless given. `plain_share`: of
+    "mixed" requests, those without wishes; one half, as row D12's test sets. `possible` says which
     combinations the tools can answer at all. Equal arguments, and answers, give equal requests.
+
+    Of the requests with wishes a habit meets MOST_LEFT at the most. Where a world has too few rows
+    for that, it is given up request by request; `RequestTally.left` says how many each meets.
 
     Raises UserError where the world, or the cities and days, do not give so many.
     """
     quota = quotas(count, weights or PAPER_LEVELS[constraints])
-    order = _Order(constraints, seed, possible)
+    order = _Order(constraints, seed, possible, plain_share)
+    most_left = max(1, int(MOST_LEFT * count))
     requests: list[ProvenRequest] = []
     tally, keys, texts = RequestTally(), set(excluded), set[str]()
     for number in range(count):
+        cycle = order.cycle(quota)
         for attempt in range(MOST_DRAWS):
             rng = random.Random(f"{seed}/{number}/{attempt}")
             if attempt % DRAWS_OF_ONE == 0:
-                combination = order.take(quota)
+                combination = cycle.next(quota)
             try:
                 draft = draw(rng, places, survey, combination)
-                proven = _finished(rng, draft, f"{constraints}-{seed}-{number}", quota, keys, texts)
+                if not quota[level := level_of(*draft)]:
+                    raise RejectedDraft(f"enough {level} ones")
+                habits = left_to(draft.request, survey) if draft.request.constrained else ()
+                if attempt < CHOOSY_DRAWS and any(tally.left[each] >= most_left for each in habits):
+                    raise RejectedDraft("is met by a habit")
+                proven = _finished(rng, draft, f"{constraints}-{seed}-{number}", level, keys, texts)
             except RejectedDraft as reason:
                 tally.rejected[str(reason)] += 1
                 if report:
                     report(tally)
                 continue
-            level = level_of(*draft)
             quota[level] -= 1
+            tally.left.update(habits)
             keys.add(intents.request_key(proven.request))
             texts.add(proven.request.query)
             requests.append(proven)
@@ -138,14 +155,11 @@ def _finished(
     rng: random.Random,
     draft: ProvenRequest,
     name: str,
-    quota: Mapping[Level, int],
+    level: Level,
     keys: set[tuple[object, ...]],
     texts: set[str],
 ) -> ProvenRequest:
     """With level, words and id. The words are read back: what cannot be is drawn anew."""
-    level = level_of(draft.request, draft.proof)
-    if not quota[level]:
-        raise RejectedDraft(f"enough {level} ones")
     if intents.request_key(draft.request) in keys:
         raise RejectedDraft("repeats an earlier one")
     if unwordable(draft.request):
@@ -165,7 +179,11 @@ class _Order:
     that may give a level still wanted."""
 
     def __init__(
-        self, constraints: Constraints, seed: int, possible: Callable[[Combination], bool]
+        self,
+        constraints: Constraints,
+        seed: int,
+        possible: Callable[[Combination], bool],
+        plain_share: float,
     ):
         every = (
             c
@@ -176,14 +194,14 @@ class _Order:
         self._rng = random.Random(f"{seed}/order")
         plain = [each for each in combinations if not each.wishes]
         wishing = [each for each in combinations if each.wishes]
-        self._kinds = [_Cycle(kind, self._rng) for kind in (plain, wishing) if kind]
+        shares = ((plain, plain_share), (wishing, 1 - plain_share))
+        self._kinds = [(_Cycle(kind, self._rng), share) for kind, share in shares if kind]
 
-    def take(self, quota: Mapping[Level, int]) -> Combination:
-        """In a mixed file one in two has wishes, by the dice, as the two halves of row D12 are of
-        one size."""
+    def cycle(self, quota: Mapping[Level, int]) -> _Cycle:
+        """Of the next request's kind. In a mixed file the dice say whether it has wishes."""
         kinds = [
-            kind
-            for kind in self._kinds
+            (kind, share)
+            for kind, share in self._kinds
             if any(_may_give(combination, quota) for combination in kind.combinations)
         ]
         if not kinds:
@@ -192,7 +210,8 @@ class _Order:
                 f"What these tools answer makes no {levels} requests. Leave that level out with"
                 " --levels, or name more tools."
             )
-        return self._rng.choice(kinds).next(lambda combination: _may_give(combination, quota))
+        cycles, shares = zip(*kinds, strict=True)
+        return self._rng.choices(cycles, shares)[0] if sum(shares) else cycles[0]
 
 
 class _Cycle:
@@ -200,18 +219,18 @@ class _Cycle:
         self.combinations, self._rng = combinations, rng
         self._queue: list[Combination] = []
 
-    def next(self, fitting: Callable[[Combination], bool]) -> Combination:
-        """The first that is wanted; those before it keep their turn. One of all that there are must
-        be."""
+    def next(self, quota: Mapping[Level, int]) -> Combination:
+        """The first that may give a level still wanted; those before it keep their turn. One of all
+        that there are must."""
         place = next(
-            (place for place, combination in enumerate(self._queue) if fitting(combination)), None
+            (place for place, each in enumerate(self._queue) if _may_give(each, quota)), None
         )
         if place is not None:
             return self._queue.pop(place)
         fresh = list(self.combinations)
         self._rng.shuffle(fresh)
         self._queue += fresh
-        return self.next(fitting)
+        return self.next(quota)
 
 
 def _may_give(combination: Combination, quota: Mapping[Level, int]) -> bool:

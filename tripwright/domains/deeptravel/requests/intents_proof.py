@@ -98,17 +98,20 @@ class TripSurvey:
             ]
         return self._known[key]
 
+    def every_way(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
+        """Flights, then trains."""
+        cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
+        return self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
+            "train_search", **cities, is_transfer=0
+        )
+
     def ways(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
         """Journeys that arrive on the day they leave, and later by the clock. Whoever arrives on
         the next day would miss the night that was asked for; a clock that goes back on the way
         cannot be told from that where only clocks are shown."""
-        cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
-        rows = self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
-            "train_search", **cities, is_transfer=0
-        )
         return [
             row
-            for row in rows
+            for row in self.every_way(origin, destination, day)
             if day == row.record.arrives_at[:10] and row.record.departs_at < row.record.arrives_at
         ]
 
