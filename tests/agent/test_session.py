@@ -178,6 +178,23 @@ def test_the_oldest_exchanges_leave_a_context_that_is_full(world: World) -> None
     assert transcript.response_tokens <= 400 - len(prompt) + 100
 
 
+def test_what_has_left_the_context_may_be_asked_again(world: World) -> None:
+    session = open_session(
+        world,
+        letters=True,
+        max_tool_tokens=10,
+        max_turn_tokens=100,
+        context_tokens=500,
+        on_overflow="truncate",
+        on_repeated="end",
+    )
+    for n in (0, 1, 2, 3, 0):  # the first exchange has left when it is asked again
+        say(session, sum_of(n))
+    assert not session.done
+    say(session, sum_of(0))
+    assert reason(session) is StopReason.REPEATED_CALL
+
+
 def test_prompt_and_response_have_limits_of_their_own(world: World) -> None:
     limits = {"letters": True, "context_tokens": 10_000, "max_turn_tokens": 100}
     long_prompt = open_session(world, max_prompt_tokens=90, **limits)

@@ -109,3 +109,16 @@ def test_what_does_not_go_together_is_said(
     )
     with pytest.raises(UserError, match=message):
         choose_policy(policy, told, dialect_named("planner_r1"))
+
+
+def test_a_prompt_that_fills_its_limit_is_told_before_anything_is_asked(
+    nano_tokenizer: Any, tmp_path: Path
+) -> None:
+    """In the words of a tiny tokenizer Planner-R1's prompt is longer than in Qwen's."""
+    nano_tokenizer.save_pretrained(tmp_path)
+    settings = PolicySettings("m", "http://x/v1", tokenizer=tmp_path)
+    with pytest.raises(UserError, match=r"has [234],\d{3} tokens before any request .*are 2,268"):
+        choose_policy("endpoint", settings, dialect_named("planner_r1"))
+    assert choose_policy("endpoint", settings, dialect_named("compact")).identity[
+        "tokens_counted_by"
+    ] == str(tmp_path)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tripwright.agent.chat import ChatFormat, Tokenizer
+from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 
 # Measured with the vocabulary of Qwen 2.5 and 3 on episodes of three dialects: prompts 3.7 to 4.4
@@ -88,6 +89,19 @@ class EstimatedTokens:
             note = f"… cut to {room} of {len(text)} characters"[:room]
             text = text[: room - len(note)] + note
         return CountedText(self.turn(text), text)
+
+
+def check_prompt(dialect: Dialect, counter: TokenCounter) -> None:
+    """Raises UserError where the dialect's own words leave its prompts no room for a request. (A
+    request that is too long itself ends its episode as an overflow.)"""
+    tokens = counter.opening(dialect.prompt(dialect.offered()), "")
+    if dialect.max_prompt_tokens is not None and tokens >= dialect.max_prompt_tokens:
+        raise UserError(
+            f"The prompt of dialect '{dialect.name}' has {tokens:,} tokens before any request"
+            f" ({counter.name}), and its max_prompt_tokens are {dialect.max_prompt_tokens:,}. Take"
+            " the tokenizer of the model that plays, or another dialect; a recipe may set"
+            " dialect.max_prompt_tokens."
+        )
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:

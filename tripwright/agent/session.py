@@ -19,7 +19,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
 from tripwright.tools.faults import UNANSWERED, fault_kind
 from tripwright.tools.toolbox import ToolHostDown, Tools, answered
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+from tripwright.transcript import Segment, StopReason, ToolCall, Transcript, call_key
 
 
 class Request(Protocol):
@@ -283,6 +283,9 @@ class Session:
         if len(kept) < 2:
             return False
         self.length -= sum(self._sizes[kept[0] : kept[1]])
+        for segment in self.transcript.segments[kept[0] : kept[1]]:
+            if segment.call is not None:  # it may be asked again: its answer stands nowhere
+                self._asked.discard(call_key(segment.call.name, segment.call.arguments))
         self.context_from = kept[1]
         return True
 

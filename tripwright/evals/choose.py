@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.counting import EstimatedTokens, ExactTokens, TokenCounter, load_tokenizer
+from tripwright.agent.counting import (
+    EstimatedTokens,
+    ExactTokens,
+    TokenCounter,
+    check_prompt,
+    load_tokenizer,
+)
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domains
 from tripwright.domains.domain import Domain
@@ -69,6 +75,7 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     else:
         chat = ChatFormat(load_tokenizer(settings.tokenizer), schemas)
         counter = ExactTokens(chat, str(settings.tokenizer))
+    check_prompt(dialect, counter)
     thinking = thinking_fields(settings.thinking, settings.thinking_field)
     endpoint = ChatEndpoint(
         settings.base_url,
@@ -123,6 +130,7 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         top_k=settings.top_k,
     )
     policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling)
+    check_prompt(dialect, ExactTokens(policy.chat, f"of {settings.model}"))
     decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:
         decoding |= {"seed": settings.seed, "top_p": sampling.top_p, **_top_k(settings)}

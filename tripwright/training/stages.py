@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.agent.counting import ExactTokens, check_prompt
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.folders import open_folder
 from tripwright.domains.judging import opened
@@ -41,10 +42,9 @@ def make(run: RunFolder) -> None:
     run.settle_data()
     if run.done("start"):
         return
+    dialect = recipe.dialect.dialect()
     if settings.pretrained is not None:
         model, tokenizer = load_model(settings.pretrained)
-        dialect = recipe.dialect.dialect()
-        ChatFormat(tokenizer, dialect.schemas())  # refuse unfit templates now
         if model.config.max_position_embeddings < dialect.context_tokens:
             has = f"'{settings.pretrained}' has {model.config.max_position_embeddings} positions"
             raise UserError(
@@ -54,7 +54,7 @@ def make(run: RunFolder) -> None:
         print("making a tokenizer and a model", file=sys.stderr)
         trips = trips_of(recipe, MAKING)
         requests = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
-        sessions = list(expert_sessions(requests, recipe.dialect.dialect(), None))
+        sessions = list(expert_sessions(requests, dialect, None))
         words = set().union(
             *(
                 recipe.domain.world_names(world)
@@ -64,6 +64,8 @@ def make(run: RunFolder) -> None:
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = make_tokenizer(texts, words, recipe.domain.closed_lists, settings.superwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
+    chat = ChatFormat(tokenizer, dialect.schemas())  # refuse unfit templates now
+    check_prompt(dialect, ExactTokens(chat, f"of {settings.pretrained or 'the new tokenizer'}"))
     run.save("start", model, tokenizer)
 
 

@@ -263,6 +263,13 @@ def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run: Path) -> 
 TRIP = {"id": "a", "domain": "travelplanner", "request": {}}
 
 
+def test_a_turn_whose_context_was_cut_says_from_where_it_went_on(trip_line: Line) -> None:
+    line = trip_line("a", passed=True)
+    line["transcript"]["segments"][6]["context_from"] = 4
+    items = drawn(line, None, {})["i"]
+    assert [item.get("o") for item in items] == [4 if n == 6 else None for n in range(len(items))]
+
+
 def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
     prompts: dict[str, int] = {}
     found = drawn(trip_line("a", passed=False, fault="timeout: made up"), None, prompts)

@@ -145,6 +145,9 @@ async def _converse(session: Session, native_tools: bool) -> None:
     offered = tool_infos(schemas) if how == "native" else []
     session.count_with(EstimatedTokens(() if how == "verbatim" else schemas))
     while not session.done:
+        if session.turn_budget < 1:
+            session.overflow()
+            continue
         output = await model.generate(
             chat_messages(session.transcript, how, schemas, session.context_from), tools=offered
         )
