@@ -79,6 +79,11 @@ def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
     return close_session(session)
 
 
+def empty_answer() -> str:
+    """Cards that recommend nothing."""
+    return json.dumps({"party": one_trip()[0].party_size})
+
+
 def worth(episode: Episode) -> dict[str, float]:
     return {
         stage: DEEPTRAVEL.rewards[stage](episode).total
@@ -92,20 +97,20 @@ def test_a_sound_answer_is_worth_everything_to_each_half() -> None:
 
 def test_an_itinerary_of_true_words_that_is_no_trip() -> None:
     """Nothing said is false, and nothing is recommended: the turns alone are content with it."""
-    answer = played(True).transcript.answer
+    answer, nothing = played(True).transcript.answer, empty_answer()
     assert answer is not None
-    assert worth(played(True, answer, "The way there and back was looked up.")) == {
+    assert worth(played(True, answer, nothing)) == {
         "success": 0.0,
         "trajectory": 0.0,
         "turns": 1.0,
     }
     # spared by the early stop
-    assert worth(played(False, answer, "The way there and back was looked up."))["turns"] == 0.0
+    assert worth(played(False, answer, nothing))["turns"] == 0.0
 
 
 def test_a_trip_with_a_false_word() -> None:
-    """The trip could be made; a number of its evidence points nowhere."""
-    assert worth(played(True, "[call 1, row", "[call 1, row 9")) == {
+    """The trip could be made; a price is not its row's."""
+    assert worth(played(True, '"amount":', '"amount":1')) == {
         "success": 0.0,
         "trajectory": 1.0,
         "turns": 0.0,
@@ -130,7 +135,7 @@ def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() ->
     request, world = one_trip()
     trips = trips_of(ablation("no_trajectory_verifier"), RL)
     answer = played(True).transcript.answer or ""
-    episode = played(True, answer, "The way there and back was looked up.")
+    episode = played(True, answer, empty_answer())
     for stage, waiting in (("turns", 0), ("trajectory", 1), ("success", 1)):
         group = RolloutGroup(0, DEEPTRAVEL.task("train-0", request, world), [episode])
         group.rewards = group.rewarded(DEEPTRAVEL.rewards[stage])

@@ -107,9 +107,7 @@ def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -
             for token, mask in zip(transcript.token_ids, transcript.loss_mask, strict=True)
             if mask
         ]
-        assert (
-            chat.decode(ids).replace(chat.stop_token, "") == said and "<answer>### Outbound" in said
-        )
+        assert chat.decode(ids).replace(chat.stop_token, "") == said and '<answer>{"party":' in said
 
 
 def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> None:
@@ -119,22 +117,20 @@ def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> Non
     assert DEEPTRAVEL.keeps(session)
     answer = session.transcript.answer
     assert answer is not None
-    session.transcript.answer = answer.replace("[call 1", "[call 9")
+    session.transcript.answer = answer.replace('"call":1', '"call":9')
     assert not DEEPTRAVEL.keeps(session)
 
 
 def group_of(tmp_path: Path, spoil: int) -> RolloutGroup:
-    """Four answers to one errand, `spoil` of them without the way back or anything after the way
-    out."""
+    """Four answers to one errand, `spoil` of them without the way there."""
     trips = trips_of(errands(tmp_path), RL)
     request, world = trips.request_at(0)
     episodes = []
     for member in range(4):
         session = expert_session(DEEPTRAVEL, request, world, dialect_named(COMPACT), None)
         if member < spoil:
-            session.transcript.answer = (
-                "### Outbound (2022-03-01)\n- flight F1 06:54-08:12 99 USD [call 1, row 1]"
-            )
+            cards = json.loads(session.transcript.answer or "")
+            session.transcript.answer = json.dumps({**cards, "outbound": []})
         episodes.append(close_session(session))
     group = RolloutGroup(0, trips.at(0), episodes)
     group.rewards = group.rewarded(SUCCESS)

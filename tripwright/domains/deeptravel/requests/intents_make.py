@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -58,6 +58,17 @@ class RequestTally:
     @property
     def made(self) -> int:
         return self.levels.total()
+
+    def would_leave(self, habits: Collection[tuple[str, str]], most: int) -> bool:
+        """Whether one of these habits meets as many already."""
+        return any(self.left[habit] >= most for habit in habits)
+
+    def add(
+        self, level: Level, combination: Combination, habits: Collection[tuple[str, str]]
+    ) -> None:
+        self.levels[level] += 1
+        self.combinations.append(combination)
+        self.left.update(habits)
 
 
 def level_of(request: TravelRequest, proof: Proof) -> Level:
@@ -122,7 +133,7 @@ def make_requests(
                 if not quota[level := level_of(*draft)]:
                     raise RejectedDraft(f"enough {level} ones")
                 habits = left_to(draft.request, survey) if draft.request.constrained else ()
-                if attempt < CHOOSY_DRAWS and any(tally.left[each] >= most_left for each in habits):
+                if attempt < CHOOSY_DRAWS and tally.would_leave(habits, most_left):
                     raise RejectedDraft("is met by a habit")
                 proven = _finished(rng, draft, f"{constraints}-{seed}-{number}", level, keys, texts)
             except RejectedDraft as reason:
@@ -131,24 +142,25 @@ def make_requests(
                     report(tally)
                 continue
             quota[level] -= 1
-            tally.left.update(habits)
             keys.add(intents.request_key(proven.request))
             texts.add(proven.request.query)
             requests.append(proven)
-            tally.levels[level] += 1
-            tally.combinations.append(combination)
+            tally.add(level, combination, habits)
             break
         else:
-            raise UserError(
-                f"The tools' answers give {number} such requests, asked were {count}; still"
-                " missing: "
-                + ", ".join(f"{n} {level}" for level, n in quota.items() if n)
-                + ". Ask for fewer, for other --levels, or name a larger world (of live services:"
-                " more cities or days)."
-            )
+            raise _too_few(number, count, quota)
         if report:
             report(tally)
     return requests, tally
+
+
+def _too_few(made: int, count: int, quota: Mapping[Level, int]) -> UserError:
+    missing = ", ".join(f"{number} {level}" for level, number in quota.items() if number)
+    return UserError(
+        f"The tools' answers give {made} such requests, asked were {count}; still missing:"
+        f" {missing}. Ask for fewer, for other --levels, or name a larger world (of live services:"
+        " more cities or days)."
+    )
 
 
 def _finished(
