@@ -3,6 +3,7 @@ joint reward read."""
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
