@@ -357,7 +357,7 @@ def test_appendix_is_loop_runs_to_the_thirtieth_turn(world: World) -> None:
         ("star", ("end", "answer", "end")),
         ("deeptravel", ("end", "answer", "end")),
         ("compact", ("end", "end", "end")),
-        ("deeptravel_compact", ("end", "end", "end")),
+        ("deeptravel_cards_compact", ("end", "end", "end")),
     ],
 )
 def test_each_dialect_has_its_papers_rules(name: str, rules: tuple[str, ...]) -> None:
