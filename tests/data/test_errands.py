@@ -112,11 +112,6 @@ def answered(change: Callable[[str], str]) -> Callable[[Line], None]:
     return spoil
 
 
-def first_card_thrice(answer: str) -> str:
-    cards = json.loads(answer)
-    return json.dumps({**cards, "outbound": 3 * cards["outbound"][:1]})
-
-
 def stopped(line: Line) -> None:
     line["transcript"] |= {"stop_reason": "max_turns", "answer": None}
 
@@ -171,14 +166,6 @@ def as_a_function(line: Line) -> None:
         (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), clean.UNREADABLE),
         (answered(lambda answer: "<think>Hm.</think> " + answer), clean.UNREADABLE),
         (answered(lambda answer: f"```markdown\n{answer}\n```"), clean.FENCED),
-        (
-            answered(lambda answer: answer.replace('"outbound":', '"the_way_there":')),
-            f"{clean.NOT_IN_FORMAT}: the_way_there",
-        ),
-        (
-            answered(first_card_thrice),
-            f"{clean.NOT_IN_FORMAT}: outbound",
-        ),
         # in the template's order
         (
             say(
