@@ -290,6 +290,8 @@ class Domain:
     labels: Mapping[str, str] = field(default_factory=dict)
     # a structured answer as lines to read, day by day
     answer_days: Callable[[Json], list[dict[str, Any]] | None] = lambda record: None
+    # an answer in fields as Markdown to read; other answers as they are
+    answer_page: Callable[[str], str] = lambda text: text
     ungrounded: tuple[Grounding, ...] = ()
     # automatic yes/no judgements, compared with people's labels in a study
     opinions: Callable[[Json], dict[str, bool]] = judged_final

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.answer.cards import Cards, NotCards, read_cards
 from tripwright.domains.deeptravel.answer.page import duration, write_page
 
@@ -126,6 +126,12 @@ def test_the_page_says_every_field_and_card() -> None:
         "### Risks and alternatives\n"
         "- If the first for the outbound is sold out: D3056 [call 1, row 4]"
     )
+
+
+def test_people_see_the_page_and_other_texts_as_they_are() -> None:
+    shown = domain_named("deeptravel").answer_page
+    assert shown(answer()).startswith("### Outbound recommendations (2026-06-26)\n#### G3124 train")
+    assert shown("### Outbound\n- G3124") == "### Outbound\n- G3124"
 
 
 @pytest.mark.parametrize(("minutes", "said"), [(248, "4 h 8 min"), (45, "45 min"), (120, "2 h")])

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from tripwright.agent.session import Session
+from tripwright.domains.deeptravel.answer.page import page_of
 from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
@@ -43,7 +44,7 @@ from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.world.store import World
 
 Weight = Annotated[int, Ge(0)]
-PLAIN_SHARE = 0.05  # of the requests that are drawn in generated worlds
+PLAIN_SHARE = 0.03  # of the requests that are drawn in generated worlds
 MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new worlds without end
 
 
@@ -213,6 +214,7 @@ DOMAIN = Domain(
         "hotel_near": "Hotel near",
         "visit": "To visit",
     },
+    answer_page=page_of,
     ungrounded=GROUNDINGS,
     opinions=opinions,
     counterparts=COUNTERPARTS,

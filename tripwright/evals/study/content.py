@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tripwright.domains import domains
+from tripwright.domains.domain import Domain
 from tripwright.evals.request_facts import request_facts
 from tripwright.transcript import Transcript
 
@@ -21,15 +22,17 @@ def blind_content(record: Mapping[str, Any], transcript: Transcript) -> dict[str
             "text": str(record["request"].get("query") or ""),
             "facts": request_facts(record) if domain is not None else [],
         },
-        "answer": _answer(domain.answer_days(record) if domain is not None else None, transcript),
+        "answer": _answer(domain, record, transcript),
         "calls": list(_calls(transcript)),
         "seconds": round(float(seconds), 1) if isinstance(seconds, int | float) else None,
     }
 
 
-def _answer(days: list[dict[str, Any]] | None, transcript: Transcript) -> dict[str, Any]:
+def _answer(
+    domain: Domain | None, record: Mapping[str, Any], transcript: Transcript
+) -> dict[str, Any]:
     """Markdown, a plan by days, text that is neither, or why there is none."""
-    if days:
+    if domain is not None and (days := domain.answer_days(record)):
         return {"kind": "plan", "days": days}
     if transcript.answer is None or not transcript.answer.strip():
         why = str(transcript.stop_reason or "unknown").replace("_", " ")
@@ -38,6 +41,7 @@ def _answer(days: list[dict[str, Any]] | None, transcript: Transcript) -> dict[s
             "why": "the answer is empty" if transcript.answer is not None else why,
         }
     text = transcript.answer.strip()
+    text = domain.answer_page(text) if domain is not None else text
     return {"kind": "text" if text[0] in "[{" and text[-1] in "]}" else "markdown", "text": text}
 
 

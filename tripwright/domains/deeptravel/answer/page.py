@@ -15,12 +15,14 @@ from tripwright.domains.deeptravel.answer.cards import (
     Fare,
     InTime,
     Near,
+    NotCards,
     NotMet,
     RideCard,
     RoomPrice,
     StayCard,
     VisitCard,
     WithinNightly,
+    read_cards,
 )
 from tripwright.errors import counted
 
@@ -51,6 +53,14 @@ WISHES = {
     "hotel_near": "hotel near a place",
     "visit": "places to visit",
 }
+
+
+def page_of(answer: str) -> str:
+    """The page of an answer in cards; any other text as it is."""
+    try:
+        return write_page(read_cards(answer))
+    except NotCards:
+        return answer
 
 
 def write_page(cards: Cards) -> str:

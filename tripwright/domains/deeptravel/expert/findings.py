@@ -14,7 +14,7 @@ from tripwright.domains.deeptravel.tools.answers import HotelOffer
 class Findings:
     """`near`: the way from a hotel to the place it is to be near. `visits`: the way to a place.
     `places`: where a place lies. `total`: what the first choices cost the party, None where that is
-    not known. `searched`: means of transport that were asked for, by direction."""
+    not known."""
 
     request: TravelRequest
     there: Choice = Choice()
@@ -23,8 +23,6 @@ class Findings:
     near: dict[str, SeenRow] = field(default_factory=dict)
     visits: dict[str, SeenRow] = field(default_factory=dict)
     places: dict[str, SeenRow] = field(default_factory=dict)
-    searched: dict[str, list[str]] = field(default_factory=dict)
-    stay_note: str = ""
     total: float | None = None
 
     @property

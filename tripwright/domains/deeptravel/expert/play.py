@@ -175,7 +175,6 @@ class _Play:
                 self._ask(f"{mode}_search", **arguments) if self.left > later or not rows else None
             )
             if answer is not None:
-                self.findings.searched.setdefault("back" if back else "there", []).append(mode)
                 rows += answer.rows
                 choice = self._choose_way(rows, answer, back)
         if not choice.meets and request.transport != "flight" and self.left > later:
@@ -232,7 +231,6 @@ class _Play:
         if not rows and by_name and self.left > later:
             answer = self._ask("hotel_search", **arguments)
             rows = list(answer.rows) if answer else []
-        self.findings.stay_note = answer.note if answer and not rows else ""
         if request.hotel_near and rows:
             self._look_near(rows, later)
         choice = self.findings.stay = choose_stay(request, rows, self.findings.km_away)

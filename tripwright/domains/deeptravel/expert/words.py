@@ -1,5 +1,4 @@
-"""Phrases for the expert's answers: what a wish is called, what a search was for, how many
-people."""
+"""Phrases for the expert's thoughts: what a wish is called, how many people."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ from collections.abc import Sequence
 from tripwright.domains.deeptravel.answer.page import amount
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import Wish, nights_of
-from tripwright.domains.deeptravel.tools.answers import FlightOffer
 from tripwright.domains.wording import NUMBERS, listed
 
 
@@ -59,12 +57,3 @@ def wished(request: TravelRequest, kinds: Sequence[Wish]) -> str:
     """Those of these wishes that the request has; empty where it has none."""
     present = [kind for kind in kinds if getattr(request, kind)]
     return wishes(request, present) if present else ""
-
-
-def mode_of(record: object) -> str:
-    return "flight" if isinstance(record, FlightOffer) else "train"
-
-
-def either(modes: Sequence[str]) -> str:
-    """'flight or train'; both where nothing was searched."""
-    return " or ".join(dict.fromkeys(modes)) or "flight or train"

@@ -46,7 +46,6 @@ OF_STAYS: Mapping[str, Value] = {
 }
 # the cheapest of those that keep to the times: half a mind
 IN_TIME = "cheapest in time"
-HABITS = tuple(product((*OF_WAYS, IN_TIME), OF_STAYS))
 
 
 class _Ways(NamedTuple):

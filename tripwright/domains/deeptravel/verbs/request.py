@@ -335,6 +335,7 @@ def _summary(proven: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]
         "with_wishes": sum(request.constrained for request, _ in proven),
         "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
         "intents": spread(tally.combinations),
+        "left_to_a_habit": max(tally.left.values(), default=0),
         "rejected": dict(tally.rejected.most_common()),
     }
 
@@ -345,6 +346,8 @@ def _told(summary: dict[str, Any]) -> str:
         f"{summary['out']}: {counted(summary['requests'], 'request')} ({levels}),"
         f" {summary['with_wishes']} with wishes, each proved"
     ]
+    if summary["with_wishes"]:
+        lines.append(f"  met by a habit, such as the cheapest row: {summary['left_to_a_habit']}")
     lines.append(
         "  intents: "
         + ", ".join(

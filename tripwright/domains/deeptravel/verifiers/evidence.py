@@ -54,10 +54,6 @@ class EvidenceRow:
         """What an answer calls it: a ride's number, a hotel's or place's name."""
         return self.text("number") or self.text("name")
 
-    @property
-    def is_ride(self) -> bool:
-        return self.kind in ("flight", "train")
-
 
 @dataclass(frozen=True)
 class CallEvidence:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tripwright.domains import domains
 from tripwright.evals.report.browser.words import TokenWords
 from tripwright.evals.report.markup import number
 from tripwright.evals.request_facts import request_facts
@@ -65,7 +66,10 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
     if "plan" in record:
         episode["plan"] = _plan(record["plan"])
     else:
-        episode["answer"] = blocks(_cut(transcript.answer)) if transcript.answer else []
+        domain = domains().get(str(record.get("domain")))
+        answer = transcript.answer or ""
+        page = domain.answer_page(answer) if domain is not None else answer
+        episode["answer"] = blocks(_cut(page)) if page else []
         episode["found"] = _findings(record.get("verifier"))
         episode["details"] = _details(record.get("outside"))
     return {key: value for key, value in episode.items() if value not in (None, {}, "")}
