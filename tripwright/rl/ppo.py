@@ -95,12 +95,14 @@ class Ppo(RlLoop[PpoSettings]):
             rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam
         )
         advantages_NT = whiten(advantages_NT, whole.mask)
-        for minibatch in self.minibatches(range(len(rollouts))):
-            minibatch.sort(key=lambda n: len(rollouts[n].row[0]))
-            tokens = sum(rollouts[n].tokens for n in minibatch)
+        places = {id(rollout): n for n, rollout in enumerate(rollouts)}
+        for minibatch in self.minibatches(rollouts):
+            minibatch.sort(key=lambda rollout: len(rollout.row[0]))
+            tokens = sum(rollout.tokens for rollout in minibatch)
             for first in range(0, len(minibatch), settings.micro_batch_size):
-                at = minibatch[first : first + settings.micro_batch_size]
-                batch = collate([rollouts[n].row for n in at]).to(self.decoder.device)
+                rows = minibatch[first : first + settings.micro_batch_size]
+                at = [places[id(rollout)] for rollout in rows]
+                batch = collate([rollout.row for rollout in rows]).to(self.decoder.device)
                 width = batch.ids.shape[1]
                 advantages, values, returns = (
                     x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT)
