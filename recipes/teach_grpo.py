@@ -96,16 +96,21 @@ def train(model: Any, chat: ChatFormat, options: argparse.Namespace) -> None:
         # Advantages: one number per episode, which all of its tokens share.
         advantages_PG = group_advantages(rewards_PG)
 
-        # Loss and optimizer. The episodes of all groups are mixed and cut into minibatches. From
-        # the second minibatch on, the policy is no longer the one that sampled: that is what the
-        # ratio and its clip are for.
-        episodes = [episode for group in groups for episode in group]
-        order = torch.randperm(len(episodes), generator=shuffle)
+        # Loss and optimizer. The groups are mixed and cut into minibatches. From the second
+        # minibatch on, the policy is no longer the one that sampled: that is what the ratio and its
+        # clip are for.
+        order = torch.randperm(len(groups), generator=shuffle)
         warm_up = min(1.0, (step + 1) / WARM_UP_STEPS)
         optimizer.param_groups[0]["lr"] = options.learning_rate * warm_up
         losses, norms = [], []
         for part in order.split(-(-len(order) // MINIBATCHES)):
-            minibatch = [(episodes[i].transcript, float(advantages_PG.view(-1)[i])) for i in part]
+            minibatch = [
+                (episode.transcript, float(advantage))
+                for p in part
+                for episode, advantage in zip(groups[p], advantages_PG[p], strict=True)
+            ]
+            if not any(advantage for _, advantage in minibatch):
+                continue  # its groups have no signal
             losses.append(accumulate_gradients(model, minibatch))
             norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), LARGEST_NORM))
             optimizer.step()
@@ -115,12 +120,13 @@ def train(model: Any, chat: ChatFormat, options: argparse.Namespace) -> None:
         # should rise is the reward, over tens of steps: each has other requests. The loss is always
         # near 0, because the advantages of a group cancel.
         recent.append(float(rewards_PG.mean()))
+        passed = fmean(episode.passed for group in groups for episode in group)
         signal = (advantages_PG != 0).any(1).float().mean()
         print(
             f"step {step + 1:3}  reward {recent[-1]:.3f} (of ten steps {fmean(recent):.3f})"
-            f"  passed {sum(episode.passed for episode in episodes) / len(episodes):.1%}"
-            f"  groups with a signal {signal:.0%}  loss {sum(losses) / len(losses):+.4f}"
-            f"  gradient norm {sum(norms) / len(norms):.3f}  {time.monotonic() - start:.1f} s",
+            f"  passed {passed:.1%}"
+            f"  groups with a signal {signal:.0%}  loss {fmean(losses or [0.0]):+.4f}"
+            f"  gradient norm {fmean(norms or [0.0]):.3f}  {time.monotonic() - start:.1f} s",
             flush=True,
         )
 

@@ -23,7 +23,7 @@ RECIPES = Path(__file__).parent / "recipes"
 # recipes with a cold start of their own; the others begin with that of grpo
 WITH_A_START = ("grpo", "deeptravel")
 # parts of the names of figures that no machine gives twice
-NOT_THE_SAME_TWICE = ("seconds", "per_second", "mfu", "peak_memory")
+NOT_THE_SAME_TWICE = ("seconds", "per_second", "mfu", "peak_memory", "hours")
 BF16_SIGNS = {"_is_avx512_bf16_supported": "avx512_bf16", "_is_amx_tile_supported": "amx"}
 
 pytestmark = pytest.mark.skipif(

@@ -15,8 +15,11 @@ from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode
 from tripwright.errors import UserError
+from tripwright.rewards.reward import RewardBreakdown
 from tripwright.tools.faults import Faults
+from tripwright.transcript import StopReason, Transcript
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -147,3 +150,17 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
     )
     read = [transcript for _ in range(2) for transcript in next(cold.batches)]
     assert all(call.fault is None for transcript in read for call in transcript.calls)
+
+
+def test_a_judge_that_fails_shows_as_a_verifier_and_a_dead_tool_does_not(lab: Any) -> None:
+    """Row D9: of the answers that were to be judged, the share that got a verdict."""
+    judged, lost = (
+        Episode(lab.trip, Transcript([], StopReason.ANSWER, "[]"), lab.final),
+        Episode(lab.trip, Transcript([], StopReason.UNSCORED, "[]", fault="judge"), None),
+    )
+    dead = Episode(lab.trip, Transcript([], StopReason.UNSCORED, fault="tools"), None)
+    group = RolloutGroup(0, lab.trip, [judged, judged, judged, lost, dead])
+    group.rewards = group.rewarded(lambda episode: RewardBreakdown(1.0, {}))
+    assert describe([group])["verifier_success_rate"] == 0.75
+    group.episodes, group.rewards = [lost], [None]
+    assert describe([group]) == {"episodes": 1, "unscored": 1, "verifier_success_rate": 0.0}

@@ -120,8 +120,9 @@ def test_an_update_is_the_one_of_the_formula(
     figures = trainer.update(rollouts)
 
     optimizer = torch.optim.AdamW(plain.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.01)
-    order = torch.randperm(5, generator=torch.Generator().manual_seed(4)).tolist()
-    parts = [order] if minibatches == 1 else [order[:3], order[3:]]
+    first, second = torch.randperm(2, generator=torch.Generator().manual_seed(4)).tolist()
+    groups = ([0, 1], [2, 3, 4])  # they stay whole
+    parts = [[*groups[0], *groups[1]]] if minibatches == 1 else [groups[first], groups[second]]
     norms = [
         plain_step(plain, optimizer, [rollouts[i] for i in part], aggregation) for part in parts
     ]
@@ -230,3 +231,18 @@ def test_one_step_computed_by_hand(make: Any) -> None:
     by_hand = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).norm()
     assert figures["grad_norm"] == pytest.approx(float(by_hand), rel=1e-4)
     assert figures["clip_fraction"] == 0.5
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_groups_are_cut_by_minibatches_only_where_rollouts_are_shuffled(
+    whole: bool, make: Any
+) -> None:
+    trainer = make(replace(SETTINGS, minibatches=2, whole_groups=whole, epochs_per_batch=2))
+    rollouts = [make.rollout(trainer, n, 1.0, 1, group=n // 4) for n in range(16)]
+    minibatches = list(trainer.minibatches(rollouts))
+    assert [len(minibatch) for minibatch in minibatches] == [8] * 4
+    for one, other in zip(minibatches[::2], minibatches[1::2], strict=True):
+        assert sorted(map(id, [*one, *other])) == sorted(map(id, rollouts))  # each is seen once
+        assert bool({r.group for r in one} & {r.group for r in other}) is not whole
+    orders = {tuple(r.group for r in minibatch) for minibatch in minibatches}
+    assert len(orders) > 2  # in a new order each time

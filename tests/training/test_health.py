@@ -144,6 +144,17 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
         lambda s: {"unscored": 4 if s == 30 else 0},
     ),
     (
+        "verifier_fails",
+        lambda s: {"verifier_success_rate": late(s, 0.9, 1.0)},
+        lambda s: {"verifier_success_rate": 0.995},
+    ),
+    (
+        "short_episodes",
+        lambda s: {"completion_tokens_mean": ramp(s, 400, 90), "turns_mean": ramp(s, 8, 2)},
+        # as many turns in fewer words
+        lambda s: {"completion_tokens_mean": ramp(s, 400, 90), "turns_mean": ramp(s, 8, 6)},
+    ),
+    (
         "tool_errors",
         lambda s: {"tool_call_accuracy": late(s, 0.7, 0.95)},
         lambda s: {"tool_call_accuracy": 0.81},

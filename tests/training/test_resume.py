@@ -38,7 +38,7 @@ GRPO = {
 }
 STAGES = ("copy_pretraining", "sft", "rl")
 # in the names of figures that no two runs share
-OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")
+OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory", "hours")
 
 WORK = """
 import os, pickle, signal, sys

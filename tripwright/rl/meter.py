@@ -27,7 +27,7 @@ class Meter:
     def __init__(self, model: Any, dtype: str):
         self.shape, self.device = ModelShape.of(model.config), next(model.parameters()).device
         self.peak = peak_flops(self.device, precision_named(dtype))
-        self.update_total = self.rollout_total = 0.0
+        self.update_total = self.rollout_total = self.hours_total = 0.0
 
     def step(
         self,
@@ -49,6 +49,7 @@ class Meter:
         )
         self.update_total += updated
         self.rollout_total += rolled
+        self.hours_total += seconds / 3600
         utilisation = mfu(updated, update_seconds, self.peak)
         memory = peak_memory_mb(self.device)
         return {
@@ -57,15 +58,18 @@ class Meter:
             "flops_rollout": rolled,
             "flops_update_total": self.update_total,
             "flops_total": self.update_total + self.rollout_total,
+            "device_hours_total": self.hours_total,  # of one device, the only one that there is
             **({"mfu": utilisation} if utilisation is not None else {}),
             **({"peak_memory_mb": memory} if memory is not None else {}),
         }
 
     def state_dict(self) -> dict[str, Any]:
-        return {"update_total": self.update_total, "rollout_total": self.rollout_total}
+        totals = ("update_total", "rollout_total", "hours_total")
+        return {name: getattr(self, name) for name in totals}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.update_total, self.rollout_total = state["update_total"], state["rollout_total"]
+        self.hours_total = state["hours_total"]
 
 
 def spans(group: RolloutGroup) -> list[tuple[int, int]]:

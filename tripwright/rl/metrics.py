@@ -30,7 +30,11 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     ]
     rewards = [r for group in groups for r in group.rewards if r is not None]
     episode_count = sum(len(group.episodes) for group in groups)
-    counts = {"episodes": episode_count, "unscored": episode_count - len(rewards)}
+    counts = {
+        "episodes": episode_count,
+        "unscored": episode_count - len(rewards),
+        **_verifier([episode for group in groups for episode in group.episodes]),
+    }
     if not rewards:
         return counts
     n = len(rewards)
@@ -90,6 +94,14 @@ def _terms(episodes: Sequence[Episode], rewards: Sequence[RewardBreakdown]) -> d
     return rates | {
         f"reward_{name}": sum(r.parts.get(name, 0.0) for r in rewards) / n for name in own
     }
+
+
+def _verifier(episodes: list[Episode]) -> dict[str, float]:
+    """Of the answers that were to be judged, the share that got a verdict (row D9). An unscored
+    episode with an answer is one that its judge failed; where a tool or the model failed there is
+    none."""
+    judged = [e.scored for e in episodes if e.scored or e.transcript.answer is not None]
+    return {"verifier_success_rate": sum(judged) / len(judged)} if judged else {}
 
 
 def _calls(episodes: list[Episode]) -> dict[str, Any]:

@@ -98,11 +98,12 @@ class Ppo(RlLoop[PpoSettings]):
             rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam
         )
         advantages_NT = whiten(advantages_NT, whole.mask)
-        for minibatch in self.minibatches(range(len(rollouts))):
-            minibatch.sort(key=lambda n: len(rows[n][0]))
-            tokens = sum(rollouts[n].tokens for n in minibatch)
-            for first in range(0, len(minibatch), settings.micro_batch_size):
-                at = minibatch[first : first + settings.micro_batch_size]
+        places = {id(rollout): n for n, rollout in enumerate(rollouts)}
+        for minibatch in self.minibatches(rollouts):
+            numbers = sorted((places[id(r)] for r in minibatch), key=lambda n: len(rows[n][0]))
+            tokens = sum(rollout.tokens for rollout in minibatch)
+            for first in range(0, len(numbers), settings.micro_batch_size):
+                at = numbers[first : first + settings.micro_batch_size]
                 batch = collate([rows[n] for n in at]).to(self.decoder.device)
                 width = batch.ids.shape[1]
                 advantages, values, returns = (

@@ -32,8 +32,7 @@ class Rejection(RlLoop[RejectionSettings]):
         groups = self.play(self.settings.prompts_per_step)
         most = self.settings.keep
         rollouts = [r for p, group in enumerate(groups) for r in distinct_passing(group, p, most)]
-        figures = self.update(rollouts, scale)
-        figures["trained_episodes"] = len(rollouts)
+        figures = {**self.update(rollouts, scale), "trained_episodes": len(rollouts)}
         return self.end_step(groups, rollouts, scale, figures)
 
     def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:

@@ -32,7 +32,6 @@ from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 
 S = TypeVar("S", bound=RolloutSettings)
-Item = TypeVar("Item")
 
 
 class RlLoop(ABC, Generic[S]):
@@ -97,15 +96,18 @@ class RlLoop(ABC, Generic[S]):
         self.update_start = time.monotonic()
         return groups
 
-    def minibatches(self, items: Sequence[Item]) -> Iterator[list[Item]]:
-        """What each optimizer step of a step learns from: `epochs_per_batch` times all of the
-        items, in a new order, in `minibatches` parts."""
+    def minibatches(self, rollouts: Sequence[Rollout]) -> Iterator[list[Rollout]]:
+        """What each optimizer step of a step learns from: all rollouts, `epochs_per_batch` times in
+        a new order of groups, in `minibatches` parts; none at all where there is no rollout."""
+        units: dict[int, list[Rollout]] = {}
+        for i, r in enumerate(rollouts):
+            units.setdefault(r.group if self.settings.whole_groups else i, []).append(r)
+        parts = list(units.values())
         for _ in range(self.settings.epochs_per_batch):
-            order = torch.randperm(len(items), generator=self.shuffle).tolist()
-            # none at all where every rollout is unscored
-            size = max(1, math.ceil(len(items) / self.settings.minibatches))
-            for start in range(0, len(items), size):
-                yield [items[i] for i in order[start : start + size]]
+            order = torch.randperm(len(parts), generator=self.shuffle).tolist()
+            size = max(1, math.ceil(len(parts) / self.settings.minibatches))
+            for start in range(0, len(parts), size):
+                yield [r for unit in order[start : start + size] for r in parts[unit]]
 
     def micro_batches(
         self, rollouts: Sequence[Rollout]

@@ -24,6 +24,7 @@ class RolloutSettings:
     prompts_per_step: Annotated[int, Interval(ge=1, le=100_000)] = 16
     group_size: Annotated[int, Interval(ge=2, le=100_000)] = 8
     minibatches: Annotated[int, Ge(1)] = 2  # optimizer steps per pass over the rollouts
+    whole_groups: bool = True  # in a minibatch, as where it counts prompts (verl; row P6)
     epochs_per_batch: Annotated[int, Ge(1)] = 1  # over the rollouts of a step (verl's ppo_epochs)
     micro_batch_size: Annotated[int, Ge(1)] = 8  # episodes per forward pass of the update
     # episodes played at once; None: all of a step's

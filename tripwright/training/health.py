@@ -84,6 +84,14 @@ ADVICE = {
         "Our side failed: look at tool server, judge and disk; the rates of these steps leave"
         " episodes out."
     ),
+    "verifier_fails": (
+        "The service that judges fails: look at judgements.jsonl, its time-outs and its rate limit;"
+        " such episodes leave their group."
+    ),
+    "short_episodes": (
+        "Short responses with few turns often mean that the reward is hacked: read episodes that"
+        " it likes, and judge their turns as well as their answers."
+    ),
     "tool_errors": (
         "Calls are malformed or ask for what is not there: a longer cold start, or error messages"
         " the model can answer."

@@ -39,6 +39,8 @@ class Limits:
     logprob_gap: float = 0.02
     kl: float = 0.5  # nats per token against the reference: the policy is another one
     kl_growth: float = 3.0  # × within one window, once above a tenth of `kl`
+    # of the start, tokens and turns both: cheaper episodes alone are what a policy learns
+    short_share: float = 0.5
     unscored: float = 0.01  # of episodes: above it every rate here needs a worst case (law 4)
     tool_errors: float = 0.2  # of calls: the expert's are none
     clip_fraction: float = 0.3  # of tokens: the update is mostly cut off
@@ -306,6 +308,28 @@ def unscored(rows: Sequence[Row], limits: Limits) -> str | None:
     )
 
 
+def verifier_fails(rows: Sequence[Row], limits: Limits) -> str | None:
+    success = _recent(rows, "verifier_success_rate", limits)
+    if success is None or 1 - success <= limits.unscored:
+        return None
+    return f"{_percent(1 - success)} of answers got no verdict: the verifier failed"
+
+
+def short_episodes(rows: Sequence[Row], limits: Limits) -> str | None:
+    """Responses and turns both at half of their start or less (DeepTravel, Appendix A.4)."""
+    figures = []
+    for key in ("completion_tokens_mean", "turns_mean"):
+        now, first = _recent(rows, key, limits), _start(rows, key, limits)
+        if now is None or first is None or now > limits.short_share * first:
+            return None
+        figures.append((first, now))
+    (tokens, tokens_now), (turns, turns_now) = figures
+    return (
+        f"episodes shrank from {tokens:.0f} to {tokens_now:.0f} tokens written and from"
+        f" {turns:.1f} to {turns_now:.1f} turns"
+    )
+
+
 def tool_errors(rows: Sequence[Row], limits: Limits) -> str | None:
     right = _recent(rows, "tool_call_accuracy", limits)
     if right is None or 1 - right <= limits.tool_errors or len(rows) < limits.start:
@@ -361,6 +385,8 @@ PATTERNS: dict[str, Pattern] = {
     "logprob_gap": logprob_gap,
     "kl_grows": kl_grows,
     "unscored": unscored,
+    "verifier_fails": verifier_fails,
+    "short_episodes": short_episodes,
     "tool_errors": tool_errors,
     "clip_fraction": clip_fraction,
     "schema_falls": schema_falls,

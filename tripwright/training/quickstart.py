@@ -61,6 +61,7 @@ def quickstart_recipe(minutes: float) -> Recipe:
         steps=math.ceil(RL_STEPS * rl),
         max_minutes=round(rl, 2),
         prompts_per_step=8,
+        whole_groups=False,  # as its figures were measured
         final_rate=0.1,
         optimizer=rate,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import csv
 import datetime
 import json
 import math
@@ -9,13 +11,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from tripwright.errors import NotJson, UserError, counted, first_problem, read_json
+from tripwright.errors import UserError, counted, first_problem
+from tripwright.files import json_lines
 from tripwright.world.store import World
 
+LONGEST_LITERAL = 10_000  # characters; the published ones have some hundreds
+LONGEST_FIELD = 10_000_000  # the published files hold all that tools answer in a cell
 WISHES = "'house rule', 'room type', 'cuisine' and 'transportation'"
 MOST_PEOPLE = 100
+
+
+def _literal(value: Any) -> Any:
+    """What the published CSV and hub files have as text: a list or a dict as Python writes it. It
+    is read as a literal, never run."""
+    if not isinstance(value, str):
+        return value
+    try:
+        if len(value) > LONGEST_LITERAL:
+            raise ValueError
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise ValueError(
+            "expected JSON, or a Python literal as TravelPlanner publishes it (found"
+            f" {value[:60]!r})"
+        ) from None
 
 
 class LocalConstraint(BaseModel):
@@ -47,9 +68,9 @@ class Query(BaseModel):
     dest: str
     days: int = Field(ge=1)
     visiting_city_number: int = Field(ge=1)
-    date: Annotated[list[str], Field(fail_fast=True)]
+    date: Annotated[list[str], Field(fail_fast=True), BeforeValidator(_literal)]
     people_number: int = Field(ge=1, le=100_000)
-    local_constraint: LocalConstraint = Field(
+    local_constraint: Annotated[LocalConstraint, BeforeValidator(_literal)] = Field(
         default_factory=lambda: LocalConstraint.model_validate({})
     )
     budget: int | float
@@ -66,29 +87,42 @@ class Query(BaseModel):
 
 
 def read_queries(path: str | Path) -> list[Query]:
-    """All queries of a JSONL file. Raises UserError naming the first bad line and field."""
+    """All queries of a file. Raises UserError naming the first bad line and field."""
     return [query for _, query in iter_queries(path)]
 
 
 def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
-    """(line number, query) for every non-empty line of a JSONL file."""
+    """(line number, query) of every record of a file."""
     path = Path(path)
+    for number, record in query_records(path):
+        try:
+            yield number, _query_of(record)
+        except ValidationError as error:
+            raise UserError(f"{path}:{number}: {first_problem(error)}") from None
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}:{number}: {error}.") from None
+
+
+def query_records(path: Path) -> Iterator[tuple[int, Any]]:
+    """(line number, record) of a JSONL file, or of a CSV file with the official columns, whose last
+    line is the number there. Raises UserError where it is none."""
     if not path.is_file():
         raise UserError(
-            f"No query file at '{path}'. Expected a JSONL file, one query record per line."
+            f"No query file at '{path}'. Expected a JSONL file, one query record per line, or a CSV"
+            " file as TravelPlanner publishes it."
         )
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield number, _query_of(line)
-            except NotJson as problem:
-                raise UserError(f"{path}:{number}: not JSON ({problem}).") from None
-            except ValidationError as error:
-                raise UserError(f"{path}:{number}: {first_problem(error)}") from None
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{path}:{number}: {error}.") from None
+    if path.suffix.lower() != ".csv":
+        yield from json_lines(path)
+        return
+    csv.field_size_limit(LONGEST_FIELD)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, strict=True)
+            for row in rows:
+                # the index that pandas writes has no name; an empty cell says nothing
+                yield rows.line_num, {key: cell for key, cell in row.items() if key and cell}
+    except (csv.Error, UnicodeDecodeError) as problem:
+        raise UserError(f"'{path}' is not CSV in UTF-8: {problem}.") from None
 
 
 def why_no_trip(query: Query) -> str | None:
@@ -130,10 +164,9 @@ def why_outside(query: Query, world: World) -> str | None:
     )
 
 
-def _query_of(line: bytes) -> Query:
+def _query_of(record: Any) -> Query:
     """One request to be planned. Stricter than the judge, which takes what the official code
     takes."""
-    record = read_json(line)
     if not isinstance(record, dict):
         raise ValueError(
             f"expected a query record, which is a JSON object, found {repr(record)[:60]}"

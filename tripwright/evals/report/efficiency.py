@@ -4,11 +4,12 @@ where each run first reached it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 from tripwright.evals.report.charts import Frame, Point, ReferenceLine, Series, line_chart, smoothed
 from tripwright.evals.report.curves import figure, figure_of, points, smoothing, thin
 from tripwright.evals.report.folder import Json
-from tripwright.evals.report.markup import percent
+from tripwright.evals.report.markup import percent, plural
 
 REACHED = 0.9  # of the best level, in the efficiency of row P12
 ROUNDING = 1e-12
@@ -59,6 +60,24 @@ def efficiency_words(rows: Sequence[Json], where: str = "during training") -> st
         f"90% of this run's best pass rate {where} ({percent(top)}{mean}) was first reached after"
         f" {' or '.join(ways)}."
     )
+
+
+def time_words(rows: Sequence[Json], algorithm: str) -> str:
+    """How long a step takes, and the hours of the device in all (Agent-STAR; row S11)."""
+    means = [step_seconds(rows, key) for key in ("rollout_seconds", "update_seconds")]
+    if means[0] is None or means[1] is None:
+        return ""
+    hours = max((y for _, y in points(rows, "device_hours_total")), default=None)
+    of = f"; {hours:.3g} hours of the device in all" if hours is not None else ""
+    return (
+        f"{algorithm.upper() or 'RL'}: {means[0] + means[1]:.3g} s a step (rollouts {means[0]:.3g},"
+        f" update {means[1]:.3g}, means over {plural(len(rows), 'step')}){of}."
+    )
+
+
+def step_seconds(rows: Sequence[Json], key: str) -> float | None:
+    seconds = [y for _, y in points(rows, key)]
+    return fmean(seconds) if seconds else None
 
 
 def against_flops(rows: Sequence[Json], validated: Sequence[Json] = ()) -> str:

@@ -13,8 +13,8 @@ from tripwright.evals.report.curves import (
     smoothing,
     supervised_figures,
 )
-from tripwright.evals.report.efficiency import efficiency_words
-from tripwright.evals.report.folder import Json, ReportedRun
+from tripwright.evals.report.efficiency import efficiency_words, time_words
+from tripwright.evals.report.folder import Json, ReportedRun, reinforcement
 from tripwright.evals.report.markup import (
     esc,
     estimate,
@@ -48,6 +48,7 @@ def learning_section(run: ReportedRun) -> str:
         for words in (
             _best_words(run),
             efficiency_words(validated_rows(run), "on held-out requests") or efficiency_words(rl),
+            time_words(rl, reinforcement(run.recipe)[0]),
             lemma_words(rl),
         )
         if words

@@ -18,7 +18,13 @@ from tripwright.evals.report.browser import Browser, Budget, make_browser
 from tripwright.evals.report.checkpoints import examined_passes
 from tripwright.evals.report.compared import comparison_section
 from tripwright.evals.report.curves import at_minutes, points
-from tripwright.evals.report.efficiency import REACHED, best, first_reached, frontier_figures
+from tripwright.evals.report.efficiency import (
+    REACHED,
+    best,
+    first_reached,
+    frontier_figures,
+    step_seconds,
+)
 from tripwright.evals.report.folder import Json, ReportedRun, read_run, reinforcement
 from tripwright.evals.report.markup import (
     Estimate,
@@ -206,14 +212,15 @@ def _cost_section(runs: dict[str, ReportedRun]) -> str:
             reached[1] = round(reached[1] / 60, 1)
         most = [
             max((y for _, y in points(rl, key)), default=None)
-            for key in ("flops_total", "peak_memory_mb")
+            for key in ("device_hours_total", "flops_total", "peak_memory_mb")
         ]
+        seconds = [step_seconds(rl, key) for key in ("rollout_seconds", "update_seconds")]
         minutes = max((y for row in rl if (y := at_minutes(row)) is not None), default=None)
-        figures = [*reached, float(len(rl)), minutes, *most]
+        figures = [*reached, float(len(rl)), *seconds, minutes, *most]
         cells = [percent(top), *("–" if value is None else short(value) for value in figures)]
         rows.append(
-            "<tr><th"
-            f" scope=row>{esc(name)}</th>{''.join(f'<td class=num>{cell}</td>' for cell in cells)}</tr>"  # noqa: E501
+            f"<tr><th scope=row>{esc(name)}<small>"
+            f"{esc(reinforcement(runs[name].recipe)[0])}</small></th>{''.join(f'<td class=num>{cell}</td>' for cell in cells)}</tr>"  # noqa: E501
         )
     frontiers = frontier_figures(
         {name: run.rl for name, run in runs.items()},
@@ -223,7 +230,8 @@ def _cost_section(runs: dict[str, ReportedRun]) -> str:
         f"<th class=num>{words}</th>"
         for words in (
             *("best pass rate", "step", "minutes", "FLOPs, updates", "FLOPs, with rollouts"),
-            *("RL steps in all", "minutes in all", "FLOPs in all", "peak memory, MB"),
+            *("RL steps in all", "rollouts, s a step", "update, s a step", "minutes in all"),
+            *("device hours of RL", "FLOPs in all", "peak memory, MB"),
         )
     )
     note = (

@@ -232,6 +232,7 @@ GROUPS = (
                 (
                     ("tool_call_accuracy", "without error", 2),
                     ("malformed_turns", "malformed turns", 1),
+                    ("verifier_success_rate", "answers judged", 4),
                 ),
                 "Errors made on purpose are not counted.",
                 share=True,
@@ -355,6 +356,8 @@ def _dull(rows: Sequence[Json], key: str) -> bool:
     run card has the latter."""
     if key in ("learning_rate", "curriculum_stage"):
         return len({row.get(key) for row in rows}) == 1
+    if key == "verifier_success_rate":
+        return all(row.get(key, 1.0) == 1.0 for row in rows)
     return key in ("replayed", "replayed_solved", "unscored") and not any(
         number(row.get(key)) for row in rows
     )

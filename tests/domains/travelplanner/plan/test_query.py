@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.query import Query, read_queries
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.errors import UserError
 
 GOOD = {
@@ -79,3 +82,53 @@ def test_a_value_nested_to_the_limit_of_reading_is_one_sentence(tmp_path, depth)
     with pytest.raises(UserError, match=r"queries\.jsonl:1: ") as refused:
         read_queries(path)
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+# ---- as TravelPlanner publishes them: dates and wishes are texts of Python literals
+
+PUBLISHED = GOOD | {
+    "date": "['2022-03-01', '2022-03-02', '2022-03-03']",
+    "local_constraint": "{'house rule': None, 'cuisine': ['Thai', \"Chef's\"], 'room type': None, 'transportation': 'no flight'}",
+}
+
+
+def published_csv(path: Path, *records: dict[str, object]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["", *PUBLISHED, "reference_information"])
+        writer.writeheader()
+        for i, record in enumerate(records):
+            writer.writerow({"": i, **record, "reference_information": "[{'a': 1}]" * 20_000})
+    return path
+
+
+def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path: Path) -> None:
+    asked = PUBLISHED | {"query": "A trip,\nplease; \"quiet\"."}
+    hub = tmp_path / "hub.jsonl"
+    hub.write_text(json.dumps(asked) + "\n")
+    (of_csv,) = read_queries(published_csv(tmp_path / "published.csv", asked))
+    (of_hub,) = read_queries(hub)
+    assert of_csv.record() | {"reference_information": None} == of_hub.record() | {"reference_information": None}
+    assert of_csv.date == GOOD["date"] and of_csv.people_number == 2 and of_csv.budget == 900
+    assert of_csv.local_constraint.cuisine == ["Thai", "Chef's"]
+    assert QueryFile(tmp_path / "published.csv").find(None, asked["query"]) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os').system('touch PATH')", "[open('PATH', 'w')]", "(", "[" * 5000, "'a'*99", "x" * 20_000, "9" * 9_000],
+)
+def test_a_text_that_is_no_literal_is_refused_and_never_run(text: str, tmp_path: Path) -> None:
+    path, touched = tmp_path / "queries.jsonl", tmp_path / "touched"
+    path.write_bytes(line(date=text.replace("PATH", str(touched))))
+    with pytest.raises(UserError, match="queries.jsonl:1: field 'date': .*(literal|valid list)"):
+        read_queries(path)
+    assert not touched.exists()
+
+
+def test_a_csv_line_is_named_by_its_number(tmp_path: Path) -> None:
+    path = published_csv(tmp_path / "published.csv", PUBLISHED, PUBLISHED | {"days": "soon"})
+    with pytest.raises(UserError, match="published.csv:3: field 'days'"):
+        read_queries(path)
+    path.write_bytes(b"org,dest\n\xff,\n")
+    with pytest.raises(UserError, match="is not CSV in UTF-8"):
+        read_queries(path)

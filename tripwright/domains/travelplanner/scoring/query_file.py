@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.domains.travelplanner.query import query_records
+from tripwright.errors import UserError
 
 
 class UnknownQuery(ValueError):
@@ -20,16 +21,7 @@ class UnknownQuery(ValueError):
 class QueryFile:
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        if not self.path.is_file():
-            raise UserError(
-                f"No query file at '{path}'. Expected a JSONL file, one query record per line."
-            )
-        with self.path.open("rb") as lines:
-            self.records = [
-                self._record(number, line)
-                for number, line in enumerate(lines, start=1)
-                if line.strip()
-            ]
+        self.records = [self._record(number, record) for number, record in query_records(self.path)]
         if not self.records:
             raise UserError(
                 f"No queries in '{path}'. Expected a JSONL file, one query record per line."
@@ -66,11 +58,7 @@ class QueryFile:
             )
         return self._by_id[idx]
 
-    def _record(self, number: int, line: bytes) -> dict[str, Any]:
-        try:
-            record = read_json(line)
-        except NotJson as problem:
-            raise UserError(f"{self.path}:{number}: not JSON ({problem}).") from None
+    def _record(self, number: int, record: Any) -> dict[str, Any]:
         if not isinstance(record, dict) or not isinstance(record.get("query"), str):
             raise UserError(
                 f"{self.path}:{number}: expected a query record with its text in 'query'."
