@@ -235,7 +235,7 @@ def test_the_papers_decoding_is_sent_and_said(
     )
     card = score_of(tmp_path / "a")["run_card"]
     assert card["decoding_preset"] == "planner_r1_tau_bench"
-    assert card["decoding"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "max_tokens": 8192}
+    assert card["decoding"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "max_tokens": 4096}
     sent = paid_expert.bodies[0]
     assert (sent["temperature"], sent["top_p"], sent["top_k"]) == (0.6, 0.95, 20)
     words = ["--temperature", "0.6", "--top-p", "0.95", "--top-k", "20", "--count", "2"]
