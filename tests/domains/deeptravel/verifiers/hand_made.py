@@ -169,7 +169,16 @@ SOUND: dict[str, Any] = {
             "rooms": 1,
             "call": 2,
             "row": 1,
-            "reasons": [{"term": "best_rated", "call": 2}],
+            "reasons": [
+                {"term": "best_rated", "call": 2},
+                {
+                    "term": "near",
+                    "place": "Old Lighthouse",
+                    "distance_km": 1.4,
+                    "call": 5,
+                    "row": 1,
+                },
+            ],
         }
     ],
     "return": [

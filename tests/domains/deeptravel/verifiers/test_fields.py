@@ -94,6 +94,7 @@ def test_true_in_other_fields(
         ("party", 1, "wrong_party"),
         ("risks.0.name", "G3124", "wrong_name"),
         ("risks.0.row", 1, "wrong_name"),
+        ("total.currency", None, "wrong_currency"),
         ("risks", [{"term": "not_met", "wish": "arrive_by"}], "wrong_not_met"),
         ("risks", [{"term": "not_found", "part": "stay"}], "wrong_not_found"),
         ("risks", [{"term": "last_departure", "part": "outbound"}], "wrong_last_departure"),
@@ -190,6 +191,7 @@ def test_rows_of_the_compact_face(
     ]
     bare += [
         ("visits", []),
+        ("stay.0.reasons", []),
         ("total", None),
         *((f"{part}.0.price.currency", None) for part in ("outbound", "stay", "return")),
     ]

@@ -172,10 +172,16 @@ def test_a_ride_that_arrives_before_it_departs(
 
 
 def test_a_way_in_another_city_proves_nothing(
-    judged: Judged, answer: str, calls: list[ToolCall], request_: TravelRequest
+    judged: Judged,
+    by_hand: ModuleType,
+    answer: str,
+    calls: list[ToolCall],
+    request_: TravelRequest,
 ) -> None:
     near = request_.model_copy(update={"hotel_near": "Old Lighthouse"})
     assert judged(answer, near).reward == 1.0
+    unsaid = judged(by_hand.changed(("stay.0.reasons", [])), near)
+    assert [each.field for each in unsaid.problems] == ["stay.0.reasons"]
     given = _change_row(calls, 5, city="Suzhou")
     kinds = {problem.kind for problem in judged(answer, near, given=given).problems}
     assert {"hotel_near", "other_place"} <= kinds
@@ -187,3 +193,23 @@ def test_a_way_that_does_not_begin_at_the_hotel(
     given = _change_row(calls, 5, origin="Wuhan Station")
     found = judged(by_hand.changed(("visits.0.way.origin", "Wuhan Station")), given=given)
     assert {problem.kind for problem in found.problems} == {"way_from_elsewhere"}
+
+
+def test_the_same_row_twice_is_no_second_recommendation(
+    judged: Judged, by_hand: ModuleType
+) -> None:
+    found = judged(by_hand.changed(("stay", 2 * by_hand.SOUND["stay"])))
+    assert {problem.kind for problem in found.problems} == {"recommended_twice"}
+
+
+def test_a_risk_of_a_part_that_nobody_asked_for(
+    judged: Judged, by_hand: ModuleType, request_: TravelRequest
+) -> None:
+    one_way = request_.model_copy(update={"return_date": None, "nights": 2})
+    for risk in (
+        {"term": "not_found", "part": "return"},
+        {"term": "alternative", "part": "return", "name": "D3059", "call": 3, "row": 2},
+    ):
+        text = by_hand.changed(("return", []), ("total", None), ("risks", [risk]))
+        found = judged(text, one_way)
+        assert found.reward == 0.0 and {each.field for each in found.problems} == {"risks.0"}

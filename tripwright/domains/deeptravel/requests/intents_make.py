@@ -222,7 +222,7 @@ class _Order:
                 f"What these tools answer makes no {levels} requests. Leave that level out with"
                 " --levels, or name more tools."
             )
-        cycles, shares = zip(*kinds, strict=True)
+        cycles, shares = [kind for kind, _ in kinds], [share for _, share in kinds]
         return self._rng.choices(cycles, shares)[0] if sum(shares) else cycles[0]
 
 

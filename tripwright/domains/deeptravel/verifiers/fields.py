@@ -17,6 +17,7 @@ from tripwright.domains.deeptravel.answer.cards import (
     InTime,
     Near,
     NotMet,
+    OfPart,
     PartName,
     WithinNightly,
 )
@@ -26,6 +27,7 @@ from tripwright.domains.deeptravel.verifiers.itinerary import (
     BOOKED,
     Itinerary,
     Pick,
+    asked_parts,
     contains,
     ends,
     moment,
@@ -250,15 +252,23 @@ def _risks(trip: Itinerary) -> Problems:
         if isinstance(risk, NotMet):
             what = None if risk.wish in unmet else f"{risk.wish} is met or was not asked for"
         else:
-            first = trip.first(risk.part)
-            shown = [row for row in trip.rows.values() if first and row.call == first.call]
-            later = [row.name for row in shown if first and _later(row, first)]
-            if risk.term == "not_found":
-                what = f"{risk.part} has a recommendation" if first else None
-            else:
-                what = f"{later} goes later" if later or risk.part == "stay" or not first else None
+            what = _no_such_risk(risk, trip)
         if what is not None:
             yield problem(f"wrong_{risk.term}", path, what, risk.term)
+
+
+def _no_such_risk(risk: OfPart, trip: Itinerary) -> str | None:
+    first = trip.first(risk.part)
+    if risk.part not in asked_parts(trip.request):
+        return f"{risk.part} was not asked for"
+    if risk.term == "not_found":
+        return f"{risk.part} has a recommendation" if first is not None else None
+    if first is None or risk.part == "stay":
+        return f"{risk.part} has no ride"
+    later = [
+        row.name for row in trip.rows.values() if row.call == first.call and _later(row, first)
+    ]
+    return f"{later} goes later" if later else None
 
 
 def _later(row: EvidenceRow, first: EvidenceRow) -> bool:
@@ -274,8 +284,9 @@ def _alternative(path: str, risk: Alternative, trip: Itinerary) -> Problems:
         yield problem("wrong_reference", path, f"{said} is no such row that was shown", said)
     elif risk.name != row.name:
         yield problem("wrong_name", f"{path}.name", f"its row is {row.name}", risk.name, row)
-    elif first is not None and first.name == row.name:
-        yield problem("wrong_alternative", path, f"{row.name} is recommended", risk.name, row)
+    elif first is None or first.name == row.name:
+        what = f"{risk.part} has {'no' if first is None else 'this very'} recommendation"
+        yield problem("wrong_alternative", path, what, risk.name, row)
     else:
         for miss in misses(trip, row, risk.part):
             if miss.rubric == "main_requirement":

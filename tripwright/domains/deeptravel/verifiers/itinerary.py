@@ -170,6 +170,12 @@ def nights_asked(request: TravelRequest) -> int:
     return max(days.days, 0)
 
 
+def asked_parts(request: TravelRequest) -> tuple[PartName, ...]:
+    stay: tuple[PartName, ...] = ("stay",) if nights_asked(request) > 0 else ()
+    back: tuple[PartName, ...] = ("return",) if request.return_date is not None else ()
+    return ("outbound", *stay, *back)
+
+
 def checkout_asked(request: TravelRequest) -> str:
     days = timedelta(days=nights_asked(request))
     return (date.fromisoformat(request.depart_date) + days).isoformat()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 
-from tripwright.domains.deeptravel.answer.cards import PartName
 from tripwright.domains.deeptravel.verifiers.fields import CENT, missing_prices
 from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
@@ -23,9 +22,9 @@ from tripwright.domains.deeptravel.verifiers.itinerary import (
     RIDES,
     Itinerary,
     Pick,
+    asked_parts,
     checkout_asked,
     moment,
-    nights_asked,
     problem,
     rooms_for,
     same,
@@ -84,15 +83,10 @@ def references(trip: Itinerary) -> Problems:
 
 
 def parts_missing(trip: Itinerary) -> Problems:
-    request, nights = trip.request, nights_asked(trip.request)
-    asked: tuple[tuple[PartName, bool, str], ...] = (
-        ("outbound", True, f"a way from {request.origin} to {request.destination}"),
-        ("stay", nights > 0, f"a place to stay for {nights} nights"),
-        ("return", request.return_date is not None, f"a way back to {request.origin}"),
-    )
-    for part, wanted, what in asked:
-        if wanted and not trip.picks(part):
-            yield problem(f"missing_{part}", part, f"{what} with a row that was shown is missing")
+    for part in asked_parts(trip.request):
+        if not trip.picks(part):
+            what = "a recommendation with a row that was shown is missing"
+            yield problem(f"missing_{part}", part, what)
 
 
 # ---- main requirement
@@ -113,7 +107,7 @@ def rooms(trip: Itinerary) -> Problems:
 
 
 def not_asked(trip: Itinerary) -> Problems:
-    if trip.cards.stay and not nights_asked(trip.request):
+    if trip.cards.stay and "stay" not in asked_parts(trip.request):
         yield problem("not_what_was_asked", "stay", "no night was asked for")
 
 
@@ -168,9 +162,19 @@ def total(trip: Itinerary) -> Problems:
         what = f"the first recommendations come to {trip.total} for the party"
         yield problem("wrong_total", "total.amount", what, said.amount)
     shown = {row.text("currency") for part in BOOKED if (row := trip.first(part)) is not None}
-    if said.currency is not None and shown != {said.currency}:
+    if shown != {said.currency or ""}:
         what = f"the rows say {', '.join(sorted(shown)) or 'none'}"
         yield problem("wrong_currency", "total.currency", what, said.currency)
+
+
+def repeated(trip: Itinerary) -> Problems:
+    """The same row twice is no second recommendation."""
+    for part in BOOKED:
+        picks = trip.picks(part)
+        for pick in picks[1:]:
+            if pick.row.name == picks[0].row.name:
+                what = f"{pick.row.name} is recommended already"
+                yield pick.problem("recommended_twice", "row", what, pick.row.name)
 
 
 def ways_begin(trip: Itinerary) -> Problems:
@@ -214,6 +218,15 @@ def budget(trip: Itinerary) -> Problems:
                 yield pick.problem("total_budget", "price", what, pick.row.name)
 
 
+def near(trip: Itinerary) -> Problems:
+    """That a hotel is near what was asked for is said with the row that shows it."""
+    place = trip.request.hotel_near or ""
+    for pick in trip.picks("stay") if place else ():
+        if not any(each.term == "near" and same(each.place, place) for each in pick.card.reasons):
+            what = f"the term near with the way to {place} is missing"
+            yield pick.problem("hotel_near", "reasons", what, pick.row.name)
+
+
 def visits(trip: Itinerary) -> Problems:
     """Each place that was asked for, in the city of destination, with the way to it."""
     ways = [pick for pick in trip.picks("visits") if pick.row.kind == "route"]
@@ -229,9 +242,9 @@ def visits(trip: Itinerary) -> Problems:
 CHECKS: dict[str, tuple[Callable[[Itinerary], Problems], ...]] = {
     "complete": (references, parts_missing, missing_prices),
     "main_requirement": (party, rooms, not_asked),
-    "logic": (ride_times, time_there, nights, total, ways_begin),
+    "logic": (ride_times, time_there, nights, total, repeated, ways_begin),
     "other_constraints": (budget,),
-    "specific_requirements": (visits,),
+    "specific_requirements": (near, visits),
 }
 OF_WISHES = {  # rubrics of wishes → the request's fields; without them nothing was asked
     "other_constraints": (
