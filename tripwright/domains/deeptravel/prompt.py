@@ -86,7 +86,7 @@ At most two recommendations in a part, the better one first; a part that the tri
  "risks": [{"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 4}]}
 - "kind" of a ride is "flight" or "train". "days_later" is needed where it arrives on another day.
 - "per" of a ride is "person" or "party"; of a hotel "room" (one room, all nights), "room_and_night" or "party" (all rooms, all nights). \
-Two people share a room. "total" is for the party: its first ways there and back, and its rooms.
+Two people share a room. At most four reasons a card and eight risks. "total" is for the party: its first ways there and back, and its rooms.
 - A way to a visit begins at the hotel, where there is one.
 - Reasons of a ride and of a hotel, as {"term": …, "call": …}: "cheapest", "cheapest_that_fits" (of the rows that meet the request), "fastest", \
 "best_rated", "first_departure", "last_departure", "first_arrival", each among the rows of that call. Of a ride: "arrives_by" and \
@@ -101,5 +101,7 @@ and what is inside price. A price must be there where its row has one."""
 DEEPTRAVEL_CARDS_COMPACT_PROMPT = """Plan the trip with the tools, one call a turn. Then recommend in <answer>, one JSON object:
 {"party":2,"outbound":[{"kind":"train","number":"R 1","date":"2022-03-01","departs":"06:54","arrives":"11:02",\
 "price":{"amount":23,"per":"person"},"call":1,"row":3}],"stay":[{"kind":"hotel","name":"Inn","price":{"amount":84,"per":"room"},\
-"checkin":"2022-03-01","checkout":"2022-03-03","rooms":1,"call":2,"row":1}],"return":[as outbound],\
-"visits":[{"kind":"place","name":"Zoo","way":{"mode":"walking","minutes":18,"call":3,"row":1}}]}"""
+"checkin":"2022-03-01","checkout":"2022-03-03","rooms":1,"call":2,"row":1,\
+"reasons":[{"term":"near","place":"Zoo","distance_km":1,"call":3,"row":1}]}],"return":[as outbound],\
+"visits":[{"kind":"place","name":"Zoo","way":{"mode":"walking","minutes":18,"call":3,"row":1}}],\
+"risks":[{"term":"alternative","part":"outbound","name":"R 2","call":1,"row":4}]}"""
