@@ -17,7 +17,13 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report, write_together
-from tripwright.evals.report.analyses import failure_figures, failures, lemma_words
+from tripwright.evals.report.analyses import (
+    failure_figures,
+    failures,
+    lemma_words,
+    theorem_section,
+    time_to_gain,
+)
 from tripwright.evals.report.efficiency import best, efficiency_words, first_reached
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.markup import short
@@ -283,7 +289,8 @@ def test_runs_are_compared_in_figures_settings_costs_and_curves(two, tmp_path):
     assert "first reached 18.0%" in text  # 90% of the best of both
     cost = text[text.index("peak memory") :]
     assert (
-        "grpo 10.0% – – – – 10 10 30T 900" in cost and "dapo 20.0% 9 9 9T 27T 10 10 30T 900" in cost
+        "grpo grpo 10.0% – – – – 10 0.505 0.505 10 – 30T 900" in cost  # by algorithm, too
+        and "dapo grpo 20.0% 9 9 9T 27T 10 0.505 0.505 10 – 30T 900" in cost
     )
     reward = page[page.index("<figcaption>Reward<") :]
     assert "stroke: var(--c0)" in reward and "stroke: var(--c1)" in reward
@@ -366,3 +373,23 @@ def test_large_numbers_stay_short():
         "3.84M",
         "2.5G",
     ]
+
+
+def test_theorem_1_is_laid_beside_runs() -> None:
+    """The bound goes by the variance of the first step, the time by the passes; a run that never
+    gains says so."""
+
+    def run(variance: float, rise: float) -> list[dict[str, Any]]:
+        return [
+            {"step": step, "reward_variance": variance, "pass_rate": 0.1 + rise * step}
+            for step in range(1, 21)
+        ]
+
+    dense, sparse, flat = run(2.0, 0.02), run(0.5, 0.01), run(1.0, 0.0)
+    assert (time_to_gain(dense), time_to_gain(sparse), time_to_gain(flat)) == (5, 7, None)
+    text = re.sub(r"<[^>]*>", " ", theorem_section({"d": dense, "s": sparse, "f": flat}))
+    words = " ".join(text.split())
+    assert (
+        "d 2 0.25 5 0.71" in words and "f 1 0.50 never –" in words and "s 0.5 1.00 7 1.00" in words
+    )
+    assert theorem_section({"d": dense, "none": []}) == ""

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +7,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file, scored_lines
@@ -18,6 +19,7 @@ from tripwright.domains.travelplanner.scoring.tally import (
     split_denominators,
 )
 from tripwright.errors import UserError
+from tripwright.statistics.rates import wilson
 from tripwright.verdict import Fact, State
 from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
@@ -149,7 +151,10 @@ def test_a_bad_line_is_named_and_the_others_are_scored(
     assert good.verdict.final
     *_, summary = score_file(path, world, "official")
     assert (summary["n"], summary["bad_lines"]) == (2, 1)
-    assert summary["final_pass_rate"] == {"value": 0.5, "numerator": 1, "denominator": 2}
+    low, high = wilson(1, 2)
+    assert summary["final_pass_rate"] == {
+        "value": 0.5, "low": low, "high": high, "numerator": 1, "denominator": 2,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -240,6 +245,8 @@ def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(
     assert counts_of(summary["by_days"]["unknown"]["honest"])["hard_micro"] == (0, 1)
     assert summary["by_level"]["unknown"]["final_pass_rate"] == {
         "value": None,
+        "low": None,
+        "high": None,
         "numerator": 0,
         "denominator": None,
     }
@@ -365,7 +372,10 @@ def test_a_file_of_queries_is_counted_whole(world: World, tmp_path: Path) -> Non
     assert "a second plan for the request of line 1" in verdicts[4]["problem"]
     assert (summary["n"], summary["requests"], summary["unanswered"]) == (4, 1, 3)
     for rates in (summary, summary["honest"], summary["by_days"]["3"]["honest"]):
-        assert rates["final_pass_rate"] == {"value": 0.25, "numerator": 1, "denominator": 4}
+        assert (rates["final_pass_rate"]["value"], rates["final_pass_rate"]["numerator"]) == (
+            0.25,
+            1,
+        )
     *_, summary = score_file(path, world, "official")  # nobody says how many are asked
     assert (summary["n"], summary["requests"], summary["repeats"]) == (5, 1, 4)
 
@@ -420,7 +430,7 @@ def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: 
 def test_an_empty_file_has_no_rates(world: World, tmp_path: Path) -> None:
     (summary,) = score_file(write_lines(tmp_path), world, "official")
     assert summary["n"] == 0
-    assert summary["final_pass_rate"] == {"value": None, "numerator": 0, "denominator": 0}
+    assert summary["final_pass_rate"]["value"] is None is summary["final_pass_rate"]["low"]
 
 
 def test_a_missing_file_and_unknown_rules_are_user_errors(world: World, tmp_path: Path) -> None:
@@ -451,7 +461,7 @@ def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(
     assert main(["score", str(path), *words]) == 2
     printed = capsys.readouterr()
     assert "valid_room_rule: The house rule should be smoking." in printed.out
-    assert "final pass rate      0.0%  0/2" in printed.out
+    assert "final pass rate 0.0% [0.0%, 65.8%] 0/2" in " ".join(printed.out.split())
     assert "line 1: not JSON" in printed.err
     assert "1 of 2 lines gave no plan that counts" in printed.err
 
@@ -474,3 +484,35 @@ def test_world_info_and_import_verbs(
     assert json.loads(capsys.readouterr().out)["rows"]["restaurant"] == 4
     assert main(["world", "import", str(tmp_path), "--out", str(tmp_path / "new")]) == 2
     assert "No table of cities" in capsys.readouterr().err
+
+
+def test_every_rate_has_an_interval_over_plans() -> None:
+    """Of plans whose checks stand and fall together a micro rate says no more than so many plans;
+    Wilson over single checks would be three times narrower."""
+    right = PlanVerdict(
+        "official",
+        True,
+        {name: Fact(name, State.PASSED) for name in COMMONSENSE_NAMES},
+        None,
+        None,
+        None,
+        False,
+    )
+    wrong = replace(
+        right, commonsense={name: Fact(name, State.FAILED) for name in COMMONSENSE_NAMES}
+    )
+    tally, whole = Tally(), Tally("train")
+    for n in range(20):
+        for each in (tally, whole):
+            each.add(None, right if n < 8 else wrong)
+    summary = tally.summary("official")
+    micro, macro = summary["commonsense_micro"], summary["commonsense_macro"]
+    assert micro["value"] == macro["value"] == 0.4 and macro["low"] == wilson(8, 20).low
+    assert micro["low"] == pytest.approx(macro["low"], abs=0.03)
+    assert micro["high"] == pytest.approx(macro["high"], abs=0.03)
+    assert summary["honest"]["commonsense_micro"]["low"] == micro["low"]
+    assert all(rate["low"] <= rate["high"] for rate in summary["constraints"].values())
+    # of the split's 45 plans 25 are missing, and passed nothing
+    missing = whole.summary("official")["commonsense_micro"]
+    assert missing["value"] == pytest.approx(8 / 45)
+    assert missing["low"] == pytest.approx(wilson(8, 45).low, abs=0.03)

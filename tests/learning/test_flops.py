@@ -102,8 +102,9 @@ def test_the_formula_of_p12_gives_back_the_direct_count():
     assert mfu(count, seconds, None) is None and mfu(count, 0.0, peak) is None
 
 
-def test_the_paper_s_own_figure_is_reached():
-    """Planner-R1's 16 H100 at an MFU of 0.3 for 100 s of updates."""
+def test_p12_s_formula_with_the_paper_s_f_peak_and_16_gpus_at_a_made_up_utilisation():
+    """f_peak = 9.89e14 and W = 16 are printed (Appendix B.6), but no step's utilisation or time: an
+    MFU of 0.3 and 100 s are ours, and so is the product."""
     assert update_flops_of_mfu(
         0.3, gpu_peak_flops("NVIDIA H100 80GB HBM3"), 16, 100.0
     ) == pytest.approx(4.7472e17)

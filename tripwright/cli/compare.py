@@ -63,7 +63,8 @@ def compare(settings: CompareFlags, as_json: Json = False) -> None:
     queries gained and lost.
 
     A RUN is a folder made by 'tripwright run', an evaluation in a training's folder
-    (RUN/eval/after_rl), or that folder itself for its main evaluation. Runs must be alike in world,
+    (RUN/eval/after_rl), or that folder itself for its main evaluation. The seeds of one recipe
+    alone are a table of their means. Runs must be alike in world,
     queries, rules, prompt, tools, limits and decoding. Runs that differ only by a seed count as
     one: mean over seeds, and an interval that resamples seeds and queries. Where that cannot be
     seen from the folders, join them with commas. A star marks a difference that is significant (p <
@@ -72,6 +73,7 @@ def compare(settings: CompareFlags, as_json: Json = False) -> None:
     Examples:
       tripwright compare runs/cold_start runs/grpo
       tripwright compare runs/quickstart/eval/after_sft runs/quickstart/eval/after_rl --count 50
+      tripwright compare runs/s0,runs/s1,runs/s2,runs/s3,runs/s4
       tripwright compare runs/grpo-0,runs/grpo-1,runs/grpo-2 runs/dapo-0,runs/dapo-1,runs/dapo-2
       tripwright compare runs/official runs/other --rejudge strict --world worlds/nano --json
     """

@@ -32,7 +32,8 @@ def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
                 TITLES.get(table, f"final pass by {table}"), rows, names, bool(comparison["unlike"])
             )
         )
-    parts.append(_pairs(comparison["pairs"], bool(comparison["unlike"])))
+    if comparison["pairs"]:
+        parts.append(_pairs(comparison["pairs"], bool(comparison["unlike"])))
     parts += [_seeds(name, seeds) for name, seeds in comparison.get("seeds", {}).items()]
     parts += [
         _changed(name, comparison["baseline"], changed, listed)
@@ -41,11 +42,13 @@ def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
     parts += [_power(name, power, comparison) for name, power in comparison["power"].items()]
     if "worst_case" in comparison:
         parts.append(_worst(comparison["worst_case"]))
-    parts.append(
-        f"{MARK} significant: p < 0.05 after Holm's correction over the table, against"
-        f" {comparison['baseline']}. Brackets: 95% intervals, each for itself alone. --json has"
-        " every p before the correction too."
-    )
+    brackets = "Brackets: 95% intervals, each for itself alone."
+    if comparison["pairs"]:
+        brackets = (
+            f"{MARK} significant: p < 0.05 after Holm's correction over the table, against"
+            f" {comparison['baseline']}. {brackets} --json has every p before the correction too."
+        )
+    parts.append(brackets)
     return "\n\n".join(parts)
 
 
@@ -88,13 +91,14 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
             _cell(row["runs"][base]),
             *(_cell(row["runs"][other], marks[other]) for other in others),
         ]
-        difference = (
-            ("below", "") if name == HEADLINE else _difference(row["differences"][others[0]])
-        )
-        body.append([*cells, *(difference if two else [])])
+        if two and name == HEADLINE:
+            cells += ["below", ""]
+        elif two:
+            cells += _difference(row["differences"][others[0]])
+        body.append(cells)
     heading = f"{title}{NOT_ALIKE if is_unlike else ''}"
     lines = [heading, *aligned([head, *body])]
-    if not two:
+    if len(others) > 1:
         differing = [
             [name, *(_difference_and_p(row["differences"][other]) for other in others)]
             for name, row in filled_rows.items()

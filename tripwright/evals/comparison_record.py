@@ -45,8 +45,8 @@ def compare_folders(
     judged anew in `world`. `apart`: no run is taken for a seed of another unless it was given as
     one. Raises UserError for runs that cannot be compared."""
     flat = [folder for several in folders for folder in several]
-    if len(folders) < 2:
-        raise UserError(f"A comparison needs at least two runs, found {len(folders)}.")
+    if len(flat) < 2:
+        raise UserError(f"A comparison needs at least two runs, found {len(flat)}.")
     names = names or run_names(flat)
     judge = judged_by_rules(world, rules) if rules is not None and world is not None else None
     runs = [

@@ -127,14 +127,16 @@ def _calls(episodes: list[Episode]) -> dict[str, Any]:
 
 def _spread(groups: Sequence[RolloutGroup]) -> dict[str, float]:
     """Lemma 2 (row P16) measured: variances of the dense and the sparse reward within groups, and
-    the covariance that it needs."""
+    the covariance that it needs. And that of the reward in force, which Theorem 1 is about."""
+    own = variances([[(r.total, 0.0) for r in g.rewards if r is not None] for g in groups])
     scored = [[episode for episode in group.episodes if episode.scored] for group in groups]
-    return variances(
+    spread = variances(
         [
             [(dense(episode).total, success(episode).total) for episode in episodes]
             for episodes in scored
         ]
     )
+    return spread | ({"reward_variance": own["dense_variance"]} if own else {})
 
 
 def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:

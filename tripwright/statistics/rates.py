@@ -110,6 +110,23 @@ def mcnemar_exact(b: int, c: int) -> float:
     return min(1.0, 2 * tail / (1 << trials))
 
 
+def ratio_interval(queries: int, k: int, n: int, squares: tuple[float, float, float]) -> Interval:
+    """Of Σk / Σn over queries that each hold k of n checks, from sums alone: `squares` are Σk², Σkn
+    and Σn². The linearised ratio's variance between queries, on the logit scale; for figures of
+    which there are too many to resample. One check per query, or no variance to see, is Wilson's
+    case, with one trial per query."""
+    if not n:
+        return Interval(0.0, 1.0)
+    share, (kk, kn, nn) = k / n, squares
+    variance = (kk - 2 * share * kn + share**2 * nn) * queries / max(queries - 1, 1) / n**2
+    if k in (0, n) or n == queries or variance < 1e-12:
+        return wilson(round(share * queries), queries)
+    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+    centre = math.log(share / (1 - share))
+    half = z * math.sqrt(variance) / (share * (1 - share))
+    return Interval(1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre)))
+
+
 def rate(k: int, n: int) -> Rate:
     """k of n independent queries, with Wilson's interval, as score.json holds it."""
     low, high = wilson(k, n)

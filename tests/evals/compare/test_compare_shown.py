@@ -171,3 +171,20 @@ def test_plans_are_judged_in_their_own_world_only(
         played / "rows", played / "expert", "--rejudge", "strict", "--world", tmp_path / "other"
     )
     assert "was played in world 'nano-8'" in error
+
+
+def test_five_runs_of_one_recipe_are_a_table_with_intervals_in_one_command(
+    made: Maker, told: Told, compare: Compare
+) -> None:
+    """Planner-R1's tables: the mean over five runs with its 95% interval (row P16)."""
+    runs = [
+        made(f"s{seed}", [True] * (18 + seed) + [False] * (22 - seed), decoding={"seed": seed})
+        for seed in range(5)
+    ]
+    seeds = ",".join(map(str, runs))
+    record = compare(seeds)
+    (group,) = record["runs"]
+    figure = record["tables"]["metrics"]["final"]["runs"][group["name"]]
+    assert figure["value"] == pytest.approx(0.5) and figure["low"] < 0.45 < 0.55 < figure["high"]
+    text = told(seeds)
+    assert "50.0% [" in text and "difference" not in text and "significant" not in text

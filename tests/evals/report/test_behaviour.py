@@ -10,12 +10,19 @@ import pytest
 from tests.conftest import fact_record, verdict_record
 from tripwright.domains import domain_named
 from tripwright.evals.report import write_report, write_together
-from tripwright.evals.report.behaviour import behaviour_section
+from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
 from tripwright.evals.report.call_strips import MOST_ROWS, call_strips, ordered, tool_colours
-from tripwright.evals.report.checkpoints import checkpoints, examined_passes, failing
+from tripwright.evals.report.checkpoints import (
+    checkpoints,
+    examined_passes,
+    failing,
+    validated,
+    validated_rows,
+)
 from tripwright.evals.report.drawing import data_of
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.groundless import shares as groundless_shares
+from tripwright.evals.report.learning import learning_section
 from tripwright.evals.report.mistakes import quantile_of, ratio, shares
 from tripwright.evals.report.rules_gap import gaps
 from tripwright.evals.report.transitions import NO_ANSWER, START, transitions
@@ -252,6 +259,35 @@ def test_evaluations_of_checkpoints_are_points_over_steps(run_folder):
         "Which tool follows which: Step 20" in section
         and "What the reward is made of, examined checkpoints" in section
     )
+
+
+def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_exam(run_folder):
+    """They ask other requests than the exam, so no curve holds both."""
+    folder = run_folder()
+    for name in ("step-20", "step-40"):
+        (folder / "eval" / name).rename(folder / "eval" / f"validation-{name}")
+    best = {"metric": "final", "step": 40, "value": 0.5, "low": 0.24, "high": 0.76, "k": 5, "n": 10}
+    (folder / "best.json").write_text(json.dumps(best | {"model": "model/rl-step-40"}))
+    run = read_run(folder)
+    assert list(run.scores) == ["after_rl"]
+    assert list(run.validation) == ["validation-step-20", "validation-step-40"]
+    series = validated(run, "final", "held out", 2)
+    assert series.points == ((20.0, 0.2), (40.0, 0.5)) and series.dots
+    assert series.band[1] == pytest.approx((40.0, *wilson(5, 10)))
+    assert [(row["step"], row["pass_rate"]) for row in validated_rows(run)] == [
+        (20, 0.2),
+        (40, 0.5),
+    ]
+    learning = learning_section(run)
+    assert "by final: step 40, 50.0%" in learning and "model/rl-step-40" in learning
+    assert (
+        "best pass rate on held-out requests (50.0%) was first reached after 4.00e+13" in learning
+    )
+    passes = re.search(r'aria-label="Passes, strict and official".*?</svg>', learning, re.DOTALL)
+    assert passes and "held out" in data_of(passes[0]).splitlines()[0]
+    over = checkpoints_section(run)
+    assert "Mistakes, examined checkpoints" in over and "Calls, episode by episode: Step 40" in over
+    assert "Step 20" not in behaviour_section(run)
 
 
 def test_without_metrics_the_trained_agent_has_no_step(run_folder):

@@ -91,7 +91,10 @@ def validated_rows(run: ReportedRun) -> list[Json]:
     """The logged steps after which it was evaluated, with the passes of the evaluation in place of
     the rollouts'."""
     passes = dict(validated(run, "final", "", 0).points)
-    return [{**row, "pass_rate": passes[row["step"]]} for row in run.rl if row["step"] in passes]
+    before = {"step": 0, "flops_update_total": 0.0, "flops_total": 0.0}
+    start = [{**before, "pass_rate": passes[0]}] if 0 in passes else []
+    logged = (row for row in run.rl if row["step"] in passes)
+    return [*start, *({**row, "pass_rate": passes[row["step"]]} for row in logged)]
 
 
 def _metric(score: Json, name: str) -> Estimate | None:

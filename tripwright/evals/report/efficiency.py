@@ -51,7 +51,7 @@ def efficiency_words(rows: Sequence[Json], where: str = "during training") -> st
     ways = [
         f"{cost:.2e} FLOPs of {'parameter updates' if w == 'updates' else 'updates and rollouts'}"
         for cost, w in costs
-        if cost
+        if cost is not None
     ]
     if not ways:
         return ""

@@ -67,8 +67,8 @@ def _best_words(run: ReportedRun) -> str:
     metric = esc(plain(str(run.best.get("metric"))))
     return (
         f"Best of {plural(len(run.validation), 'evaluation')} while it trained, by {metric}: step"
-        f" {short(step)}, {shown(rate)} {esc(shown_interval(rate))}"
-        f" ({esc(run.best.get('model'))}). The highest of several figures is flattered by chance:"
+        f" {short(step)}, {shown(rate)} ({esc(shown_interval(rate))};"
+        f" {esc(run.best.get('model'))}). The highest of several figures is flattered by chance:"
         " examine it on other requests (tripwright examine RUN --step best)."
     )
 

@@ -3,7 +3,6 @@ episodes cut off (row P14)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 from tripwright.evals.report.markup import (
@@ -14,10 +13,9 @@ from tripwright.evals.report.markup import (
     short,
 )
 from tripwright.evals.report.work import Behaviour, Work
-from tripwright.statistics.rates import wilson
+from tripwright.statistics.rates import ratio_interval
 
 Count = Callable[[Work], tuple[int, int]]  # how many of how many
-Z = 1.959964  # 95%
 
 
 def shares(behaviour: Behaviour) -> dict[str, Estimate]:
@@ -48,26 +46,19 @@ def per_query(works: Sequence[Work], count: Count) -> list[tuple[int, int]]:
 
 
 def ratio(counts: Sequence[tuple[int, int]]) -> Estimate | None:
-    """Σk / Σn over queries that hold k of n, with a 95% interval from the variance between queries
-    (the linearised ratio, on the logit scale): a bootstrap of ten thousand queries would take
-    longer than all else on the page. One check per query, or no variance to see, is Wilson's case,
-    with one trial per query. None for no counts."""
-    k_all, n_all, queries = sum(k for k, _ in counts), sum(n for _, n in counts), len(counts)
+    """Σk / Σn over queries that hold k of n, with a 95% interval over queries: a bootstrap of ten
+    thousand would take longer than all else on the page. None for no counts."""
+    k_all, n_all = sum(k for k, _ in counts), sum(n for _, n in counts)
     if not n_all:
         return None
-    share = k_all / n_all
-    variance = (
-        sum((k - share * n) ** 2 for k, n in counts) * queries / max(queries - 1, 1) / n_all**2
+    squares = (
+        sum(k * k for k, _ in counts),
+        sum(k * n for k, n in counts),
+        sum(n * n for _, n in counts),
     )
-    if k_all in (0, n_all) or n_all == queries or variance < 1e-12:
-        low, high = wilson(round(share * queries), queries)
-    else:
-        centre, half = (
-            math.log(share / (1 - share)),
-            Z * math.sqrt(variance) / (share * (1 - share)),
-        )
-        low, high = (1 / (1 + math.exp(-end)) for end in (centre - half, centre + half))
-    return Estimate(share, low, high, k_all, n_all)
+    return Estimate(
+        k_all / n_all, *ratio_interval(len(counts), k_all, n_all, squares), k_all, n_all
+    )
 
 
 _WORDS = {

@@ -12,6 +12,7 @@ from tripwright.errors import UserError
 from tripwright.evals.compared_runs import run_names
 from tripwright.evals.comparison_cards import ALIKE, TOLD, unlike
 from tripwright.evals.comparison_record import compare_folders, refusal
+from tripwright.evals.report.analyses import theorem_section
 from tripwright.evals.report.bars import Bar, rate_bars
 from tripwright.evals.report.behaviour import behaviour_together
 from tripwright.evals.report.browser import Browser, Budget, make_browser
@@ -84,12 +85,19 @@ def together_page(
     keys = "".join(
         f'<span class="key"><i class="s{i}"></i>{esc(name)}</span>' for i, name in enumerate(runs)
     )
-    main = f"<p>{keys}</p>{_final_section(runs)}{comparison}{_cost_section(runs)}{_settings_section(runs)}{_curves_section(runs)}"  # noqa: E501
+    main = f"<p>{keys}</p>{_final_section(runs)}{comparison}{_cost_section(runs)}"
+    main += theorem_section({name: run.rl for name, run in runs.items()})
+    main += f"{_settings_section(runs)}{_curves_section(runs)}"
     main += behaviour_together(runs)
     main += browser.section if browser else ""
-    sections = ("final", "comparison", "cost", "settings", "curves", "behaviour", "episodes")
+    sections = ("final", "comparison", "cost", "theory", "settings", "curves", "behaviour")
     return report_page(
-        " · ".join(runs), f"{plural(len(runs), 'run')} together", "", main, sections, browser
+        " · ".join(runs),
+        f"{plural(len(runs), 'run')} together",
+        "",
+        main,
+        (*sections, "episodes"),
+        browser,
     )
 
 

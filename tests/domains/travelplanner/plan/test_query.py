@@ -102,12 +102,14 @@ def published_csv(path: Path, *records: dict[str, object]) -> Path:
 
 
 def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path: Path) -> None:
-    asked = PUBLISHED | {"query": "A trip,\nplease; \"quiet\"."}
+    asked = PUBLISHED | {"query": 'A trip,\nplease; "quiet".'}
     hub = tmp_path / "hub.jsonl"
     hub.write_text(json.dumps(asked) + "\n")
     (of_csv,) = read_queries(published_csv(tmp_path / "published.csv", asked))
     (of_hub,) = read_queries(hub)
-    assert of_csv.record() | {"reference_information": None} == of_hub.record() | {"reference_information": None}
+    assert of_csv.record() | {"reference_information": None} == of_hub.record() | {
+        "reference_information": None
+    }
     assert of_csv.date == GOOD["date"] and of_csv.people_number == 2 and of_csv.budget == 900
     assert of_csv.local_constraint.cuisine == ["Thai", "Chef's"]
     assert QueryFile(tmp_path / "published.csv").find(None, asked["query"]) == 0
@@ -115,7 +117,15 @@ def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "text",
-    ["__import__('os').system('touch PATH')", "[open('PATH', 'w')]", "(", "[" * 5000, "'a'*99", "x" * 20_000, "9" * 9_000],
+    [
+        "__import__('os').system('touch PATH')",
+        "[open('PATH', 'w')]",
+        "(",
+        "[" * 5000,
+        "'a'*99",
+        "x" * 20_000,
+        "9" * 9_000,
+    ],
 )
 def test_a_text_that_is_no_literal_is_refused_and_never_run(text: str, tmp_path: Path) -> None:
     path, touched = tmp_path / "queries.jsonl", tmp_path / "touched"

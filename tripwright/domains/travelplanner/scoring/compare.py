@@ -23,6 +23,7 @@ from tripwright.domains.travelplanner.scoring.tally import (
     UNANSWERED,
     asked_of,
     constraint_place,
+    rate_of,
 )
 from tripwright.errors import UserError
 from tripwright.verdict import Fact
@@ -90,11 +91,7 @@ class RuleGap:
         values = [k / n if n else None for k, n in zip(self.passed, self.totals, strict=True)]
         return {
             **{
-                name: {
-                    "value": values[side],
-                    "numerator": self.passed[side],
-                    "denominator": self.totals[side],
-                }
+                name: rate_of(self.passed[side], self.totals[side])
                 for side, name in enumerate(rules)
             },
             "gap": None if values[0] is None or values[1] is None else values[0] - values[1],

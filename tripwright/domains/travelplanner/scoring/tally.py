@@ -1,5 +1,5 @@
 """Verdicts → TravelPlanner's six metrics (row T4): as the official evaluation counts, and honestly;
-in all, by level, by days and by both.
+in all, by level, by days and by both; each with its 95% interval over plans.
 
 The subtle things. *Official*: the denominators are the split's fixed numbers where a split is named
 (so what is missing counts as not delivered), else those of the plans given; only the thirteen
@@ -10,6 +10,7 @@ them.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from tripwright.domains.travelplanner.rules.evaluate import applicable_hard_coun
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.scoring.query_file import plain
 from tripwright.errors import UserError
+from tripwright.statistics.rates import ratio_interval, wilson
 from tripwright.verdict import Facts, State
 
 METRICS = (
@@ -47,6 +49,7 @@ SPLITS: dict[str, dict[str, tuple[int, int]]] = {
 EVEN_SPLITS = ("train", "validation")
 
 Denominators = tuple[int, int]  # queries, hard constraints
+Rate = dict[str, Any]  # value, low, high, numerator, denominator
 
 
 def check_split(split: str | None) -> None:
@@ -77,6 +80,9 @@ class Counts:
     all_hard_passed: int = 0
     all_hard_asked: int = 0
     all_hard_macro: int = 0
+    # sums of the squares of micro rates, for their intervals: group → Σk², Σkn, Σn² over plans that
+    # pass k of n checks
+    squares: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
     def of(
@@ -94,14 +100,16 @@ class Counts:
             if verdict.hard is None
             else [fact.passed for fact in verdict.hard.values() if fact.name in HARD_NAMES]
         )
+        hard_passed = (wishes or []).count(True)
+        hard_asked = 1 if query is None else applicable_hard_count(query)
         return cls(
             n=1,
             delivered=verdict.delivered,
             final=verdict.final,
             commonsense_passed=passes,
             commonsense_macro=passes == len(COMMONSENSE_NAMES),
-            hard_passed=(wishes or []).count(True),
-            hard_asked=1 if query is None else applicable_hard_count(query),
+            hard_passed=hard_passed,
+            hard_asked=hard_asked,
             hard_macro=wishes is not None and False not in wishes,
             all_commonsense_passed=sum(commonsense.values()),
             all_commonsense_asked=len(commonsense),
@@ -109,6 +117,12 @@ class Counts:
             all_hard_passed=sum(hard.values()),
             all_hard_asked=len(hard),
             all_hard_macro=all(hard.values()),
+            squares=_squares(
+                commonsense=(passes, len(COMMONSENSE_NAMES)),
+                hard=(hard_passed, hard_asked),
+                all_commonsense=(sum(commonsense.values()), len(commonsense)),
+                all_hard=(sum(hard.values()), len(hard)),
+            ),
         )
 
     def add(self, other: Counts) -> None:
@@ -116,24 +130,42 @@ class Counts:
         for name, count in other.__dict__.items():
             mine[name] += count
 
+    def _micro(self, group: str, passed: int, asked: int | None, plans: int | None) -> Rate:
+        """Of `asked` checks of so many plans. Where more are asked than these plans were, a split
+        has fixed numbers: what is missing passed nothing, and every plan has an equal share of
+        them."""
+        kk, kn, nn = (float(self.squares[group, of]) for of in ("kk", "kn", "nn"))
+        given = getattr(self, f"{group}_asked", len(COMMONSENSE_NAMES) * self.n)
+        if asked and plans and asked != given:
+            kn, nn = asked / plans * passed, asked**2 / plans
+        return rate_of(passed, asked, plans, (kk, kn, nn))
+
     def record(self, denominators: Denominators | None) -> dict[str, Any]:
         """Official and honest rates. `denominators` None: the split has fixed ones here, and they
         are not published."""
         n, hard = denominators or (None, None)
-        sense, wishes = (
-            (self.commonsense_passed, self.commonsense_macro),
-            (self.hard_passed, self.hard_macro),
+        sense = n and n * len(COMMONSENSE_NAMES)
+        official = (
+            rate_of(self.delivered, n),
+            self._micro("commonsense", self.commonsense_passed, sense, n),
+            rate_of(self.commonsense_macro, n),
+            self._micro("hard", self.hard_passed, hard, n),
+            rate_of(self.hard_macro, n),
+            rate_of(self.final, n),
         )
-        official = (n, n and n * len(COMMONSENSE_NAMES), n, hard, n, n)
-        all_sense, all_wishes = (
-            (self.all_commonsense_passed, self.all_commonsense_macro),
-            (self.all_hard_passed, self.all_hard_macro),
+        senses, wishes = self.all_commonsense_asked, self.all_hard_asked
+        honest = (
+            rate_of(self.delivered, self.n),
+            self._micro("all_commonsense", self.all_commonsense_passed, senses, self.n),
+            rate_of(self.all_commonsense_macro, self.n),
+            self._micro("all_hard", self.all_hard_passed, wishes, self.n),
+            rate_of(self.all_hard_macro, self.n),
+            rate_of(self.final, self.n),
         )
-        honest = (self.n, self.all_commonsense_asked, self.n, self.all_hard_asked, self.n, self.n)
         return {
             "n": self.n,
-            **_rates((self.delivered, *sense, *wishes, self.final), official),
-            "honest": _rates((self.delivered, *all_sense, *all_wishes, self.final), honest),
+            **dict(zip(METRICS, official, strict=True)),
+            "honest": dict(zip(METRICS, honest, strict=True)),
         }
 
 
@@ -224,7 +256,7 @@ class Tally:
             "cells": cells,
             **({"by_source": sources} if self.inferred else {}),
             "constraints": {
-                name: _rate(*self._constraints[name])
+                name: rate_of(self._constraints[name][0], self._constraints[name][1])
                 for name in sorted(self._constraints, key=constraint_place)
             },
         }
@@ -291,16 +323,31 @@ def _wished(query: Query | None) -> tuple[str, ...]:
     return tuple(name for name, is_asked in zip(HARD_NAMES, is_stated, strict=True) if is_asked)
 
 
-def _rates(numerators: tuple[int, ...], denominators: tuple[int | None, ...]) -> dict[str, Any]:
-    return {name: _rate(k, n) for name, k, n in zip(METRICS, numerators, denominators, strict=True)}
+def rate_of(
+    passed: int,
+    of: int | None,
+    plans: int | None = None,
+    squares: tuple[float, float, float] | None = None,
+) -> Rate:
+    """With its 95% interval: Wilson's, or that of a micro rate over so many `plans`. No interval
+    where nothing is divided by, or where more passed than there are."""
+    low = high = None
+    if of and plans and squares is not None and passed <= of:
+        low, high = ratio_interval(plans, passed, of, squares)
+    elif of and squares is None and passed <= of:
+        low, high = wilson(passed, of)
+    value = passed / of if of else None
+    return {"value": value, "low": low, "high": high, "numerator": passed, "denominator": of}
 
 
-def _rate(numerator: int, denominator: int | None) -> dict[str, Any]:
-    return {
-        "value": numerator / denominator if denominator else None,
-        "numerator": numerator,
-        "denominator": denominator,
-    }
+def _squares(**groups: tuple[int, int]) -> Counter[tuple[str, str]]:
+    return Counter(
+        {
+            (group, of): product
+            for group, (k, n) in groups.items()
+            for of, product in (("kk", k * k), ("kn", k * n), ("nn", n * n))
+        }
+    )
 
 
 def _place(name: str) -> tuple[int, int, str]:

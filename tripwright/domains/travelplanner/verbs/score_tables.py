@@ -89,13 +89,13 @@ def summary_table(summary: dict[str, Any]) -> str:
     lines = [
         "",
         f"{plans_of(summary)}, {summary['rules']} rules{split}",
-        f"  {'':<18} {'official':>6}{'':<16}{'honest':>6}",
+        f"  {'95% intervals':<18} {'official':<36}honest",
     ]
     for name in METRICS:
         official, honest = summary[name], summary["honest"][name]
         lines.append(
-            f"  {name.replace('_', ' '):<18} {_percent(official)}  {_count(official):<14}"
-            f" {_percent(honest)}  {_count(honest)}"
+            f"  {name.replace('_', ' '):<18} {_percent(official)} {_interval(official):<16}"
+            f"  {_count(official):<10} {_percent(honest)} {_interval(honest):<16}  {_count(honest)}"
         )
     if summary["inferred"]:
         lines.append(
@@ -121,7 +121,7 @@ def summary_table(summary: dict[str, Any]) -> str:
     lines += ["", "constraints"]
     width = max(map(len, summary["constraints"]), default=0)
     lines += [
-        f"  {name:<{width}}  {_percent(rate)}  {_count(rate)}"
+        f"  {name:<{width}}  {_percent(rate)} {_interval(rate):<16}  {_count(rate)}"
         for name, rate in summary["constraints"].items()
     ]
     return "\n".join(lines)
@@ -133,6 +133,10 @@ def _days(days: str) -> str:
 
 def _percent(rate: dict[str, Any]) -> str:
     return f"{'-':>6}" if rate["value"] is None else f"{rate['value']:6.1%}"
+
+
+def _interval(rate: dict[str, Any]) -> str:
+    return "" if rate["low"] is None else f"[{rate['low']:.1%}, {rate['high']:.1%}]"
 
 
 def _count(rate: dict[str, Any]) -> str:
@@ -169,11 +173,14 @@ def comparison_table(summary: dict[str, Any]) -> str:
         mine, theirs = gap[f"only_{first}"], gap[f"only_{second}"]
         where = ", ".join(map(str, [*mine["lines"], *theirs["lines"]]))
         more = ", …" if mine["n"] + theirs["n"] > len(mine["lines"]) + len(theirs["lines"]) else ""
-        cells = [f"{_percent(gap[rules])} {_count(gap[rules]):>9}" for rules in (first, second)]
+        cells = [
+            f"{_percent(gap[rules])} {_interval(gap[rules]):>16} {_count(gap[rules]):>9}"
+            for rules in (first, second)
+        ]
         difference = f"{'-':>7}" if gap["gap"] is None else f"{gap['gap']:+7.1%}"
         counts = [f"{_split(each):>13}" for each in (mine, theirs)]
         lines.append(
-            f"  {name:<{width}}  {cells[0]:>16}  {cells[1]:>16}  {difference}  {counts[0]} "
+            f"  {name:<{width}}  {cells[0]:>33}  {cells[1]:>33}  {difference}  {counts[0]} "
             f" {counts[1]}  {where}{more}".rstrip()
         )
     lines.append(
