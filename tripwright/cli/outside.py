@@ -1,0 +1,64 @@
+"""`tripwright outside import`: what another harness measured, as a run folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tripwright.cli.options import Json
+from tripwright.errors import UserError
+from tripwright.runs import SCORE
+
+
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Result files; several are parts of one evaluation."
+        ),
+    ],
+    harness: Annotated[str, typer.Option(help="Who wrote them: evalscope, inspect, tau2.")],
+    out: Annotated[Path, typer.Option(metavar="RUN", help="Run folder to make.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the policy; equal names are seeds of one.",
+            show_default="the harness's",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import what another harness measured, for 'tripwright compare' and 'tripwright report'.
+
+    docs/out-of-domain.md has the commands that play Natural Plan, Multi-IF, τ-bench and the seven
+    question sets. Figures stay the harness's own; intervals resample questions, and seeds where
+    'compare' is given several runs of one policy, joined with commas.
+
+    Examples:
+      tripwright outside import outputs/20261125_101500/reviews/qwen3-8b/multi_if_English.jsonl \\
+        --harness evalscope --out runs/multi_if
+      tripwright outside import logs/natural-plan-trip.json --harness inspect --out runs/np_trip
+      tripwright outside import data/simulations/qwen3/results.json --harness tau2 --out runs/tau2
+      tripwright compare runs/base_0,runs/base_1,runs/base_2 runs/rl_0,runs/rl_1,runs/rl_2
+    """
+    from tripwright.evals.outside.harnesses import HARNESSES
+    from tripwright.evals.outside.importing import import_results
+
+    if harness not in HARNESSES:
+        raise UserError(f"--harness is one of {', '.join(HARNESSES)}, found '{harness}'.")
+    score = import_results(files, harness, out, model)
+    if as_json:
+        typer.echo(json.dumps(score))
+    else:
+        final, unscored = score["metrics"]["final"], score["unscored"]
+        typer.echo(f"{score['n']} answers, {score['rules']}, {unscored} unscored")
+        if final["value"] is not None:
+            ends = f"[{final['low']:.1%}, {final['high']:.1%}]"
+            typer.echo(f"passed: {final['value']:.1%} {ends}")
+        typer.echo(str(out / SCORE))
+    if "warning" in score:
+        print(f"warning: {score['warning']}", file=sys.stderr)
