@@ -14,8 +14,12 @@ from tripwright.agent.conversation import Conversation
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import WHOLE_TEXT, Answer, read_turn
-from tripwright.evals.outside.task import NoTools
 from tripwright.transcript import StopReason, Transcript
+
+
+class NoTools:
+    schemas: list[dict[str, Any]] = []
+
 
 ASKED = Conversation("Where to?", ("When?", "Why?"), {"language": "English"})
 

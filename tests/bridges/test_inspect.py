@@ -501,8 +501,8 @@ def test_requests_are_read_as_run_reads_them(folder: Path, tmp_path: Path) -> No
     lines = [json.dumps({**record, "date": record["date"][:-1]}), *rest]
     (tmp_path / "short.jsonl").write_text("".join(line + "\n" for line in lines))
     said = (
-        f"{tmp_path / 'short.jsonl'}:1: the request is for {record['days']} days and gives"
-        f" {record['days'] - 1} dates."
+        f"{tmp_path / 'short.jsonl'}:1: field 'date': expected {record['days']} days, one after"
+        f" the other, as 2022-03-16 (found {', '.join(record['date'][:-1])})."
     )
     with pytest.raises(PrerequisiteError, match=f"^{re.escape(said)}$"):
         trips(queries=str(tmp_path / "short.jsonl"), world=str(folder / "world"))

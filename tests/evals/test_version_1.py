@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -82,39 +81,6 @@ def test_nobody_else_reads_it_and_no_run_goes_on_with_it(older: Path) -> None:
         next(episodes(older / "transcripts.jsonl"))
     with pytest.raises(UserError, match="'run' cannot go on with it"):
         Run.at(older).check_version()
-
-
-def test_another_benchmarks_episodes_are_read_too(tmp_path: Path) -> None:
-    checks: dict[str, Any] = {"solved": {"passed": True, "state": "passed", "message": None}}
-    verdict = {
-        "final": True,
-        "delivered": True,
-        "commonsense": checks,
-        "hard": {},
-        "total_cost": None,
-        "error": None,
-    }
-    common = {
-        "request": {"query": "Plan.", "question": "trip_7", "level": "3 cities"},
-        "transcript": {"segments": [], "stop_reason": "answer"},
-        "asked": {"commonsense": ["solved"], "hard": []},
-        "outside": {"benchmark": "natural_plan/trip"},
-    }
-    lines = [
-        {"id": "a", **common, "schema_problem": None, "verdict": verdict},
-        {"id": "b", **common, "verdict": None},
-    ]
-    (path := tmp_path / "transcripts.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines)
-    )
-    passed, unscored = map(Outcome.of, episodes(path, older_records(path)))
-    assert (
-        passed.domain == "outside"
-        and passed.final
-        and passed.group("checks").all_passed
-        and passed.slices == {"levels": "3 cities"}
-    )
-    assert not unscored.scored and unscored.group("checks").asked == ("solved",)
 
 
 def test_what_no_domain_knows_is_one_line(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy
-from tripwright.evals.outside.qa.served import ServedRetriever
 from tripwright.llm.client import ChatEndpoint, Fault
 from tripwright.llm.urls import shown_url
 from tripwright.policies.settings import PolicySettings
@@ -45,8 +44,6 @@ def test_a_run_card_does_not_hold_them() -> None:
         "endpoint", PolicySettings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
     )
     assert chosen.identity["base_url"] == f"{SHOWN}/v1"
-    retriever = ServedRetriever(f"{DEAD}/retrieve")
-    assert retriever.identity["url"] == retriever.url == SHOWN
 
 
 def test_a_dead_endpoints_fault_does_not_say_them() -> None:

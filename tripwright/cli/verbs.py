@@ -148,34 +148,10 @@ HOUSE = (
         "Say how many queries a comparison needs to see a difference.",
     ),
     Verb(
-        "outside natural-plan",
-        "tripwright.cli.outside_natural_plan",
-        "natural_plan",
-        "Natural Plan: planning in words.",
-    ),
-    Verb(
-        "outside multi-if",
-        "tripwright.cli.outside_multi_if",
-        "multi_if",
-        "Multi-IF: instructions followed over three turns.",
-    ),
-    Verb(
-        "outside index",
-        "tripwright.cli.outside_qa",
-        "index",
-        "Index a corpus for searching by words.",
-    ),
-    Verb(
-        "outside qa",
-        "tripwright.cli.outside_qa",
-        "qa",
-        "Seven question sets with a Search tool, exact match.",
-    ),
-    Verb(
-        "outside tau-retail",
-        "tripwright.cli.outside_tau",
-        "tau_retail",
-        "τ-bench retail, played by the package itself.",
+        "outside import",
+        "tripwright.cli.outside",
+        "import_",
+        "Import what another harness measured, to compare and report.",
     ),
     Verb(
         "report",
@@ -186,7 +162,7 @@ HOUSE = (
 )
 
 HOUSE_GROUPS = {
-    "outside": "Measure a model on benchmarks that are not about trips.",
+    "outside": "Benchmarks that are not about trips, played by other harnesses.",
     "world": "Build, import and inspect worlds.",
     "study": "Have people judge transcripts, blind, and measure their agreement.",
     "data": "Collect, describe, divide and export training data.",

@@ -31,11 +31,11 @@ ByQuery = Mapping[str, Sequence[Outcome]]  # query → its samples
 @dataclass(frozen=True)
 class PerQuery:
     """Query → (part, whole). A share counts passes among checks. A chance (pass@k) and a mean
-    (turns) have one value of a query, and a whole of 1; a chance lies between 0 and 1. A query that
-    the figure is not about is not in it."""
+    (turns) have one value of a query, and a whole of 1 or what the query weighs; a chance lies
+    between 0 and 1. A query that the figure is not about is not in it."""
 
     kind: Literal["share", "chance", "mean"]
-    of: Mapping[str, tuple[Fraction | int, int]]
+    of: Mapping[str, tuple[Fraction | int, Fraction | int]]
 
     @property
     def value(self) -> float | None:
@@ -105,10 +105,27 @@ def _all_passed(name: str, outcome: Outcome) -> bool:
 
 
 def means(queries: ByQuery) -> Section:
+    outcomes = [outcome for samples in queries.values() for outcome in samples]
     return {
         "turns_mean": mean_of(queries, lambda o: o.turns),
         "completion_tokens_mean": mean_of(queries, lambda o: o.completion_tokens),
+        **{
+            name: _measure(queries, name)
+            for name in dict.fromkeys(name for outcome in outcomes for name in outcome.measures)
+        },
     }
+
+
+def _measure(queries: ByQuery, name: str) -> PerQuery:
+    """The mean over all checks; of a query, those of its mean sample."""
+    of, shares = {}, True
+    for query, samples in queries.items():
+        pairs = [outcome.measures[name] for outcome in samples if name in outcome.measures]
+        shares = shares and all(0 <= value <= 1 for value, _ in pairs)
+        if whole := sum(Fraction(weight) for _, weight in pairs):
+            part = sum(Fraction(value) * Fraction(weight) for value, weight in pairs)
+            of[query] = (part / len(pairs), whole / len(pairs))
+    return PerQuery("chance" if shares else "mean", of)
 
 
 def most_samples(queries: ByQuery) -> int:

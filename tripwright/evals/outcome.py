@@ -46,6 +46,8 @@ class Outcome:
     groups: Mapping[str, Checks]
     turns: int
     completion_tokens: float | None
+    # what is no yes or no: name → (value, in how many checks); of results of another harness
+    measures: Mapping[str, tuple[float, float]]
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Outcome:
@@ -67,6 +69,7 @@ class Outcome:
             groups=_groups(record),
             turns=sum(segment["role"] == "assistant" for segment in transcript["segments"]),
             completion_tokens=_completion_tokens(transcript),
+            measures=record.get("measures") or {},
         )
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,10 +44,8 @@ from tripwright.runs import (
 from tripwright.tools.faults import Faults, fault_kind
 from tripwright.tools.toolbox import Tools
 
-__all__ = ["Scorer", "Spending", "run", "score_records"]
+__all__ = ["Spending", "run", "score_records"]
 
-# lines, rules, run card → score.json
-Scorer = Callable[[Iterable[Mapping[str, Any]], str, Mapping[str, Any]], dict[str, Any]]
 # how long a run that stops waits for answers that are under way: they are paid for
 DRAIN_SECONDS = 60.0
 
@@ -78,12 +76,10 @@ def run(
     progress: bool = True,
     faults: Faults | None = None,
     tools: Tools | None = None,
-    scorer: Scorer = score_records,
     spending: Spending | None = None,
 ) -> dict[str, Any]:
     """Plays what `out` does not hold yet and returns the score of all that it then holds. `card`
-    says what makes the episodes; `scorer` reads their lines, for kinds of jobs that have other
-    metrics than T4's.
+    says what makes the episodes.
 
     With `faults` (tools that fail on purpose) the card and the score say so, and the score counts
     the calls that were hit. `tools` as in `open_session`. A run that asked an endpoint has its
@@ -119,7 +115,7 @@ def run(
         calls.close(all_done=not rest)
     usage: Counter[str] = Counter()
     lines = (line.read(_readable) for line in episode_lines(path))
-    score = scorer(adding_usage(lines, usage), rules, card)
+    score = score_records(adding_usage(lines, usage), rules, card)
     if faults:
         score["faults"] = {"settings": card["faults"], **faults_met(episodes(path))}
     if entry := usage_entry(usage, spending.prices):

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from tripwright.domains import domains
 from tripwright.errors import UserError
-from tripwright.evals.outside.task import CHECKS, OUTSIDE
 from tripwright.runs import Record, Run, Upgrade
-from tripwright.verdict import FORMAT, SCHEMA, format_group
 
 
 def older_records(transcripts: Path) -> Upgrade:
@@ -26,8 +24,6 @@ def older_records(transcripts: Path) -> Upgrade:
 
 
 def _upgraded(record: Record, rules: str) -> Record:
-    if isinstance(record.get("outside"), dict):
-        return _outside(record, rules)
     for domain in domains().values():
         if (upgraded := domain.version_1(record, rules)) is not None:
             return upgraded
@@ -35,23 +31,3 @@ def _upgraded(record: Record, rules: str) -> Record:
         f"Episode '{record.get('id')}' is of an older version and of no domain of today's:"
         f" {', '.join(domains())}."
     )
-
-
-def _outside(record: Record, rules: str) -> Record:
-    names, verdict = record["asked"]["commonsense"], record["verdict"]
-    common = {
-        key: value
-        for key, value in record.items()
-        if key not in ("plan", "schema_problem", "asked")
-    } | {"domain": OUTSIDE}
-    if verdict is None:
-        return common | {"asked": {FORMAT: [SCHEMA], CHECKS: names}}
-    checks = {"name": CHECKS, "gate": [FORMAT], "asked": names, "facts": verdict["commonsense"]}
-    judgement = {key: verdict[key] for key in ("final", "delivered", "error")}
-    return common | {
-        "verdict": {
-            "rules": rules,
-            **judgement,
-            "groups": [format_group(record["schema_problem"]).record(), checks],
-        }
-    }

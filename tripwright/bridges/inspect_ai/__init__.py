@@ -5,8 +5,18 @@ This module is the entry point that Inspect loads for `tripwright/…` names; it
 `inspect`.
 """
 
+from tripwright.bridges.inspect_ai.outside import natural_plan, star_search
 from tripwright.bridges.inspect_ai.scorers import facts, final
 from tripwright.bridges.inspect_ai.solvers import episode, recorded
 from tripwright.bridges.inspect_ai.tasks import played, trips
 
-__all__ = ["episode", "facts", "final", "played", "recorded", "trips"]
+__all__ = [
+    "episode",
+    "facts",
+    "final",
+    "natural_plan",
+    "played",
+    "recorded",
+    "star_search",
+    "trips",
+]

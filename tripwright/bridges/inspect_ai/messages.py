@@ -3,7 +3,8 @@ it.
 
 What is sent is what `--policy endpoint` sends (`policies/endpoint.py`), with one difference: a
 dialect whose prompt lists the tools itself makes no native calls, so its tool answers go as the
-user's words, because most providers refuse a tool's answer to no call.
+user's words, between `<tool_response>` tags, because most providers refuse a tool's answer to no
+call.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ def _message(message: dict[str, Any]) -> ChatMessage:
         return ChatMessageAssistant(content=text, tool_calls=calls or None)
     if role == "tool" and "tool_call_id" in message:
         return ChatMessageTool(content=text, tool_call_id=message["tool_call_id"])
+    if role == "tool":  # as Qwen's chat templates write what a tool said, and as STAR's agent does
+        text = f"<tool_response>\n{text}\n</tool_response>"
     return ChatMessageUser(content=text)
 
 

@@ -123,7 +123,7 @@ def episode(setup: Setup) -> Solver:
         if table is not None:
             await to_thread.run_sync(table.play, session, abandon_on_cancel=True, limiter=waiting)
         else:
-            await _converse(session, setup.native_tools)
+            await converse(session, setup.native_tools)
         finished = await to_thread.run_sync(close_session, session, setup.rules, limiter=waiting)
         model = setup.policy.name if setup.policy is not None else str(state.model)
         _keep(state, json.loads(json.dumps(finished.record())), session.transcript, model)
@@ -132,7 +132,7 @@ def episode(setup: Setup) -> Solver:
     return solve
 
 
-async def _converse(session: Session, native_tools: bool) -> None:
+async def converse(session: Session, native_tools: bool) -> None:
     """Inspect's model takes the turns; what its provider raises is Inspect's to handle."""
     schemas, model = session.tools.schemas, get_model()
     how: Notation = (

@@ -37,7 +37,7 @@ INSPECT = "inspect"  # the policy that is Inspect's own model
 Arguments = ParamSpec("Arguments")
 
 
-def _in_one_line(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
+def in_one_line(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
     """A user's mistake as Inspect prints one."""
 
     @wraps(make)
@@ -51,7 +51,7 @@ def _in_one_line(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
 
 
 @task
-@_in_one_line
+@in_one_line
 def trips(  # long: each option of the task is a parameter
     queries: str,
     world: str | None = None,
@@ -132,7 +132,7 @@ def trips(  # long: each option of the task is a parameter
 
 
 @task
-@_in_one_line
+@in_one_line
 def played(run: str) -> Task:
     """The episodes of a run folder, as they were played and judged: for the viewer, and for scores
     beside those of other tasks."""
