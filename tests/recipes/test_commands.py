@@ -23,6 +23,7 @@ from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.expert import expert_turns
+from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.episode import open_session
 from tripwright.world.generator.build import build_tables, build_world
@@ -75,6 +76,8 @@ def tiny(recipe: Path, model: Path, url: str) -> str:
         tables["validation"] = {"every": 1}
     if loaded.judging is not None:
         tables["judging"] = {"base_url": url}
+    if loaded.live is not None:
+        tables["live"] = {"services": "live.toml"}
     if loaded.rl is not None:
         tables[loaded.rl.algorithm] = {"steps": 1, "prompts_per_step": 2, "group_size": 2}
         if getattr(loaded.rl.settings, "branching", None) is not None:
@@ -111,6 +114,9 @@ class Models:
             text = self.trip_turns(first["content"])[number]
         elif system.startswith(dialect_named("deeptravel").system_prompt[:80]):
             text = self.errand_turns(first["content"])[number]
+        elif "Planning text: " in first["content"]:
+            days = parse_itinerary(first["content"].partition("Planning text: ")[2]).plan or []
+            text = json.dumps([{**day, "day": day["days"]} for day in days])
         elif "[Evaluation Rubrics]" in system:
             text = satisfied("[Tool call" not in first["content"])
         else:
@@ -178,6 +184,7 @@ def home(
     tools = "".join(f'{tool} = "world"\n' for tool in RECORDS)
     services = f'[tools]\n{tools}[vendors.world]\nfolder = "worlds/live"\nday = "2022-03-01"\n'
     (home / "live.toml").write_text(services)
+    (home / "formatter.toml").write_text(f'model = "formatter"\nbase_url = "{url}"\n')
     (home / "judge.toml").write_text(f'model = "judge"\nbase_url = "{url}"\n')
     write_tables(home / "TravelPlanner" / "database")
     model = home / "models" / "qwen"

@@ -206,9 +206,9 @@ def test_planner_r1(size: str, stages: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "stages", "branches"),
     [
-        ("1.5b_arpo", "steps", (("macro", 5),), True),
+        ("1.5b_arpo", "epochs", (("macro", 5),), True),
         ("3b_curriculum", "epochs", (("sum", 2), ("macro", 2), ("success", 1)), False),
-        ("7b_sum", "steps", (("sum", 5),), False),
+        ("7b_sum", "epochs", (("sum", 5),), False),
     ],
 )
 def test_star(name: str, kind: str, stages: tuple[tuple[str, float], ...], branches: bool) -> None:
@@ -234,6 +234,16 @@ def test_star(name: str, kind: str, stages: tuple[tuple[str, float], ...], branc
     assert (dialect.name, dialect.max_calls, dialect.context_tokens) == ("star", 60, 30 * 1024)
     start = {"1.5b_arpo": "star_sft_1.5b", "3b_curriculum": "star_sft_3b", "7b_sum": "star_sft"}
     assert loaded.model.pretrained == f"runs/{start[name]}/model/sft"
+
+
+@pytest.mark.parametrize(("size", "reward"), [("1.5b", "macro"), ("3b", "macro"), ("7b", "sum")])
+def test_star_s_algorithms_differ_in_themselves_alone(size: str, reward: str) -> None:
+    """Row S7, Table 4: the nine cells."""
+    plain = {"1.5b": "1.5b_grpo", "3b": "3b_macro", "7b": "7b_sum"}[size]
+    control, arpo = grpo(f"star/{plain}"), grpo(f"star/{size}_arpo")
+    assert control.branching is None and control.curriculum.stages == ((reward, 5),)
+    assert grpo(f"star/{size}_dapo") == replace(control, filter=Filter(0.0))
+    assert arpo.branching is not None and replace(arpo, branching=None) == control
 
 
 @pytest.mark.parametrize("count", [100, 200, 500, 2000])

@@ -85,6 +85,8 @@ def conditions(recipe: Recipe, requests: HeldOut) -> dict[str, Any]:
     """What two evaluations must have in common to be compared."""
     decoding = dataclasses.asdict(recipe.evaluation.decoding)
     settings = {"rules": rules_of(recipe), "decoding": decoding, **requests.origin}
+    if recipe.evaluation.context_tokens is not None:
+        settings["context_tokens"] = recipe.evaluation.context_tokens
     plain: dict[str, Any] = json.loads(json.dumps(settings))
     return plain
 
@@ -153,7 +155,7 @@ def play(
 ) -> dict[str, Any]:
     """The score of one policy, in `folder`; resumable. What has no `chat` is a script, which
     samples nothing."""
-    dialect, how = recipe.dialect.dialect(), recipe.evaluation.decoding
+    dialect, how = recipe.held_out_dialect, recipe.evaluation.decoding
     decoding: dict[str, Any] = {"temperature": how.temperature if chat is not None else 0.0}
     if decoding["temperature"] > 0:
         decoding |= {"seed": recipe.seed, "top_p": how.top_p, "top_k": how.top_k}

@@ -131,6 +131,7 @@ class EvaluationSettings:
     per_world: Count = 20
     decoding: Decoding = GREEDY
     max_concurrent_rollouts: Count = 100
+    context_tokens: Count | None = None  # None: the dialect's, as in training (row S6 has more)
     rules: str = "strict"
     dtype: str = AUTO
 
@@ -188,6 +189,12 @@ class Recipe:
     def domain(self) -> Domain:
         """What its dialect is about."""
         return domain_of(self.dialect.name)
+
+    @property
+    def held_out_dialect(self) -> Dialect:
+        """The dialect of examinations and validation."""
+        tokens = self.evaluation.context_tokens or self.dialect.dialect().context_tokens
+        return dataclasses.replace(self.dialect.dialect(), context_tokens=tokens)
 
     @property
     def mix(self) -> Any:
