@@ -95,14 +95,11 @@ def expected(folder: Path) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("with_world", [False, True])
 def test_the_parser_and_then_the_judge(
-    folder: Path, tmp_path: Path, with_world: bool, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "new" / "plans.jsonl"
-    assert (
-        main(command(folder, out, *(["--world", str(folder / "world")] if with_world else []))) == 0
-    )
+    assert main(command(folder, out)) == 0
     told = capsys.readouterr()
     assert "6 itineraries: 4 plans, 2 not readable" in told.out
     assert "line 3: no line begins a day" in told.err and "6/6 itineraries" in told.err
@@ -223,7 +220,38 @@ def test_a_request_without_its_text_can_be_formatted(tmp_path: Path) -> None:
         "query": None,
     }
     (tmp_path / "in.jsonl").write_text(
-        json.dumps({"query": query, "itinerary": "Day 1\n- Lunch: X"})
+        json.dumps({"query": query, "itinerary": "Day 1: in A\n- Lunch: [X] in A"})
     )
     assert main(["format", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "out.jsonl")]) == 0
     assert plans(tmp_path / "out.jsonl")[0][0]["lunch"] == "X, A"
+
+
+def test_the_answers_of_a_run_are_read_and_scored(
+    folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the parser and by a model: the plans of the run itself, under the same verdicts."""
+    queries = tmp_path / "q.jsonl"
+    lines = (folder / "itineraries.jsonl").read_text().splitlines()
+    queries.write_text("".join(json.dumps(json.loads(line)["query"]) + "\n" for line in lines))
+    world, run = ["--world", str(folder / "world")], tmp_path / "run"
+    play = ["run", "--policy", "expert", "--dialect", "star", "--queries", str(queries)]
+    assert main([*play, *world, "--out", str(run)]) == 0
+    episodes = [json.loads(line) for line in (run / "transcripts.jsonl").read_text().splitlines()]
+    formatter.plans = {each["transcript"]["answer"]: each["plan"] for each in episodes}
+    for name, words in (("parser", []), ("model", by(formatter))):
+        out = tmp_path / f"{name}.jsonl"
+        assert main(["format", str(run), "--out", str(out), *words]) == 0
+        assert plans(out) == [each["plan"] for each in episodes] and all(plans(out))
+        capsys.readouterr()
+        assert main(["score", str(out), *world, "--json"]) == 0
+        judged = [json.loads(line) for line in capsys.readouterr().out.splitlines()][:-1]
+        assert [line["final"] for line in judged] == [each["verdict"]["final"] for each in episodes]
+
+
+def test_a_run_of_another_domain_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"id": "e1", "domain": "deeptravel", "request": {}, "transcript": {}, "verdict": {}}
+    (tmp_path / "transcripts.jsonl").write_text(json.dumps(record) + "\n")
+    assert main(["format", str(tmp_path), "--out", str(tmp_path / "out.jsonl")]) == 2
+    assert "Episode 'e1' is of domain deeptravel" in capsys.readouterr().err

@@ -4,7 +4,6 @@ nothing is guessed or dropped."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary, render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import PlaceKind, to_official
+from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
@@ -82,11 +81,7 @@ def test_generated_expert_plans_come_back(tmp_path: Path) -> None:
         plan = to_official(days, city_lookup(world))
         text = render_itinerary(request, plan)
         assert "exactly" not in text
-        assert (
-            parse_itinerary(text).plan
-            == parse_itinerary(text, request, city_lookup(world)).plan
-            == plan
-        )
+        assert parse_itinerary(text).plan == plan
 
 
 def test_gold_plans_come_back(travelplanner: Path) -> None:
@@ -122,7 +117,7 @@ def test_any_plan_of_texts_comes_back(rows: list[tuple[str, ...]]) -> None:
     plan = [
         dict(zip(FIELDS, (number, *row), strict=True)) for number, row in enumerate(rows, start=1)
     ]
-    parsed = parse_itinerary(render_itinerary(query(), plan), query())
+    parsed = parse_itinerary(render_itinerary(query(), plan))
     assert parsed.problem is None and parsed.plan == plan
 
 
@@ -140,190 +135,86 @@ def test_what_the_official_format_cannot_hold_is_not_written() -> None:
             render_itinerary(query(), plan)  # type: ignore[arg-type]
 
 
-# ---- layouts of agents
+# ---- the one layout
 
-BULLETS = """<think> I have all I need. </think>
-<answer>
-**Trip: St. Home to Aston (March 1-3, 2022)**
-**Budget: \\$900** | Travelers: 2
-**Day 1: March 1 - Travel to Aston**
-- Morning/Afternoon: **Flight** from **St. Home** to **Aston** [F12] | **$542** | Departure: 08:00 | Arrival: 09:00
-- Dinner: At **Grill A** | Avg Cost: **\\$14/person** | Cuisines: **Tea**, French
-- Evening: Check into accommodation - [**Inn, the old one**] | **\\$64/night** | Minimum Nights: 1 | **Entire home/apt**
+TEXT = """St. Home to Aston, 3 days, 2022-03-01 to 2022-03-03, 2 people, budget $900
 
-### Day 2: March 2 – Explore Aston
-* Breakfast: At **Bakery** | Avg Cost: **$15**
-* Morning Attraction: Visit **Old Tower** | Contact: (713) 526-2183
-* Lunch: At **BMG - All Day Dining** (Avg Cost: **$15**)
-* Afternoon Attraction: **Lake**
-* Dinner: **Dal (West)** (Mexican). Avg. Cost: **$84** per person × 2 = **$168**. Rating: 4.6.
----
-Day 3: March 3 (Return to St. Home)
-- **Morning: Drive** from **Aston** to **St. Home** (5h 40m, **$1,030**)
+Day 1 (2022-03-01): from St. Home to Aston
+- Travel: Flight [F12] from St. Home to Aston | Departure: 08:00 | Arrival: 09:00
+- Dinner: [Grill A] in Aston
+- Stay: [Inn, the old one] in Aston
 
-**Key Highlights**
-- Total Budget: **$900**
-- Lunch: all local
-Day 1: $600
-</answer>"""
+Day 2 (2022-03-02): in Aston
+- Breakfast: [Bakery] in Aston
+- See: [Old Tower] in Aston
+- See: [Lake] in Aston
+- Lunch: [BMG - All Day Dining] in Aston
+- Dinner: [Dal (West)] in Aston
+- Stay: [Inn, the old one] in Aston
 
-SENTENCES = """A trip for two
-Day 1: March 1 (Travel from St. Home to Aston)
-- Morning: Depart from **St. Home** on **Flight** [F12] at 08:00, arriving in **Aston** at 09:00. Cost: **$137** per person × 2 = **$274**
-- Evening: Check into accommodation: [**Inn, the old one**] (Private room, Rules: No pets). Cost: **$127** per night × 2 nights = **$254**
-- Dinner: **Grill A** (French, Mediterranean). Avg. Cost: **$84** per person.
-Day 2: March 2 (Full day in Aston)
-- 08:30 - Breakfast at [Bakery](https://bakery.example/x)
-- Lunch: “BMG - All Day Dining”. Avg. Cost: $23
-- Afternoon: Visit **Old Tower**, **Lake** (Outdoor). Address: 100 Wharf.
-- Evening: dinner at **Dal (West)**
-Day 3: March 3 (Travel from Aston to St. Home)
-- Morning: Check out from [Inn, the old one] by 11:00 AM.
-- Drive: From Aston to St. Home. Duration: 5h 40m. Cost: $1,030.
-Cost Breakdown:
-- All: $1"""
-
-TABLE = """| Day | City | Transportation | Breakfast | Attractions | Lunch | Dinner | Accommodation | Cost |
-|---|---|:---:|---|---|---|---|---|---|
-| 1 | St. Home → Aston | Flight F12 from St. Home to Aston, 08:00 - 09:00 | - | - | on the road | Grill A | Inn, the old one | $1 |
-| 2 | Aston | none | Bakery ($15) | Old Tower; Lake | BMG - All Day Dining, $15 | Dal (West), Aston | Inn, the old one, Aston | $2 |
-| 3 | from Aston to St. Home | Self-driving, Aston → St. Home, 5h 40m, $1030 | N/A | | | | - | |
+Day 3 (2022-03-03): from Aston to St. Home
+- Travel: Self-driving from Aston to St. Home | Duration: 5h 40m | Cost: $1030
 """
 
-PLAIN = """Day 1 (2022-03-01): St. Home to Aston
-1. **Flight:** F12, St. Home → Aston, 08:00–09:00
-2. Dinner: Grill A, Aston
-3. Accommodation: Inn, the old one, Aston (2 nights)
-Day 2
-Breakfast: Bakery - $15
-**Attractions:**
-  • Old Tower
-  • **Lake** in Aston
-Lunch: BMG - All Day Dining | $15
-🍽 **Dinner**: Dal (West), Aston
-Day 3 - Departure
-Travel: self-driving from Aston to St. Home | Duration: 5h 40m | Cost: $1030
-Estimated total: $1,100
-Enjoy your trip!"""
+
+def test_the_layout_is_written_and_read() -> None:
+    assert render_itinerary(query(), PLAN) == TEXT
+    assert parse_itinerary(TEXT).plan == PLAN
+    answer = f"<think> I have all I need. </think>\n<answer>\n{TEXT}</answer>"
+    assert parse_itinerary(answer).plan == PLAN
 
 
-@pytest.mark.parametrize(
-    "text", [BULLETS, SENTENCES, TABLE, PLAIN], ids=["bullets", "sentences", "table", "plain"]
-)
-def test_a_layout_is_read(text: str) -> None:
-    parsed = parse_itinerary(text, query())
-    assert parsed.problem is None
-    assert parsed.plan == PLAN
-
-
-def test_a_journey_over_roads_and_cities() -> None:
-    text = """Day 1: Travel to Aston
-- Morning: **Taxi** from **St. Home** to **Aston** | Cost: **$431** | Duration: 4h
-- Afternoon: Check into [**Loft**]
-Day 2: Explore Aston
-- Attraction: Zoo
-Day 3: Travel to Brook
-- Breakfast: Early Cafe
-- Take a taxi from Aston to Brook (2 hours 31 mins, 266 km, $266)
-- Lunch: Late Cafe
-Day 4: Brook
-- Attraction: Pier"""
-    plan = parse_itinerary(text, query(4, "Westland")).plan
-    assert plan is not None
-    assert [each["current_city"] for each in plan] == [
-        "from St. Home to Aston",
-        "Aston",
-        "from Aston to Brook",
-        "Brook",
-    ]
-    assert (
-        plan[2]["transportation"]
-        == "Taxi, from Aston to Brook, duration: 2 hours 31 mins, distance: 266 km, cost: 266"
-    )
-    assert (plan[2]["breakfast"], plan[2]["lunch"]) == ("Early Cafe, Aston", "Late Cafe, Brook")
-    # leaving ends the stay
-    assert [each["accommodation"] for each in plan] == ["Loft, Aston", "Loft, Aston", "-", "-"]
+def test_dates_blank_lines_order_and_a_title_do_not_matter() -> None:
+    lines = [line for line in TEXT.split("\n")[1:] if line]
+    first, travel, dinner, *rest = lines
+    text = "\n".join([first.replace(" (2022-03-01)", ""), dinner, f"  {travel} ", *rest])
+    assert parse_itinerary(text.replace("\n", "\r\n")).plan == PLAN
 
 
 def test_a_mode_that_nobody_sells_stays_as_written() -> None:
-    plan = parse_itinerary("Day 1\n- Travel: Train from A to B", query()).plan
-    assert plan is not None and plan[0]["transportation"] == "Train, from A to B"
-    plan = parse_itinerary("Day 1\n- Travel: Flight from A to B", query()).plan
-    assert plan is not None and plan[0]["transportation"] == "Flight Number: , from A to B"
+    """So that the judge sees it."""
+    for written, official in (
+        ("Train from A to B", "Train, from A to B"),
+        ("Flight [] from A to B", "Flight Number: , from A to B"),
+    ):
+        plan = parse_itinerary(f"Day 1: in A\n- Travel: {written}").plan
+        assert plan is not None and plan[0]["transportation"] == official
 
 
-def test_a_world_is_asked_and_an_unknown_name_stays() -> None:
-    asked = []
-
-    def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
-        asked.append((kind, name, list(cities)))
-        return "St. Home" if name == "Station Grill" else None
-
-    lines = [
-        "Day 1",
-        "- Breakfast: Nowhere",
-        "- Taxi from St. Home to Aston",
-        "- Lunch: Station Grill",
-        "- Dinner: Nowhere else",
-    ]
-    plan = parse_itinerary("\n".join([*lines, "- Visit **Lake** in Brook"]), query(), city_of).plan
-    assert plan is not None
-    meals = [plan[0][key] for key in ("breakfast", "lunch", "dinner", "attraction")]
-    assert meals == [
-        "Nowhere, St. Home",
-        "Station Grill, St. Home",
-        "Nowhere else, Aston",
-        "Lake, Brook;",
-    ]
-    assert asked[0] == ("restaurant", "Nowhere", ["St. Home", "Aston"]) and asked[1][2] == [
-        "Aston",
-        "St. Home",
-    ]
-
-
-# ---- never a guess
+DAY = "line 1: expected 'Day 1: in City' or 'Day 1: from City to City'; found 'Day 1: "
+TRAVEL = "line 2: expected '- Travel: Flight [F12] from A to B | Departure: 08:00"
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("Sorry, no plan is possible.", "no line begins a day"),
+        ("Sorry, no plan is possible.", "no line begins a day: expected 'Day 1: in City'"),
         ("", "no line begins a day"),
+        ("**Day 1: Travel to Aston**", "no line begins a day"),
         ("<answer>Day 1", "not complete"),
-        ("Day 2: in Aston", "expected day 1, found day 2: 'Day 2: in Aston'"),
+        ("Day 2: in Aston", "line 1: expected day 1; found 'Day 2: in Aston'"),
+        ("Day 1: in Aston\nDay 3: in Aston", "line 2: expected day 2; found 'Day 3"),
+        ("Day 1: Explore Aston", f"{DAY}Explore Aston'"),
+        ("Day 1: from A to B to C", f"{DAY}from A to B to C'"),
+        ("Day 1: in A\n... [Days 2-3 omitted]", "line 2: expected a day, or '- Label: …' with one"),
+        ("Day 1: in A\n- Evening: [B] in A", "labels Travel, Breakfast, See, Lunch, Dinner, Stay"),
+        ("Day 1: in A\n- Lunch: **B**", "line 2: expected '- Lunch: [Name] in City'; found"),
+        ("Day 1: in A\n- Lunch: [B]", "line 2: expected '- Lunch: [Name] in City'"),
         (
-            "Day 1: in Aston\n... [Days 2-3 omitted]",
-            "line 2 is not understood: '... [Days 2-3 omitted]'",
+            "Day 1: in A\n- Lunch: [B] in A\n- Lunch: [C] in A",
+            "line 3: expected one line for Lunch, this day has a second one; found",
         ),
-        ("Day 1: in Aston\nDay 3: in Aston", "expected day 2, found day 3"),
-        (
-            "Day 1: in Aston\n- Lunch: **A**\n- Lunch: **B**",
-            "day 1 has a second line for lunch: '- Lunch: **B**'",
-        ),
-        ("Day 1: in Aston\n- Lunch: **A** or **B**", "goes on after the name with 'or **B**'"),
-        ("Day 1: in Aston\n- Lunch: **A**, **B**", "names more than one place"),
-        ("Day 1: in Aston\n- Lunch: **A**. Then visit **B**.", "names more than one place"),
-        (
-            "Day 1: in Aston\n- Lunch: A costs only $ 5 and is nice: go",
-            "does not show where the name of the place ends",
-        ),
-        ("Day 1: in Aston\n- Lunch/Dinner: **A**", "more than one meal"),
-        ("Day 1: in Aston\n- Surprise: **A**", "unknown label 'Surprise'"),
-        ("Day 1: in Aston\nWe then walk about and eat.", "line 2 is not understood"),
-        ("Day 1: in Aston\n- Check out of **A** and see **B**", "says more than checking out"),
-        ("Day 1\n- Taxi to Aston", "does not say from where to where"),
-        ("Day 1\n- Travel: from A to B", "does not say how"),
-        ("Day 1\n- Taxi or self-driving from A to B", "two ways of travelling"),
-        ("Day 1\n- Flight [F1] and [F22] from A to B", "several flights"),
-        ("Day 1\n- Taxi from A to B\n- Taxi from B to C", "a second line for travel"),
-        ("Day 1: Travel to Brook\n- Taxi from A to Aston", "travels to Aston, not to Brook"),
-        ("Day 1: Beaches\n- Lunch: X", "does not tell the day's city"),
-        (f"Day 1: in Aston\n- Lunch: {'x' * 1001}", "characters (at most 1,000)"),
-        ("Day 1: in Aston\n" * 4000, "is not read (at most"),
+        ('Day 1: in A\n- See: exactly "x"\n- See: [C] in A', "expected one line for See"),
+        ("Day 1: in A\n- Travel: Taxi to B", TRAVEL),
+        ("Day 1: in A\n- Travel: Taxi from A to B | $30", TRAVEL),
+        ("Day 1: in A\n- Travel: Taxi from A to B | Cost: $3 | Duration: 1h", TRAVEL),
+        ("Day 1: in A\n- Travel: Flight [F1] from A to B | Cost: $3", TRAVEL),
+        (f"Day 1: in A\n- Lunch: {'x' * 20_000}", "is not read (at most"),
+        ("Day 1: in A\n" * 4000, "is not read (at most"),
     ],
 )
-def test_what_cannot_be_read_is_a_problem_that_quotes_the_line(text: str, told: str) -> None:
-    parsed = parse_itinerary(text, query())
+def test_anything_else_is_a_problem_that_says_what_was_expected(text: str, told: str) -> None:
+    parsed = parse_itinerary(text)
     assert parsed.plan is None and not parsed.unscored
     assert (
         parsed.problem
@@ -333,15 +224,9 @@ def test_what_cannot_be_read_is_a_problem_that_quotes_the_line(text: str, told: 
     )
 
 
-def test_without_a_request_a_trip_must_say_where_it_starts() -> None:
-    assert "does not say in which city" in (parse_itinerary("Day 1\n- Lunch: X").problem or "")
-    plan = parse_itinerary("Day 1\n- Lunch: X", query()).plan
-    assert plan is not None and plan[0]["lunch"] == "X, St. Home"
-
-
 PIECES = [
-    "Day 1", "Day 2", ": ", "in ", "from ", " to ", "- ", "**", "[", "]", "| ", "Lunch", "Check into ", "Flight ", "Taxi ", "$5", "(", ")",
-    "\n", "Aston", '"', "exactly ", "→",
+    "Day 1", "Day 2", ": ", "in ", "from ", " to ", "- ", "[", "]", " | ", "Lunch", "Travel", "Flight [", "Taxi ", "$5", "Cost", "\n", "Aston",
+    '"', "exactly ",
 ]  # fmt: skip
 
 

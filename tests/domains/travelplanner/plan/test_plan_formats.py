@@ -86,7 +86,7 @@ def test_what_is_meant_as_json_is_judged_as_json(task: TripTask) -> None:
         ("", "no line begins a day"),
         ("Have a nice trip!", "no line begins a day"),
         ("Day 1: in Aston\n- Travel: by dragon from A to B", "line 2"),
-        ("Day 2: in Aston", "expected day 1, found day 2"),
+        ("Day 2: in Aston", "expected day 1; found 'Day 2: in Aston'"),
         ("Day 1: in Aston\n" * 20_000, "is not read"),
     ],
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.errors import NotJson, UserError, counted, described, read_json
 from tripwright.files import Journal, check_new, write_atomically
 from tripwright.llm.client import ChatEndpoint
+from tripwright.runs import episode_lines, transcripts_at
 from tripwright.world.store import World
 
 PARSER = "parser"
@@ -29,13 +32,14 @@ ANOTHER = "Choose another file for --out."
 @dataclass(frozen=True)
 class ItineraryInput:
     """One line of the input. `made_from` is its fingerprint: a plan is kept only while its
-    itinerary stays the same."""
+    itinerary stays the same. `episode` is the record it comes from, where a run was given."""
 
     line: int
     record: Any
     query: Query
     text: str
     made_from: str
+    episode: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,11 @@ class FormatFlags:
     """Which itineraries are read, and by whom."""
 
     itineraries: Annotated[
-        Path, typer.Argument(help='JSONL, {"query": …, "itinerary": "…" or null} per line.')
+        Path,
+        typer.Argument(
+            metavar="FILE|RUN",
+            help='JSONL, {"query": …, "itinerary": "…" or null} per line; or a run folder.',
+        ),
     ]
     out: Annotated[
         Path,
@@ -57,7 +65,8 @@ class FormatFlags:
     world: Annotated[
         Path | None,
         typer.Option(
-            help="World folder: tells which city a place without one lies in.", show_default=False
+            help="With a model: world folder that tells which city a place without one lies in.",
+            show_default=False,
         ),
     ] = None
     model: Annotated[
@@ -88,14 +97,18 @@ class FormatFlags:
 def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     """Turn itineraries in words into plans in the official format.
 
-    The built-in parser reads its own rendering and common layouts of agents; it never guesses. What
-    cannot be read has a plan of null and a "problem" in the output: it counts as not delivered.
-    With --model an endpoint reads them. An itinerary that it could not be asked about is unscored:
-    it is left out, and the same command tries it again.
+    The built-in parser reads one printed layout, that of dialect 'star' when an expert plays, and
+    says what it expected. With --model an endpoint reads free wordings. What cannot be read has a
+    plan of null and a "problem" in the output: it counts as not delivered. An itinerary that the
+    endpoint could not be asked about is unscored: it is left out, and the same command tries it
+    again. Of a run folder, each answer is read, and its line is the episode with the new plan, for
+    'score' and for 'study make --formatted'.
 
     Examples:
-      tripwright format itineraries.jsonl --out plans.jsonl --world worlds/real
+      tripwright format itineraries.jsonl --out plans.jsonl
       tripwright format itineraries.jsonl --out plans.jsonl --model Qwen/Qwen3-8B \\
+        --base-url http://localhost:8000/v1
+      tripwright format runs/star --out runs/star_by_qwen.jsonl --model Qwen/Qwen3-8B \\
         --base-url http://localhost:8000/v1
     """
     if (settings.model is None) != (settings.base_url is None):
@@ -117,7 +130,11 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
         else None
     )
     place = World.open(settings.world) if settings.world else None
-    inputs, problems = _read(settings.itineraries)
+    inputs, problems = (
+        (_of_run(settings.itineraries), [])
+        if settings.itineraries.is_dir()
+        else _read(settings.itineraries)
+    )
     if not inputs:
         raise UserError(
             f"No itineraries in '{settings.itineraries}'. Expected a JSONL file with"
@@ -129,7 +146,7 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     if endpoint:
         counts = _by_model(endpoint, inputs, settings.out, settings.concurrency, place)
     else:
-        counts = _by_parser(inputs, settings.out, place)
+        counts = _by_parser(inputs, settings.out)
     typer.echo(json.dumps(counts) if as_json else _told(counts, settings.out))
     if counts["unscored"]:
         print(
@@ -171,6 +188,28 @@ def _read(path: Path) -> tuple[list[ItineraryInput], list[str]]:
     return inputs, problems
 
 
+def _of_run(folder: Path) -> list[ItineraryInput]:
+    """The answers of a run's episodes; an unscored one has none, for a fault of our side."""
+    return [
+        line.read(partial(_answered, line.place.number))
+        for line in episode_lines(transcripts_at(folder))
+        if line.record().get("verdict") is not None
+    ]
+
+
+def _answered(number: int, record: dict[str, Any]) -> ItineraryInput:
+    if record["domain"] != "travelplanner":
+        raise UserError(
+            f"Episode '{record['id']}' is of domain {record['domain']}: only TravelPlanner's"
+            " itineraries become plans."
+        )
+    request, answer = record["request"], record["transcript"]["answer"]
+    digest = hashlib.sha256(json.dumps([record["id"], request, answer]).encode()).hexdigest()
+    return ItineraryInput(
+        number, request, Query.model_validate(request), answer or "", digest[:16], record
+    )
+
+
 def _asked(line: bytes, number: int) -> ItineraryInput:
     try:
         record = read_json(line)
@@ -197,7 +236,7 @@ def _asked(line: bytes, number: int) -> ItineraryInput:
 # ---- the two ways
 
 
-def _by_parser(inputs: list[ItineraryInput], out: Path, world: World | None) -> dict[str, int]:
+def _by_parser(inputs: list[ItineraryInput], out: Path) -> dict[str, int]:
     """Whole or not at all: it takes seconds. What the parser wrote before is replaced."""
 
     def take(record: Any) -> None:
@@ -207,11 +246,10 @@ def _by_parser(inputs: list[ItineraryInput], out: Path, world: World | None) -> 
     if out.exists():
         foreign = f"was not written by the parser. {ANOTHER}"
         Journal(out, take, foreign, f"Another process is writing '{out}'. {ANOTHER}").close()
-    city_of = city_lookup(world) if world else None
     progress = _Progress(len(inputs), 0)
     records, plans = [], []
     for each in inputs:
-        plans.append(parse_itinerary(each.text, each.query, city_of))
+        plans.append(parse_itinerary(each.text))
         records.append(_record(each, plans[-1], PARSER))
         progress.add(each.line, plans[-1])
     _write(out, records)
@@ -265,7 +303,8 @@ def _by_model(
 
 
 def _record(itinerary: ItineraryInput, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
-    record = {"line": itinerary.line, "query": itinerary.record, "plan": formatted.plan}
+    line = {"line": itinerary.line, "query": itinerary.record, "plan": formatted.plan}
+    record = {**itinerary.episode, **line}
     problem = {"problem": formatted.problem} if formatted.problem else {}
     return {**record, **problem, "formatter": formatter, "made_from": itinerary.made_from}
 

@@ -1,8 +1,9 @@
-"""Itineraries in natural language (row S2): a plan as a text for travellers, and such a text as a
-plan.
+"""Itineraries in words of one printed layout (row S2): a plan as a text for travellers, and such a
+text as a plan.
 
-`parse_itinerary` reads what `render_itinerary` writes and the layouts that row S's agents use. It
-never guesses: what it cannot read is a problem that quotes the line.
+`parse_itinerary` reads what `render_itinerary` writes and nothing else: what is written otherwise
+is a problem that quotes the line and says what was expected. Free wordings are the formatter's
+(`plan/formatter.py`), which asks a model.
 """
 
 from tripwright.domains.travelplanner.plan.itinerary.reading import FormattedPlan, parse_itinerary

@@ -1,29 +1,28 @@
-"""A text of a traveller's agent → a plan, or a problem that quotes the line which could not be
-read."""
+"""A text of a traveller's agent in the printed layout → a plan, or a problem that quotes the line
+and says what was expected.
+
+    Day 1 (2022-03-01): from St. Home to Aston
+    - Travel: Flight [F12] from St. Home to Aston | Departure: 08:00 | Arrival: 09:00
+    - Dinner: [Grill A] in Aston
+    - Stay: [Inn, the old one] in Aston
+
+    Day 2 (2022-03-02): in Aston
+    - See: [Old Tower] in Aston
+    - See: [Lake] in Aston
+
+What a day does not name is "-". Lines before the first day are a title. Any text of the official
+format may stand as `exactly "…"`, in JSON quotes.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.travelplanner.plan.itinerary.days import (
-    ItineraryDay,
-    official_plan,
-    quoting,
-)
-from tripwright.domains.travelplanner.plan.itinerary.headings import (
-    day_heading,
-    is_closing,
-    read_heading,
-    without_tables,
-)
-from tripwright.domains.travelplanner.plan.itinerary.lines import (
-    names_a_mode,
-    read_line,
-    split_label,
-)
 from tripwright.domains.travelplanner.plan.itinerary.travel import (
-    UnreadableItinerary,
+    JOURNEY,
     read_journey,
     read_route,
 )
@@ -31,10 +30,22 @@ from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_ans
 from tripwright.domains.travelplanner.plan.plan import CityOf
 from tripwright.domains.travelplanner.query import Query
 
+LABELS = {
+    "transportation": "Travel",
+    "breakfast": "Breakfast",
+    "attraction": "See",
+    "lunch": "Lunch",
+    "dinner": "Dinner",
+    "accommodation": "Stay",
+}
+_FIELDS = {label: field for field, label in LABELS.items()}
 # characters, lines, days: beyond these nothing is read
-LONGEST_TEXT, LONGEST_LINE, MOST_LINES, MOST_DAYS = 16_000, 1_000, 400, 30
+LONGEST_TEXT, MOST_LINES, MOST_DAYS = 16_000, 400, 30
+SHOWN = 100  # characters of a quoted line
 
-_Line = tuple[int, str]  # its number in the text, from 1, and the line
+_DAY = re.compile(r"Day (\d{1,3})(?: \(\d{4}-\d{2}-\d{2}\))?: (.+)")
+_ITEM = re.compile(r"- (\w+): (.+)")
+_PLACE = re.compile(r"\[(.+)\] in (.+)")
 
 
 @dataclass(frozen=True)
@@ -47,107 +58,99 @@ class FormattedPlan:
     unscored: bool = False
 
 
+class UnreadableItinerary(ValueError):
+    """A line that is not in the layout."""
+
+
 def parse_itinerary(
     text: str, query: Query | None = None, city_of: CityOf | None = None
 ) -> FormattedPlan:
-    """Never raises: what cannot be read is a problem. Of a response with an <answer> block, the
-    last block is read.
-
-    `query` tells where the trip starts and, with `city_of` (see trip.plan), places without a city
-    are looked up in a world.
-    """
+    """Never raises. Of a response with an <answer> block, the last block is read. `query` and
+    `city_of` are not asked: the layout says everything itself."""
     if OPEN in text or CLOSE in text:
         answer = extract_answer(text)
         if answer is None:
             return FormattedPlan(None, f"the last {OPEN} block is not complete")
         text = answer
-    if len(text) > LONGEST_TEXT:
+    lines = text.replace("\r\n", "\n").split("\n")
+    if len(text) > LONGEST_TEXT or len(lines) > MOST_LINES:
         return FormattedPlan(
-            None, f"an itinerary of {len(text):,} characters is not read (at most {LONGEST_TEXT:,})"
+            None,
+            f"an itinerary of {len(text):,} characters and {len(lines):,} lines is not read (at"
+            f" most {LONGEST_TEXT:,} and {MOST_LINES})",
         )
     try:
-        days = _days(text, query)
-        return FormattedPlan(
-            official_plan(days, query.org if query else _first_origin(days), city_of)
-        )
+        return FormattedPlan(_days(lines))
     except UnreadableItinerary as problem:
         return FormattedPlan(None, str(problem))
 
 
-def _first_origin(days: list[ItineraryDay]) -> str | None:
-    line = days[0].only("travel")
-    return line[1].journey.origin if line and line[1].journey else None
-
-
-def _days(text: str, query: Query | None) -> list[ItineraryDay]:
-    lines = [
-        (number, line)
-        for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
-        if line.strip()
-    ]
-    if len(lines) > MOST_LINES:
-        raise UnreadableItinerary(
-            f"an itinerary of {len(lines):,} lines is not read (at most {MOST_LINES})"
-        )
-    for number, line in lines:
-        if len(line) > LONGEST_LINE:
-            raise quoting(
-                f"line {number} has {len(line):,} characters (at most {LONGEST_LINE:,})", line
-            )
-    lines = list(without_tables(lines))
-    cities = _cities(lines, query)
-    days: list[ItineraryDay] = []
-    closed, pending = False, ""
-    for number, line in lines:
-        heading = day_heading(line)
-        # a cost summary may count the days again
-        if heading and (not closed or heading[0] == len(days) + 1):
-            days.append(_opened(heading, len(days) + 1, line, cities))
-            closed, pending = False, ""
-        elif days and not closed and not (closed := is_closing(line)):
-            pending = _add(days[-1], number, line, pending, cities)
+def _days(lines: list[str]) -> list[dict[str, Any]]:
+    days: list[dict[str, Any]] = []
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        if day := _DAY.fullmatch(line):
+            if int(day[1]) != len(days) + 1 or len(days) == MOST_DAYS:
+                raise _unlike(number, line, f"day {len(days) + 1}")
+            city = read_city(day[2])
+            if city is None:
+                raise _unlike(number, line, "'Day 1: in City' or 'Day 1: from City to City'")
+            rest = dict.fromkeys(LABELS, "-")
+            days.append({"days": len(days) + 1, "current_city": city, **rest})
+        elif days and line:
+            _add(days[-1], number, line)
     if not days:
-        raise UnreadableItinerary("no line begins a day: expected 'Day 1', 'Day 2', …")
+        raise UnreadableItinerary("no line begins a day: expected 'Day 1: in City'")
     return days
 
 
-def _opened(heading: tuple[int, str], due: int, line: str, cities: set[str]) -> ItineraryDay:
-    number, rest = heading
-    if number != due or number > MOST_DAYS:
-        raise quoting(f"expected day {due}, found day {number}", line)
+def _add(day: dict[str, Any], number: int, line: str) -> None:
+    item = _ITEM.fullmatch(line)
+    if item is None or item[1] not in _FIELDS:
+        names = ", ".join(_FIELDS)
+        raise _unlike(number, line, f"a day, or '- Label: …' with one of the labels {names}")
+    field = _FIELDS[item[1]]
+    text = read_item(field, item[2])
+    if text is None:
+        form = JOURNEY if field == "transportation" else "[Name] in City"
+        raise _unlike(number, line, f"'- {item[1]}: {form}'")
+    if field == "attraction" and day[field].endswith(";") and text.endswith(";"):
+        text = day[field] + text
+    elif day[field] != "-":
+        raise _unlike(number, line, f"one line for {item[1]}, this day has a second one")
+    day[field] = text
+
+
+def read_city(text: str) -> str | None:
+    """The official text of a day's city; None for what is not in the layout."""
+    if (exact := _exact(text)) is not None:
+        return exact
+    if text.startswith("in ") and text != "in ":
+        return text.removeprefix("in ")
+    return text if text.startswith("from ") and read_route(text) else None
+
+
+def read_item(field: str, text: str) -> str | None:
+    """The official text of one line's words; None for what is not in the layout. A sight is closed
+    by a semicolon."""
+    if (exact := _exact(text)) is not None:
+        return exact
+    if field == "transportation":
+        return read_journey(text)
+    place = _PLACE.fullmatch(text)
+    return f"{place[1]}, {place[2]}{';' * (field == 'attraction')}" if place else None
+
+
+def _exact(text: str) -> str | None:
+    if not text.startswith('exactly "'):
+        return None
     try:
-        return ItineraryDay(number, read_heading(rest, cities), line)
-    except UnreadableItinerary as problem:
-        raise quoting(f"day {number} {problem}", line) from None
+        exact = json.loads(text.removeprefix("exactly "))
+    except ValueError:
+        return None
+    return exact if isinstance(exact, str) else None
 
 
-def _add(day: ItineraryDay, number: int, line: str, pending: str, cities: set[str]) -> str:
-    """Adds what the line says to the day. A label on a line of its own ('Attractions:') is
-    returned: it holds for the lines below."""
-    try:
-        label, body = split_label(line)
-        if label and not body.strip("*_ "):
-            return label
-        item = read_line(label or pending, body, cities)
-    except UnreadableItinerary as problem:
-        raise quoting(f"line {number} {problem}", line) from None
-    if item.kind not in ("nothing", "heading"):
-        day.items.append((line, item))
-    return "" if label else pending
-
-
-def _cities(lines: list[_Line], query: Query | None) -> set[str]:
-    """The cities of the request, the journeys and the headings: by these 'Name, City' is told from
-    a name with a comma in it."""
-    cities = {query.org, query.dest} if query else set()
-    for _, line in lines:
-        heading = day_heading(line)
-        if heading and (route := read_route(heading[1].strip(" :-–—()"))):
-            cities |= set(route)
-        elif not heading and names_a_mode(line):
-            try:
-                journey = read_journey(line)
-            except UnreadableItinerary:
-                continue
-            cities |= {journey.origin, journey.destination}
-    return cities
+def _unlike(number: int, line: str, expected: str) -> UnreadableItinerary:
+    shown = line if line.isprintable() else ascii(line)[1:-1]
+    shown = shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
+    return UnreadableItinerary(f"line {number}: expected {expected}; found '{shown}'")

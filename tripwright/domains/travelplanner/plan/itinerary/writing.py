@@ -12,29 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.domains.travelplanner.plan.itinerary.headings import day_heading, read_heading
-from tripwright.domains.travelplanner.plan.itinerary.lines import read_line, split_label
-from tripwright.domains.travelplanner.plan.itinerary.travel import FARE, UnreadableItinerary
+from tripwright.domains.travelplanner.plan.itinerary.reading import LABELS, read_city, read_item
+from tripwright.domains.travelplanner.plan.itinerary.travel import written_journey
 from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN
 from tripwright.domains.travelplanner.plan.render import request_line
 from tripwright.domains.travelplanner.query import Query
 
-_LABELS = {
-    "transportation": "Travel",
-    "breakfast": "Breakfast",
-    "attraction": "See",
-    "lunch": "Lunch",
-    "dinner": "Dinner",
-    "accommodation": "Stay",
-}
-_FIELDS = {"days", "current_city", *_LABELS}
-_FLIGHT = re.compile(
-    r"Flight Number: ([^,]*), (from .+?)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?"
-    r"(?:, duration: ([^,]+), distance: ([^|]+?), cost: (\d+))?"
-)
-_ROAD = re.compile(
-    r"([A-Z][\w-]+), (from .+?)(?:, duration: (.+?))?(?:, distance: (.+?))?(?:, cost: (.+))?"
-)
+_FIELDS = {"days", "current_city", *LABELS}
 
 
 def render_itinerary(query: Query, plan: Sequence[dict[str, Any]]) -> str:
@@ -63,7 +47,7 @@ def render_itinerary(query: Query, plan: Sequence[dict[str, Any]]) -> str:
 def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
     if not isinstance(day, dict) or set(day) != _FIELDS or day["days"] != number:
         raise ValueError(f"day {number} does not have the fields of the official format")
-    for key in _LABELS | {"current_city": ""}:
+    for key in LABELS | {"current_city": ""}:
         if not isinstance(day[key], str):
             raise ValueError(f"day {number}: '{key}' is not text")
     date = (
@@ -72,30 +56,22 @@ def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
         else ""
     )
     lines = ["", f"Day {number}{date}: {_city(day['current_city'])}"]
-    for key, label in _LABELS.items():
+    for key, label in LABELS.items():
         text = day[key]
         pieces = (
             []
             if text == "-"
             else _sights(text)
             if key == "attraction"
-            else [_readable(key, label, text) or _exactly(text)]
+            else [_readable(key, text) or _exactly(text)]
         )
         lines += [f"- {label}: {piece}" for piece in pieces]
     return lines
 
 
 def _city(text: str) -> str:
-    for readable in (text, f"in {text}") if not _has_answer_tag(text) else ():
-        heading_match = day_heading(f"Day 1: {readable}") if "\n" not in readable else None
-        try:
-            heading = read_heading(heading_match[1], ()) if heading_match else None
-        except UnreadableItinerary:
-            continue
-        if heading and (
-            heading.exact == text
-            or (heading.route and f"from {heading.route[0]} to {heading.route[1]}" == text)
-        ):
+    for readable in (text, f"in {text}"):
+        if _survives(readable) and read_city(readable) == text:
             return readable
     return _exactly(text)
 
@@ -103,67 +79,31 @@ def _city(text: str) -> str:
 def _sights(text: str) -> list[str]:
     """One line for each, where all are of the readable kind; else the whole as one."""
     *pieces, rest = text.split(";")
-    lines = [_readable("attraction", _LABELS["attraction"], piece) for piece in pieces]
+    lines = [_readable("attraction", f"{piece};") for piece in pieces]
     readable = [line for line in lines if line]
     return readable if readable and len(readable) == len(lines) and not rest else [_exactly(text)]
 
 
-def _readable(key: str, label: str, text: str) -> str | None:
+def _readable(field: str, text: str) -> str | None:
     """`text` in the readable form, if reading that gives `text` back."""
-    readable = (
-        _journey(text)
-        if key == "transportation"
-        else "[{0}] in {2}".format(*text.rpartition(", "))
-        if ", " in text
-        else None
-    )
-    if readable is None or "\n" in readable or not readable.isprintable() or _has_answer_tag(text):
-        return None
-    try:
-        item = read_line(*split_label(f"- {label}: {readable}"), ())
-    except UnreadableItinerary:
-        return None
-    if item.journey:
-        return readable if item.journey.text == text else None
-    return (
-        readable
-        if len(item.names) == 1
-        and f"{item.names[0].text}, {item.names[0].city}" == text
-        and item.nights == 1
-        else None
-    )
-
-
-def _journey(text: str) -> str | None:
-    if match := _FLIGHT.fullmatch(text):
-        number, route, departure, arrival, duration, distance, cost = match.groups()
-        details = (
-            ("Departure", departure),
-            ("Arrival", arrival),
-            ("Duration", duration),
-            ("Distance", distance),
-            (FARE, cost and f"${cost}"),
-        )
-        return " | ".join(
-            [
-                f"Flight [{number}] {route}",
-                *(f"{label}: {value}" for label, value in details if value),
-            ]
-        )
-    if match := _ROAD.fullmatch(text):
-        mode, route, duration, distance, cost = match.groups()
-        claims = (("Duration", duration), ("Distance", distance), ("Cost", cost and f"${cost}"))
-        return " | ".join(
-            [f"{mode} {route}", *(f"{label}: {value}" for label, value in claims if value)]
-        )
+    if field == "transportation":
+        readable = written_journey(text)
+    else:
+        name, comma, city = text.removesuffix(";").rpartition(", ")
+        readable = f"[{name}] in {city}" if comma else None
+    if readable and _survives(readable) and read_item(field, readable) == text:
+        return readable
     return None
+
+
+def _survives(line: str) -> bool:
+    """Written as a line it comes back as it is. An answer's tag would make the itinerary look like
+    a response with an answer block."""
+    return line.isprintable() and line == line.strip() and OPEN not in line and CLOSE not in line
 
 
 def _exactly(text: str) -> str:
     quoted = json.dumps(text, ensure_ascii=not text.isprintable())
-    return f"exactly {quoted.replace('<', chr(92) + 'u003c') if _has_answer_tag(text) else quoted}"
-
-
-def _has_answer_tag(text: str) -> bool:
-    """Written plainly, it would make the itinerary look like a response with an answer block."""
-    return OPEN in text or CLOSE in text
+    if OPEN in text or CLOSE in text:
+        quoted = quoted.replace("<", "\\u003c")
+    return f"exactly {quoted}"
