@@ -61,7 +61,7 @@ def test_planner_r1_8b_has_the_settings_of_the_paper() -> None:
         1.0,
     )
     assert (grpo.aggregation, grpo.clip, grpo.curriculum) == (
-        "token-mean",
+        "trajectory-mean",
         Clip(0.2, 0.2, 3.0),
         PLANNER_R1_8B,
     )

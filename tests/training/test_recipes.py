@@ -310,7 +310,8 @@ def test_deeptravel() -> None:
     limits = dialect.max_turns, dialect.context_tokens
     assert (dialect.name, *limits) == ("deeptravel", 8, 32 * 1024)
     assert loaded.judging.by == "judge"  # rows D3 and D4
-    assert loaded.live is not None and loaded.live.replay and loaded.data.world is None
+    assert loaded.live is not None and loaded.live.services == "live.toml"
+    assert not loaded.live.replay and loaded.data.world is None
 
 
 def test_errands_compare_replay_with_plain_grpo() -> None:
