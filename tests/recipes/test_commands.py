@@ -61,7 +61,9 @@ def commands(recipe: Path) -> Iterator[str]:
 def tiny(recipe: Path, model: Path, url: str) -> str:
     """The recipe with other sizes."""
     loaded = load_recipe(recipe)
-    tables: dict[str, dict[str, Any]] = {"dialect": DIALECT, "evaluation": EXAM}
+    tables: dict[str, dict[str, Any]] = {"dialect": dict(DIALECT), "evaluation": EXAM}
+    if loaded.dialect.dialect().max_prompt_tokens is not None:  # of a small tokenizer
+        tables["dialect"]["max_prompt_tokens"] = 8192
     pretrained = loaded.model.pretrained
     if pretrained is None:
         tables["model"] = {"tokenizer_transcripts": 16, "superwords": 80}
@@ -90,10 +92,11 @@ def tiny(recipe: Path, model: Path, url: str) -> str:
 
 
 def smaller(command: str, url: str) -> str:
-    """A fiftieth of every count; the test's own server, and the generated world's cities and
-    days."""
-    command = re.sub(r"--count (\d+)", lambda n: f"--count {max(10, int(n[1]) // 50)}", command)
-    command = re.sub(r"([a-z]:)(\d+)\b", lambda n: f"{n[1]}{int(n[2]) // 50}", command)
+    """A fiftieth of every count (a fifth of the small ones); the test's own server, and the
+    generated world's cities and days."""
+    scale = 5 if "planner_r1" in command else 50
+    command = re.sub(r"--count (\d+)", lambda n: f"--count {max(10, int(n[1]) // scale)}", command)
+    command = re.sub(r"([a-z]:)(\d+)\b", lambda n: f"{n[1]}{int(n[2]) // scale}", command)
     command = re.sub(r"--cities '[^']*'", f"--cities '{CITIES}'", command)
     command = re.sub(r"--days \S+\.\.\S+", "--days 2022-03-05..2022-03-14", command)
     return re.sub(r"https?://\S+/v1", url, command)
