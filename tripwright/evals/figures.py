@@ -118,12 +118,12 @@ def means(queries: ByQuery) -> Section:
 
 def _measure(queries: ByQuery, name: str) -> PerQuery:
     """The mean over all checks; of a query, those of its mean sample."""
-    of, shares = {}, True
+    of, shares = dict[str, tuple[Fraction | int, Fraction | int]](), True
     for query, samples in queries.items():
         pairs = [outcome.measures[name] for outcome in samples if name in outcome.measures]
         shares = shares and all(0 <= value <= 1 for value, _ in pairs)
-        if whole := sum(Fraction(weight) for _, weight in pairs):
-            part = sum(Fraction(value) * Fraction(weight) for value, weight in pairs)
+        if whole := sum((Fraction(weight) for _, weight in pairs), Fraction(0)):
+            part = sum((Fraction(value) * Fraction(w) for value, w in pairs), Fraction(0))
             of[query] = (part / len(pairs), whole / len(pairs))
     return PerQuery("chance" if shares else "mean", of)
 

@@ -113,7 +113,7 @@ def inspect(path: Path) -> HarnessResult:
                 tuple(_messages(sample["messages"])),
                 {} if error else figures,
                 stop_reason=_INSPECT_LIMITS.get(
-                    (sample.get("limit") or {}).get("type"), StopReason.ANSWER
+                    str((sample.get("limit") or {}).get("type")), StopReason.ANSWER
                 ),
                 fault=error or (None if figures else "Inspect gave no score"),
                 tokens=usage.get("output_tokens"),
