@@ -30,6 +30,12 @@ def make(
     seed: Annotated[
         int, typer.Option(help="Equal runs and seeds give equal studies and orders.")
     ] = 0,
+    formatted: Annotated[
+        bool,
+        typer.Option(
+            "--formatted", help="Label plans beside the words they were read out of (STAR, B.4)."
+        ),
+    ] = False,
 ) -> None:
     """Draw transcripts from runs for people to label, without saying which run each is from.
 
@@ -40,12 +46,15 @@ def make(
     Examples:
       tripwright study make runs/sft runs/rl --out studies/first --per-run 25
       tripwright study make runs/a/transcripts.jsonl others.jsonl --out studies/second --seed 7
+      tripwright study make by_deepseek.jsonl by_qwen.jsonl --formatted --out studies/formatters
     """
-    from tripwright.evals.study.dimensions import paper_dimensions
+    from tripwright.evals.study.dimensions import paper_dimensions, reading_dimensions
     from tripwright.evals.study.sample import make_study, sources
 
-    counts = make_study(sources(transcripts), out, paper_dimensions(), per_run, seed)
-    unscored = f"; {counts.unscored} unscored left out" if counts.unscored else ""
+    dimensions = reading_dimensions() if formatted else paper_dimensions()
+    counts = make_study(sources(transcripts), out, dimensions, per_run, seed, formatted)
+    left_out = "unscored or without a plan read out of words" if formatted else "unscored"
+    unscored = f"; {counts.unscored} {left_out} left out" if counts.unscored else ""
     runs = (
         f"{len(counts.runs)} runs, {counts.shared_requests} requests answered by several"
         if len(counts.runs) > 1

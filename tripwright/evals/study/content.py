@@ -72,3 +72,25 @@ def _calls(transcript: Transcript) -> Iterator[dict[str, Any]]:
         if answer is not None and call.result not in answer.text:
             content["shown"] = answer.text
         yield content
+
+
+def reading_content(record: Mapping[str, Any], transcript: Transcript) -> dict[str, Any] | None:
+    """The same of what was read out of an answer: the answer's words, and below them the plan. None
+    where nothing was read, or where the answer is no words but data."""
+    domain = domains().get(record["domain"])
+    days = domain.answer_days(record) if domain is not None else None
+    words = (transcript.answer or "").strip()
+    if not days or not words or words[0] in "[{":
+        return None
+    read = [
+        "\n".join(
+            [
+                f"**Day {day['number']}: {day['city']}**\n",
+                *(f"- {label}: {'; '.join(pieces)}" for label, *pieces in day["lines"]),
+            ]
+        )
+        for day in days
+    ]
+    text = "\n\n".join(["# The answer", words, "---", "# The plan as read", *read])
+    content = blind_content(record, transcript)
+    return content | {"answer": {"kind": "markdown", "text": text}, "calls": [], "seconds": None}

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from tripwright.errors import UserError
-from tripwright.evals.study.content import blind_content
+from tripwright.evals.study.content import blind_content, reading_content
 from tripwright.evals.study.folder import Dimension, KeyEntry, create
 from tripwright.evals.study.verdicts import verdicts_of
 from tripwright.runs import (
@@ -78,13 +78,15 @@ def make_study(
     dimensions: Sequence[Dimension],
     per_run: int = PER_RUN,
     seed: int = 0,
+    reading: bool = False,
 ) -> StudyCounts:
     """Draws at most `per_run` items of each run and writes the study. Equal files and seeds give
-    equal studies."""
+    equal studies. `reading`: items are plans beside the words that they were read out of, and no
+    verdict is held against the labels."""
     indexes: dict[str, dict[str, list[StudyEpisode]]] = {}
     unscored = 0
     for source in runs:
-        indexes[source.run], left_out = _index(source.path)
+        indexes[source.run], left_out = _index(source.path, reading)
         unscored += left_out
     rng = Random(seed)
     requests = _preference(indexes, rng)
@@ -94,17 +96,20 @@ def make_study(
         for each in _draw(indexes[source.run], requests, per_run, rng)
     ]
     if not choices:
-        raise UserError("No transcript to label: all are unscored, or the files are empty.")
+        nothing = ", nothing was read out of any answer" if reading else ""
+        raise UserError(
+            f"No transcript to label: all are unscored{nothing}, or the files are empty."
+        )
     rng.shuffle(choices)
     items, key = [], []
     width = len(str(len(choices)))
     for number, (source, each) in enumerate(choices, start=1):
         record = record_at(source.path, each.place)
         name = f"item-{number:0{width}d}"
-        items.append(
-            {"item": name, **blind_content(record, Transcript.from_json(record["transcript"]))}
-        )
-        key.append(KeyEntry(name, source.run, each.id, verdicts_of(record)))
+        transcript = Transcript.from_json(record["transcript"])
+        content = reading_content(record, transcript) if reading else None
+        items.append({"item": name, **(content or blind_content(record, transcript))})
+        key.append(KeyEntry(name, source.run, each.id, {} if reading else verdicts_of(record)))
     create(out, seed, dimensions, items, key)
     times = Counter(each.request for _, each in choices)
     return StudyCounts(
@@ -134,12 +139,13 @@ def _draw(
     ]
 
 
-def _index(path: Path) -> tuple[dict[str, list[StudyEpisode]], int]:
-    """Request → its transcripts, and how many are unscored."""
+def _index(path: Path, reading: bool) -> tuple[dict[str, list[StudyEpisode]], int]:
+    """Request → its transcripts, and how many are unscored or, with `reading`, hold no plan beside
+    words."""
     index: dict[str, list[StudyEpisode]] = {}
     unscored = 0
     for line in episode_lines(path):
-        candidate = _scored(line)
+        candidate = _scored(line, reading)
         if candidate is None:
             unscored += 1
         else:
@@ -147,7 +153,7 @@ def _index(path: Path) -> tuple[dict[str, list[StudyEpisode]], int]:
     return index, unscored
 
 
-def _scored(line: EpisodeLine) -> StudyEpisode | None:
+def _scored(line: EpisodeLine, reading: bool) -> StudyEpisode | None:
     """Raises UserError for a line that raters could not make sense of."""
     record = line.record()
     request = record.get("request")
@@ -162,7 +168,9 @@ def _scored(line: EpisodeLine) -> StudyEpisode | None:
             f"{line.where}: expected a transcript under \"transcript\", as 'tripwright run'"
             " writes it."
         ) from None
-    if transcript.stop_reason is StopReason.UNSCORED:
+    if transcript.stop_reason is StopReason.UNSCORED or (
+        reading and reading_content(record, transcript) is None
+    ):
         return None
     words = str(request.get("query") or json.dumps(request, sort_keys=True))
     id = line.place.id or str(line.place.number)

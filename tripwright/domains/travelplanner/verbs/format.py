@@ -117,24 +117,9 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
             " neither."
         )
     check_new(settings.out, restart=True, inputs=(settings.itineraries,))
-    endpoint = (
-        ChatEndpoint(
-            settings.base_url,
-            settings.model,
-            settings.api_key_env,
-            settings.timeout,
-            settings.retries,
-            temperature=0.0,
-        )
-        if settings.model and settings.base_url
-        else None
-    )
+    endpoint = _endpoint(settings)
     place = World.open(settings.world) if settings.world else None
-    inputs, problems = (
-        (_of_run(settings.itineraries), [])
-        if settings.itineraries.is_dir()
-        else _read(settings.itineraries)
-    )
+    inputs, problems = _read(settings.itineraries)
     if not inputs:
         raise UserError(
             f"No itineraries in '{settings.itineraries}'. Expected a JSONL file with"
@@ -162,6 +147,19 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
         )
 
 
+def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
+    if settings.model is None or settings.base_url is None:
+        return None
+    return ChatEndpoint(
+        settings.base_url,
+        settings.model,
+        settings.api_key_env,
+        settings.timeout,
+        settings.retries,
+        temperature=0.0,
+    )
+
+
 def _told(counts: dict[str, int], out: Path) -> str:
     unscored = f", {counts['unscored']} unscored" if counts["unscored"] else ""
     return (
@@ -172,6 +170,8 @@ def _told(counts: dict[str, int], out: Path) -> str:
 
 def _read(path: Path) -> tuple[list[ItineraryInput], list[str]]:
     """The itineraries, and what is wrong with the lines that hold none."""
+    if path.is_dir():
+        return _of_run(path), []
     if not path.is_file():
         raise UserError(
             f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per'
