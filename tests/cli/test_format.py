@@ -54,7 +54,7 @@ class Formatter:
 
     def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         self.requests += 1
-        itinerary = request["messages"][-1]["content"].partition("The itinerary:\n")[2]
+        itinerary = request["messages"][-1]["content"].partition("Planning text: ")[2]
         failing = self.mood == "sick" or (self.mood == "half" and self.requests % 2)
         content = json.dumps(self.plans.get(itinerary) or [])
         raw = json.dumps(

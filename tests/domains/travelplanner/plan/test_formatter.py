@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from tripwright.domains.travelplanner.plan.formatter import (
     EXAMPLE_PLAN,
     EXAMPLE_TEXT,
+    PROMPT,
     format_all,
     format_itinerary,
     messages,
@@ -76,6 +78,24 @@ def at(server: Server, **settings: Any) -> ChatEndpoint:
         "tiny",
         **{"timeout_s": 5.0, "max_retries": 0, "first_wait_s": 0.001, **settings},
     )
+
+
+def test_the_prompt_is_the_printed_one() -> None:
+    """STAR, Appendix E, word for word but for what is filled in: marks of the page's layout
+    apart."""
+    paper = Path(__file__).parents[5] / "shared" / "papers" / "star.md"
+    if not paper.is_file():
+        pytest.skip(f"no text of the paper at {paper}")
+    text = paper.read_text(encoding="utf-8")
+    start = text.index("Please assist me in extracting valid information")
+    printed = text[start : text.index("Original user query:", start)]
+
+    def words(of: str) -> str:
+        for old, new in (("`", ""), ("\\$", "$"), ("{{ Examples }}", "{examples}")):
+            of = of.replace(old, new)
+        return "".join(of.split())
+
+    assert words(PROMPT).startswith(words(printed))
 
 
 def test_the_example_in_the_prompt_is_one_that_the_judge_can_read() -> None:

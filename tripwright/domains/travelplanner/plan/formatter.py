@@ -60,7 +60,7 @@ Day 3: fly home, Millbrook to Oldport, flight F7654321, 18:05 to 19:00."""
 
 EXAMPLE_PLAN = [
     {
-        "day": 1,
+        "days": 1,
         "current_city": "from Oldport to Millbrook",
         "transportation": "Self-driving, from Oldport to Millbrook, duration: 2 hours 5 mins, distance: 200 km, cost: 10",
         "breakfast": "-",
@@ -70,7 +70,7 @@ EXAMPLE_PLAN = [
         "accommodation": "Loft by the river, Millbrook",
     },
     {
-        "day": 2,
+        "days": 2,
         "current_city": "Millbrook",
         "transportation": "-",
         "breakfast": "Corner Bakery, Millbrook",
@@ -80,7 +80,7 @@ EXAMPLE_PLAN = [
         "accommodation": "Loft by the river, Millbrook",
     },
     {
-        "day": 3,
+        "days": 3,
         "current_city": "from Millbrook to Oldport",
         "transportation": "Flight Number: F7654321, from Millbrook to Oldport, Departure Time: 18:05, Arrival Time: 19:00",
         "breakfast": "-",
@@ -200,7 +200,10 @@ def _understood(outcome: Completion | Fault, text: str) -> tuple[FormattedPlan, 
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
     asked = query.query or f"{query.org} to {query.dest}, {query.days} days"
-    examples = f"{EXAMPLE_TEXT}\n{json.dumps(EXAMPLE_PLAN, ensure_ascii=False)}"
+    plan = [{"day": day["days"], **day} for day in EXAMPLE_PLAN]
+    for day in plan:
+        del day["days"]
+    examples = f"{EXAMPLE_TEXT}\n{json.dumps(plan, ensure_ascii=False)}"
     prompt = PROMPT.format(examples=examples, query=asked, text=text)
     return [{"role": "user", "content": prompt.encode("utf-8", "replace").decode()}]
 
