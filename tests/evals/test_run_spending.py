@@ -226,7 +226,7 @@ def test_the_papers_decoding_is_sent_and_said(
                 tmp_path / "a",
                 paid_expert.url,
                 "--decoding",
-                "planner_r1_tau_bench",
+                "planner_r1_train",
                 "--count",
                 "2",
             )
@@ -234,10 +234,10 @@ def test_the_papers_decoding_is_sent_and_said(
         == 0
     )
     card = score_of(tmp_path / "a")["run_card"]
-    assert card["decoding_preset"] == "planner_r1_tau_bench"
-    assert card["decoding"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "max_tokens": 4096}
+    assert card["decoding_preset"] == "planner_r1_train"
+    assert card["decoding"] == {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "max_tokens": 4096}
     sent = paid_expert.bodies[0]
-    assert (sent["temperature"], sent["top_p"], sent["top_k"]) == (0.6, 0.95, 20)
+    assert (sent["temperature"], sent["top_p"], sent["top_k"]) == (1.0, 1.0, -1)
     words = ["--temperature", "0.6", "--top-p", "0.95", "--top-k", "20", "--count", "2"]
     # the same without the name
     assert main(command(nano_folder, tmp_path / "a", paid_expert.url, *words)) == 0

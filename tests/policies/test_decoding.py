@@ -20,10 +20,7 @@ from tripwright.policies.settings import PolicySettings
     [
         ("greedy", (0.0, None, None)),
         ("planner_r1", (0.0, None, None)),  # row P9
-        ("planner_r1_train", (1.0, 1.0, None)),
-        ("planner_r1_natural_plan", (1.0, None, None)),
-        ("planner_r1_multi_if", (0.7, 0.8, 20)),
-        ("planner_r1_tau_bench", (0.6, 0.95, 20)),
+        ("planner_r1_train", (1.0, 1.0, -1)),
         ("star", (0.6, 0.95, None)),  # row S10
     ],
 )
@@ -34,7 +31,7 @@ def test_presets_are_the_rows(
 
 
 def test_every_preset_is_tested() -> None:
-    assert len(PRESETS) == 7
+    assert len(PRESETS) == 4
 
 
 def test_without_a_preset_the_options_say_it() -> None:
@@ -60,12 +57,12 @@ def test_an_unknown_preset_is_named() -> None:
 
 
 def test_what_was_chosen_is_sent_and_said_on_the_card() -> None:
-    how = PRESETS["planner_r1_multi_if"]
+    how = PRESETS["planner_r1_train"]
     settings = PolicySettings(
         "m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
     )
     chosen = choose_policy("endpoint", settings, dialect_named("planner_r1"))
-    assert chosen.decoding == {"temperature": 0.7, "top_p": 0.8, "max_tokens": 4096, "top_k": 20}
+    assert chosen.decoding == {"temperature": 1.0, "top_p": 1.0, "max_tokens": 4096, "top_k": -1}
     assert chosen.identity["tokens_counted_by"] == EstimatedTokens().name
     plain = choose_policy(
         "endpoint", PolicySettings("m", "http://x/v1"), dialect_named("planner_r1")

@@ -40,6 +40,7 @@ from tripwright.world.store import World
 
 LIVE_FACES = [face.name for face in domain_named("deeptravel").faces]
 
+THOUGHT = "<think>I look it up.</think>\n"  # row D2: a turn without one is out of format
 SOURCE = Provenance("vendor", "2", "2026-06-20T09:30:00Z")
 TRAIN = TrainOffer(
     "G3124",
@@ -197,7 +198,7 @@ def session(box: Tools, dialect: str = "deeptravel") -> Session:
 def test_in_an_episode_a_fault_is_unscored_in_training_and_may_be_asked_again_in_serving() -> None:
     fault = ProviderFault("timeout", "no answer within 20 s")
     trained = session(LiveToolBox(Vendor(fault), face_named("deeptravel")))
-    trained.take(Turn(write_call(*ASK)))
+    trained.take(Turn(THOUGHT + write_call(*ASK)))
     assert trained.transcript.stop_reason is StopReason.UNSCORED and "no answer within 20 s" in (
         trained.transcript.fault or ""
     )
@@ -209,7 +210,7 @@ def test_in_an_episode_a_fault_is_unscored_in_training_and_may_be_asked_again_in
         )
     )
     for _ in range(2):  # the same call: what got no answer is no repetition
-        served.take(Turn(write_call(*ASK)))
+        served.take(Turn(THOUGHT + write_call(*ASK)))
     assert [call.error for call in served.transcript.calls] == [True, False] and not served.done
     assert "G3124" in served.transcript.calls[1].result
 
@@ -222,7 +223,7 @@ def test_what_a_page_orders_stands_in_the_transcript_as_data() -> None:
             face_named("deeptravel"),
         )
     )
-    played.take(Turn(write_call("web_search", {"query": "Wuhan"})))
+    played.take(Turn(THOUGHT + write_call("web_search", {"query": "Wuhan"})))
     (call,) = played.transcript.calls
     assert (
         json.loads(call.result)["rows"][0]["snippet"]

@@ -106,7 +106,7 @@ def test_training_takes_its_scales_in_turn_and_the_exam_has_its_own(recipe: Any)
     mixed = replace(recipe, data=replace(recipe.data, training_scales=scales, queries_per_world=1))
     names = [trips_of(mixed, RL).request_at(number)[1].name for number in range(4)]
     assert [name.rpartition("-")[0] for name in names] == [*scales, *scales]
-    assert {task.where.rpartition("-")[0] for task in requests_of_exam(mixed, 45)} == {"nano"}
+    assert {task.where.rpartition("-")[0] for task in requests_of_exam(mixed, 45).tasks} == {"nano"}
 
 
 def test_few_worlds_are_kept_open(recipe: Any) -> None:

@@ -116,7 +116,7 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
 
     def die(policy: Any, tasks: Any, out: Path, *rest: Any, **more: Any) -> dict[str, Any]:
         if out.name == f"validation-step-{step}":
-            play(policy, tasks[:1], out, *rest, **more)
+            play(policy, list(tasks)[:1], out, *rest, **more)
             (out / "score.json").unlink()
             raise KeyboardInterrupt
         return play(policy, tasks, out, *rest, **more)

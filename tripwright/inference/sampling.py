@@ -19,13 +19,14 @@ from tripwright.agent.session import Session
 from tripwright.errors import UserError
 from tripwright.inference.precision import AUTO, precision_named
 
+NO_TOP_K = -1  # as vLLM and SGLang write it
 BLOCK = 512  # tokens whose probabilities are added up before the choice looks at single ones
 
 
 @dataclass(frozen=True)
 class Sampling:
     """`temperature` 0 is greedy. `rows` is how many sessions are in the batch at once. `top_p` and
-    `top_k` (rows P9, S10) cut the tail off the distribution, top_k first.
+    `top_k` (rows P9, S10) cut the tail off the distribution, top_k first; -1 is none.
 
     Log-probabilities are stored of the whole distribution at the given temperature, of the plain
     one where it is 0. With a tail cut off they are not those of what was sampled from, so on-policy
@@ -48,7 +49,12 @@ class Sampling:
             raise UserError(
                 f"Sampling needs temperature ≥ 0, rows ≥ 1 and tool_threads ≥ 0; found {values}."
             )
-        if not 0 < self.top_p <= 1 or (self.top_k is not None and self.top_k < 1):
+        if (
+            not 0 < self.top_p <= 1
+            or self.top_k is not None
+            and self.top_k < 1
+            and self.top_k != NO_TOP_K
+        ):
             raise UserError(
                 "Sampling needs top_p above 0 and at most 1, and top_k ≥ 1 or none; found"
                 f" {self.top_p} and {self.top_k}."
@@ -61,7 +67,7 @@ class Sampling:
     def check_on_policy(self) -> None:
         """Raises UserError where the stored log-probabilities are not those of the distribution
         sampled from."""
-        if self.temperature == 0 or self.top_p < 1 or self.top_k is not None:
+        if self.temperature == 0 or self.top_p < 1 or self.top_k not in (None, NO_TOP_K):
             values = f"temperature {self.temperature}, top_p {self.top_p}, top_k {self.top_k}"
             raise UserError(
                 f"On-policy training samples from the whole distribution: found {values}; expected"
@@ -127,6 +133,8 @@ def _first_beyond(upto: Tensor, weights: Tensor, target: Tensor) -> Tensor:
 def cut_tail(probabilities: Tensor, top_p: float, top_k: int | None) -> Tensor:
     """Weights: the probabilities of the `top_k` likeliest tokens, and of these of the fewest that
     hold `top_p` of what is left."""
+    if top_k == NO_TOP_K:
+        top_k = None
     if top_k is None and top_p >= 1:
         return probabilities
     # falling

@@ -89,9 +89,7 @@ class JudgementLog:
         if "votes" in line:
             self._decided.add((line["key"], len(line["votes"])))
             return
-        self.usage.update(
-            {name: n for name, n in line.get("usage", {}).items() if name in COUNTED}
-        )
+        self.usage.update({name: n for name, n in line.get("usage", {}).items() if name in COUNTED})
         if line.get("judged") is not None:  # a fault is tried again
             self._votes[line["key"]][line["vote"]] = line
 

@@ -1,4 +1,5 @@
 """How a model's tokens are chosen in an evaluation, by the papers' names (rows P9 and S10).
+Those of Planner-R1's benchmarks out of domain stand in the commands of docs/out-of-domain.md.
 
 A preset says nothing of how many samples a query gets, nor of limits: those are --samples and the
 dialect's (S10's 32K tokens and 60 calls are dialect "star").
@@ -14,7 +15,8 @@ from tripwright.errors import UserError
 @dataclass(frozen=True)
 class Decoding:
     """`temperature` 0 is greedy. None leaves top-p or top-k alone: the whole distribution, or the
-    server's own setting."""
+    server's own setting, which can be the model's (`generation_config.json`). `top_k` -1 says that
+    there is no limit, as vLLM and SGLang write it."""
 
     temperature: float = 0.0
     top_p: float | None = None
@@ -25,12 +27,7 @@ GREEDY = Decoding()
 PRESETS = {
     "greedy": GREEDY,
     "planner_r1": GREEDY,  # row P9: validation and test, one sample
-    "planner_r1_train": Decoding(1.0, 1.0),  # top-k -1 is none; eight samples
-    "planner_r1_natural_plan": Decoding(1.0),
-    # These two are printed with "do_sample: false" as well, which would make them greedy; the
-    # temperatures are taken as meant.
-    "planner_r1_multi_if": Decoding(0.7, 0.8, 20),
-    "planner_r1_tau_bench": Decoding(0.6, 0.95, 20),
+    "planner_r1_train": Decoding(1.0, 1.0, -1),  # eight samples
     "star": Decoding(0.6, 0.95),  # row S10
 }
 

@@ -16,7 +16,7 @@ from tripwright.domains.deeptravel.requests.choosing import left_to
 from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
-from tripwright.domains.deeptravel.task import Errand, cards_problem
+from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
 from tripwright.errors import UserError
@@ -70,7 +70,7 @@ def test_the_answer_is_in_the_format_and_within_the_turns(
         episode = played(ErrandRows(pick), request, provider, dialect)
         transcript = episode.transcript
         assert (
-            cards_problem(transcript) is None
+            format_problem(transcript, "cards") is None
             and transcript.turns <= dialect_named(dialect).max_turns
         )
         cards = answered(episode)

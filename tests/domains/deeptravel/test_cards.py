@@ -69,7 +69,7 @@ def test_what_is_written_is_read_again() -> None:
         (answer(outbound=[{**RIDE, "row": 0}]), "outbound.0.row: expected greater than or equal"),
         (
             answer(outbound=[{**RIDE, "price": {"amount": 9, "per": "room"}}]),
-            "outbound.0.price.per: expected 'person' or 'party', found room",
+            "outbound.0.price.per: expected 'person' or 'party', found \"room\"",
         ),
         (answer(outbound=[{**RIDE, "departs": "6:54"}]), "outbound.0.departs: string should match"),
         (answer(outbound=[{**RIDE, "kind": "taxi"}]), "outbound.0.kind: expected 'flight' or"),

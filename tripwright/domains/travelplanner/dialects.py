@@ -98,7 +98,8 @@ _PLANNER_R1 = Dialect(
     PLANNER_R1_PROMPT,
     face=PLANNER_R1,
     # Planner-R1, B.3: the engine takes the first call of a turn (`max_parallel_calls: 1`), and
-    # Appendix I's models repeat calls until the 30th turn: the prompt forbids it, the engine not
+    # the models of figures A.11 and A.12 repeat calls until the 30th turn: the prompt forbids it,
+    # the engine not
     on_parallel="first",
     on_repeated="answer",
     # row P7: the prompt, the response and a tool's answer each have a limit (B.3, B.4), and what is
@@ -147,7 +148,5 @@ DIALECTS = (
     ),
     _STAR,
     # row S6: how the paper runs frontier models, which were not trained
-    replace(
-        _STAR, name="star_frontier", max_turns=101, max_calls=100, context_tokens=128 * 1024
-    ),
+    replace(_STAR, name="star_frontier", max_turns=101, max_calls=100, context_tokens=128 * 1024),
 )

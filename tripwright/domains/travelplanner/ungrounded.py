@@ -4,7 +4,8 @@ in two senses that are kept apart.
 *Not found by the agent*: a name in the final plan that neither the request nor any tool answer of
 the same transcript holds, as the model was shown it. It needs nothing but the transcript, and a
 true name that was guessed counts too. *In no table*: what the judge did not find in the world (the
-evidence of `is_valid_information_in_sandbox`; Planner-R1's own check).
+evidence of `is_valid_information_in_sandbox`; Planner-R1's own check, which takes
+origin and destination as well; false claims about a leg are ours).
 """
 
 from __future__ import annotations

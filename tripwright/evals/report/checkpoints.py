@@ -197,8 +197,8 @@ def sub_reward_figure(run: ReportedRun, scores: Mapping[str, Json]) -> str:
 def mistake_figures(
     run: ReportedRun, behaviours: Mapping[str, Behaviour], steps: Mapping[str, float]
 ) -> str:
-    """How long the answers of each checkpoint are, and how many are cut off, repeat themselves or
-    end without an answer (Planner-R1, Appendix I), with 95% intervals."""
+    """How long the answers of each checkpoint are and how many are cut off (Planner-R1,
+    Appendix I), repeat themselves or end without an answer, with 95% intervals."""
     if not steps:
         return ""
     by_step = {step: shares(behaviours[name]) for name, step in steps.items()}

@@ -1,6 +1,7 @@
 """Row D4 by rules: every field says what its row says, and every call asked for the right thing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -109,6 +110,18 @@ def test_untrue(judged: Judged, by_hand: ModuleType, path: str, value: Any, kind
     place = path.removesuffix(".per").removesuffix(".currency").removesuffix(".row")
     place = place.removesuffix(".call").removesuffix(".limit").removesuffix(".time")
     assert any(problem.field.startswith(place) for problem in found.problems), found.problems
+
+
+def test_the_last_departure_is_the_last_of_all_that_was_shown(
+    judged: Judged, by_hand: ModuleType
+) -> None:
+    given = by_hand.made_calls()
+    again = replace(given[0])
+    given[0].result = given[0].result.partition(', {"row": 2')[0] + '], "source": "closed"}'
+    changes = [("risks", [{"term": "last_departure", "part": "outbound"}])]
+    assert judged(by_hand.changed(*changes), given=given).reward == 1.0
+    found = judged(by_hand.changed(*changes), given=[*given, again])
+    assert "wrong_last_departure" in {problem.kind for problem in found.problems}
 
 
 def test_a_problem_names_its_field_its_row_and_both_values(

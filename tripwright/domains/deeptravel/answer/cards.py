@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tripwright.errors import NotJson, printable, read_json
+from tripwright.errors import NotJson, read_json
 from tripwright.tools.face import number
 
 CARDS = "cards"  # `plan_format` of the dialects whose answers these are
@@ -276,7 +276,7 @@ def _problems(error: ValidationError, answer: Any) -> Iterator[str]:
         elif problem["type"] == "missing":
             yield f"{where}: this field is missing"
         else:
-            found = printable(problem["input"])[:60]
+            found = json.dumps(problem["input"], default=str)[:60]
             yield f"{where}: {message[:1].lower()}{message[1:]}, found {found}"
 
 

@@ -2,8 +2,9 @@
 remembers what providers answered (DeepTravel, section 3.2; row D1).
 
 Signature and docstring are the only definition of a tool, as for the seven tools of `catalog.py`.
-The arguments are the paper's names; `depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are
-optional. What is asked is checked here, so that no vendor is asked for a day that is none; what a
+The arguments are Table 1's names (A.2.1 and A.6 print others); `hotel_name` (which A.2 leaves
+out), `depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are optional. What is asked is
+checked here, so that no vendor is asked for a day that is none; what a
 vendor says is data, and cannot close a tag or end a turn.
 """
 

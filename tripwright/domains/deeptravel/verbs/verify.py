@@ -132,6 +132,7 @@ def verify(  # long: half of it is help
     passes = judging.passing if judging is not None else PASSING_CONCLUSIONS
     passes = _conclusions(settings.passing) if settings.passing else passes
     answers = read_episodes(path)
+    _tell_repeated(path, len(answers))
     if judging is None or judging.by == "both" or settings.against_rules:
         _check_for_rules(path, answers)
     references = {"labels": read_labels(settings.labels)} if settings.labels else {}
@@ -154,12 +155,23 @@ def verify(  # long: half of it is help
     _tell(verdicts, figures, settings.out, settings.verbose, as_json)
 
 
+def _tell_repeated(path: Path, answers: int) -> None:
+    with path.open("rb") as lines:
+        earlier = sum(1 for line in lines if line.strip()) - answers
+    if earlier > 0:
+        print(
+            f"{earlier} lines of '{path}' stand under an id that comes again: the latest line of"
+            " each id counts.",
+            file=sys.stderr,
+        )
+
+
 def _check_for_rules(path: Path, answers: Sequence[VerifierInput]) -> None:
     """Raises UserError for what rules cannot judge: the whole file, not a slip in one answer."""
     if not all(each.transcript.has_rows for each in answers):
         raise UserError(
             f"'{path}' has no typed rows (an older version made it): run it again, or verify"
-            " it with --judging and by = \"judge\"."
+            ' it with --judging and by = "judge".'
         )
     texts = [each.transcript.answer for each in answers if each.transcript.answer]
     if texts and not any(text.lstrip().startswith("{") for text in texts):

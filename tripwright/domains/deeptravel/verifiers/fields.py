@@ -37,7 +37,7 @@ from tripwright.domains.deeptravel.verifiers.itinerary import (
     problem,
     same,
 )
-from tripwright.domains.deeptravel.verifiers.misses import fits, misses
+from tripwright.domains.deeptravel.verifiers.misses import fits, in_time, misses
 
 CENT = 0.005
 Problems = Iterator[VerifierProblem]
@@ -169,12 +169,15 @@ def _reasons(pick: Pick, trip: Itinerary, part: PartName) -> Problems:
             case WithinNightly(amount=amount, limit=limit):
                 price = nightly(pick.row)
                 holds = price is not None and abs(price - amount) <= CENT and price <= limit
-                asked = limit == trip.request.nightly_budget
-                what = None if holds and asked else f"it costs {price} a night"
+                asked = trip.request.nightly_budget
+                what = None if holds else f"the answer says {amount:g}, it costs {price} a night"
+                if limit != asked:
+                    what = f"the answer says a limit of {limit:g}, asked was {asked or 'none'}"
             case AsNamed(name=name):
-                asked = trip.request.hotel is not None and same(name, trip.request.hotel)
-                holds = asked and contains(pick.row.name, name)
-                what = None if holds else f"{pick.row.name}, asked was {trip.request.hotel}"
+                wish = trip.request.hotel
+                what = None if contains(pick.row.name, name) else f"{pick.row.name} is not {name}"
+                if wish is None or not same(name, wish):
+                    what = f"the answer says {name!r}, asked was {wish or 'no hotel by name'}"
             case Near():
                 what = _not_near(reason, pick.row, trip)
             case _:
@@ -188,10 +191,12 @@ def _not_best(reason: Best, row: EvidenceRow, trip: Itinerary, part: PartName) -
     rivals = [each for each in trip.rows.values() if each.call == reason.call]
     rivals = [each for each in rivals if each.kind == row.kind]
     if reason.term.endswith("that_fits"):
-        rivals = [each for each in rivals if fits(trip, each, part)]
+        rivals = [each for each in rivals if fits(trip, each, part) and in_time(trip, each, part)]
     values = [said for each in rivals if (said := value(each)) is not None]
-    if row not in rivals or value(row) is None:
-        return f"{row.name} is not among the rows of call {reason.call} that say it"
+    if value(row) is None:
+        return f"the term says nothing of a {row.kind}"
+    if row not in rivals:
+        return f"{row.name} is not among the rows of call {reason.call} that it is said of"
     best = min(values) if least else max(values)
     return None if value(row) == best else f"{row.name} has {value(row)}, the best is {best}"
 
@@ -265,14 +270,18 @@ def _no_such_risk(risk: OfPart, trip: Itinerary) -> str | None:
         return f"{risk.part} has a recommendation" if first is not None else None
     if first is None or risk.part == "stay":
         return f"{risk.part} has no ride"
-    later = [
-        row.name for row in trip.rows.values() if row.call == first.call and _later(row, first)
-    ]
-    return f"{later} goes later" if later else None
+    later = [row.name for row in trip.rows.values() if _later(row, first)]
+    return f"later goes {', '.join(later)}" if later else None
 
 
 def _later(row: EvidenceRow, first: EvidenceRow) -> bool:
-    return row.kind == first.kind and row.text("departs_at") > first.text("departs_at")
+    """On the same day and way, by whatever means and in whichever call it was shown."""
+    ends = ("depart_city", "arrive_city")
+    is_rival = row.kind in ("flight", "train") and all(
+        same(row.text(end), first.text(end)) for end in ends
+    )
+    departs, first_departs = row.text("departs_at"), first.text("departs_at")
+    return is_rival and departs[:10] == first_departs[:10] and departs > first_departs
 
 
 def _alternative(path: str, risk: Alternative, trip: Itinerary) -> Problems:

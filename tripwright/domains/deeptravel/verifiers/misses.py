@@ -88,3 +88,10 @@ def _of_stay(trip: Itinerary, row: EvidenceRow) -> Iterator[Miss]:
 
 def fits(trip: Itinerary, row: EvidenceRow, part: PartName) -> bool:
     return not any(misses(trip, row, part))
+
+
+def in_time(trip: Itinerary, row: EvidenceRow, part: PartName) -> bool:
+    """Whether a way there arrives on the day from which the answer has its hotel."""
+    checkins = {pick.row.text("checkin_date") for pick in trip.picks("stay")}
+    arrives = max(row.text("arrives_at")[:10], trip.request.depart_date)
+    return part != "outbound" or not checkins or arrives in checkins

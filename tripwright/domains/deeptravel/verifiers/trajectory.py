@@ -84,7 +84,8 @@ def references(trip: Itinerary) -> Problems:
 
 def parts_missing(trip: Itinerary) -> Problems:
     for part in asked_parts(trip.request):
-        if not trip.picks(part):
+        is_refused = any(each.field.startswith(f"{part}.") for each in references(trip))
+        if not trip.picks(part) and not is_refused:
             what = "a recommendation with a row that was shown is missing"
             yield problem(f"missing_{part}", part, what)
 
@@ -155,8 +156,9 @@ def nights(trip: Itinerary) -> Problems:
 
 
 def total(trip: Itinerary) -> Problems:
+    """Not looked at while a recommendation is refused: what it comes to is not known then."""
     said = trip.cards.total
-    if said is None:
+    if said is None or any(references(trip)):
         return
     if trip.total is None or abs(said.amount - trip.total) > CENT:
         what = f"the first recommendations come to {trip.total} for the party"
@@ -179,7 +181,7 @@ def repeated(trip: Itinerary) -> Problems:
 
 def ways_begin(trip: Itinerary) -> Problems:
     """A way to a place begins at the hotel, where there is one."""
-    hotels = [pick.row.name for pick in trip.picks("stay")]
+    hotels = [pick.row.name for pick in trip.picks("stay")] if not any(references(trip)) else []
     for pick in trip.picks("visits"):
         origin = pick.row.text("origin")
         if pick.row.kind == "route" and hotels and not any(same(origin, each) for each in hotels):
