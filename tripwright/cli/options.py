@@ -143,8 +143,8 @@ class SamplingFlags:
     top_k: Annotated[
         int | None,
         typer.Option(
-            help="endpoint (where the server knows it), local: only the k likeliest tokens.",
-            min=1,
+            help="endpoint (where the server knows it), local: the k likeliest tokens; -1: all.",
+            min=-1,
             show_default=False,
         ),
     ] = None
