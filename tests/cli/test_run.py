@@ -350,6 +350,8 @@ def test_a_local_model(folder: Path, tmp_path: Path) -> None:
         "2",
         "--rows",
         "2",
+        "--decoding",
+        "planner_r1_train",  # whose top-k -1 is none
     ]
     assert main(command(folder, tmp_path / "out", *words)) == 0
     score = json.loads((tmp_path / "out" / "score.json").read_text())
