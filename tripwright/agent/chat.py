@@ -12,7 +12,6 @@ once the turn is past. Here it stays where the model saw it.
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from tripwright.errors import UserError
@@ -100,31 +99,6 @@ class ChatFormat:
         return self.encode(
             self._render([*messages, {"role": "user", "content": user}], add_generation_prompt=True)
         )
-
-    def further(self, text: str) -> list[int]:
-        """What stands between two assistant turns of a conversation: the user's next words in the
-        template's frame, all of them. Raises UserError for a template that writes the turns before
-        them anew."""
-        before, after = self._user_frame
-        return [*before, *self.encode(text), *after]
-
-    @cached_property
-    def _user_frame(self) -> tuple[list[int], list[int]]:
-        opening = [{"role": "user", "content": "u"}, {"role": "assistant", "content": _SAID}]
-        request = {"role": "user", "content": _MARK}
-        once = self._render([*opening, request], add_generation_prompt=True)
-        twice = self._render([*opening, request, opening[1], request], add_generation_prompt=True)
-        head, _, between = once.partition(_SAID + self.stop_token)
-        before, marked, after = between.partition(_MARK)
-        prompt = self._render(opening[:1], add_generation_prompt=True)
-        same_start = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
-        again = twice.endswith(_SAID + self.stop_token + between)
-        if not (marked and same_start and again):
-            raise UserError(
-                "This chat template rewrites earlier turns: a conversation cannot be continued"
-                " token by token."
-            )
-        return self.encode(before), self.encode(after)
 
     def tool_answer(self, text: str, max_tokens: int) -> Shown:
         """What stands between two assistant turns: the answer in the template's frame, of

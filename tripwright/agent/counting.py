@@ -36,7 +36,6 @@ class TokenCounter(Protocol):
         ...
 
     def turn(self, text: str) -> int: ...
-    def further(self, text: str) -> int: ...
     def tool_answer(self, text: str, max_tokens: int) -> CountedText:
         """As it is shown: a longer one is cut on the right and says so within `max_tokens`."""
         ...
@@ -54,9 +53,6 @@ class ExactTokens:
 
     def turn(self, text: str) -> int:
         return len(self.chat.said(text))
-
-    def further(self, text: str) -> int:
-        return len(self.chat.further(text))
 
     def tool_answer(self, text: str, max_tokens: int) -> CountedText:
         ids, shown = self.chat.tool_answer(text, max_tokens)
@@ -79,9 +75,6 @@ class EstimatedTokens:
 
     def turn(self, text: str) -> int:
         return round(len(text) / CHARACTERS_PER_TOKEN)
-
-    def further(self, text: str) -> int:
-        return self.turn(text)
 
     def tool_answer(self, text: str, max_tokens: int) -> CountedText:
         room = int(max_tokens * CHARACTERS_PER_TOKEN)

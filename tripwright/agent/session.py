@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from tripwright.agent.chat import ChatFormat, Shown
-from tripwright.agent.conversation import Conversation, Listener
 from tripwright.agent.counting import TokenCounter
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
@@ -65,7 +64,6 @@ class Session:
         )
         self.transcript = Transcript()
         self._asked: set[str] = set()
-        self._further = list(query.further) if isinstance(query, Conversation) else []
         system, user = (
             Segment("system", dialect.prompt(tools.schemas)),
             Segment("user", query.query),
@@ -81,8 +79,6 @@ class Session:
         # tokens of each segment; the prompt's with its first
         self._sizes = [len(segment.token_ids) for segment in opening]
         self.length = sum(self._sizes)  # of the next turn's context
-        if isinstance(tools, Listener) and tools.fault is not None:
-            self.fail(tools.fault)
 
     @property
     def done(self) -> bool:
@@ -111,25 +107,19 @@ class Session:
         self._sizes[0] = self.length = counter.opening(system, opening[-1].text)
 
     def take(self, turn: Turn) -> list[int]:
-        """Appends a turn and, if it is a call, the tool's answer; after an answer what the user of
-        a conversation says next, if anything. Returns the ids up to the next turn ([] when done or
-        text-only)."""
+        """Appends a turn and, if it is a call, the tool's answer. Returns the ids up to the next
+        turn ([] when done or text-only)."""
         ids = turn.token_ids
         logprobs = turn.logprobs or [0.0] * len(ids)
         segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)
         segment.context_from = self.context_from
         self._add(segment, self._counter.turn(turn.text) if self._counter else len(ids))
-        if turn.cut and self.dialect.turns.notation != "text":
+        if turn.cut:
             return self._cut()
         match read_turn(turn.text, self.dialect.turns):
             case Answer(text):
                 self.transcript.answer = text
-                message = self._said_next(text)
-                if message is not None:
-                    return self._ask(message, turn.cut)
-                if self.done:
-                    return []
-                return self._cut() if turn.cut else self._stop(StopReason.ANSWER)
+                return self._stop(StopReason.ANSWER)
             case Unreadable(problem):
                 return self._malformed(
                     segment, self.dialect.on_malformed, f"This turn cannot be read: {problem}."
@@ -155,7 +145,7 @@ class Session:
             )
         self.transcript = copy.deepcopy(other.transcript)
         self.transcript.parent, self.transcript.forked_at = other.id, other.length
-        self._asked, self._further = set(other._asked), list(other._further)
+        self._asked = set(other._asked)
         self.length, self.context_from, self._sizes = (
             other.length,
             other.context_from,
@@ -202,7 +192,7 @@ class Session:
             answer.fault,
             answer.rows(shown.text),
         )
-        return self._append("tool", shown, size)
+        return self._append(shown, size)
 
     def _malformed(
         self, segment: Segment, rule: Literal["end", "error"], message: str
@@ -214,7 +204,7 @@ class Session:
     def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
         """The turn stands, marked; it is no call, so `max_calls` does not count it."""
         segment.problem = problem
-        return self._append("tool", *self._shown(self.tools.face.error(message, problem).text))
+        return self._append(*self._shown(self.tools.face.error(message, problem).text))
 
     def _shown(self, text: str) -> tuple[Shown, int]:
         """An answer as the model is shown it, and its tokens."""
@@ -227,29 +217,10 @@ class Session:
             return Shown([], text), size
         return Shown([], text), 0
 
-    def _said_next(self, answer: str) -> str | None:
-        """What the user says to an answer; None where that was all, or our side failed."""
-        if self._further:
-            return self._further.pop(0)
-        try:
-            return self.tools.reply(answer) if isinstance(self.tools, Listener) else None
-        except ToolHostDown as fault:
-            self.fail(str(fault))
-            return None
-
-    def _ask(self, text: str, cut: bool) -> list[int]:
-        """The user's next turn. One of the model's that was cut has no stop token of its own; the
-        template's frame needs one."""
-        ids = self.chat.further(text) if self.chat else []
-        if self.chat and cut:
-            ids = [self.chat.stop_id, *ids]
-        size = self._counter.further(text) if self._counter else len(ids)
-        return self._append("user", Shown(ids, text), size)
-
-    def _append(self, role: Literal["tool", "user"], shown: Shown, size: int) -> list[int]:
-        """What is said to the model between two of its turns, if there is to be another."""
+    def _append(self, shown: Shown, size: int) -> list[int]:
+        """What a tool says between two of the model's turns, if there is to be another."""
         ids = shown.ids
-        self._add(Segment(role, shown.text, ids, *_not_trained(ids)), size)
+        self._add(Segment("tool", shown.text, ids, *_not_trained(ids)), size)
         if self.transcript.turns >= self.dialect.max_turns:
             return self._stop(StopReason.MAX_TURNS)
         while self._room < self.dialect.max_turn_tokens and self._forget():

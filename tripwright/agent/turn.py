@@ -14,15 +14,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from tripwright.agent.reasoning import without_reasoning
 from tripwright.transcript import call_key
 
-Notation = Literal["tool_call", "text", "search", "talk"]
-
 LONGEST_CALL = 4000  # characters; nothing the tools take is near it
-_SEARCH_TAGS = ("search", "answer")
 # [ and {, which bounds the nesting: far below what overflows whatever walks the arguments later
 MOST_BRACKETS = 100
 
@@ -35,24 +31,15 @@ class TurnFormat:
     (STAR, Appendix E; DeepTravel, A.2.1); with it, other words are the agent's reasoning.
     `function_calls`: whether a call may also be written
     `train_search(depart_city_name="Suzhou", …)`, with named arguments that are plain texts,
-    numbers, True, False or None. `notation` "tool_call": rows P1 and P2. "text": no tools and no
-    tags; the whole text of a turn is the answer, thoughts included, also where a token limit cut
-    it. "search": Search-R1's `<search>words</search>` or `<answer>…</answer>`. "talk":
-    `<tool_call>…</tool_call>`, and whatever holds none is said to the user; thoughts are left out
-    wherever they stand, and however they were opened, because someone hears what is left."""
+    numbers, True, False or None."""
 
     thoughts: tuple[str, ...] = ("think",)
     least_thoughts: int = 0
     words_outside: bool = True
     function_calls: bool = False
-    notation: Notation = "tool_call"
 
 
 ONE_THOUGHT = TurnFormat()
-WHOLE_TEXT = TurnFormat(thoughts=(), notation="text")
-# row S10, as Search-R1 reads turns: tags in a thought count
-SEARCH_TURNS = TurnFormat(thoughts=(), notation="search")
-TALK_TURNS = TurnFormat(notation="talk")
 
 
 @dataclass(frozen=True)
@@ -81,23 +68,11 @@ class Unreadable:
 def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unreadable:
     """Never raises. Of a turn with several calls, or a call and an answer, the first call is read:
     whether that is a mistake the dialect says (`on_parallel`)."""
-    if form.notation == "text":
-        return Answer(text)
-    if form.notation == "search":
-        return _search_turn(text)
-    if form.notation == "talk":
-        rest = without_reasoning(text)
-        if "<tool_call>" not in rest:
-            return Answer(rest)
-    else:
-        opening = opening_thoughts(text, form)
-        rest = opening.rest
-        if len(opening.thoughts) < form.least_thoughts:
-            return Unreadable(f"a turn opens with {_tags(form)}, this one does not")
-        if opening.stray and not form.words_outside:
-            return Unreadable(
-                f"each of {_tags(form)} stands once, where a turn opens, and in order"
-            )
+    thoughts, rest, stray = opening_thoughts(text, form)
+    if len(thoughts) < form.least_thoughts:
+        return Unreadable(f"a turn opens with {_tags(form)}, this one does not")
+    if stray and not form.words_outside:
+        return Unreadable(f"each of {_tags(form)} stands once, where a turn opens, and in order")
     calls, answers = rest.count("<tool_call>"), rest.count("<answer>")
     if calls == 0 and answers != 1:
         return Unreadable(
@@ -132,26 +107,6 @@ def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unre
     ):
         return Unreadable('a tool call is {"name": …, "arguments": {…}}')
     return Call(call["name"], call["arguments"], alone)
-
-
-def _search_turn(text: str) -> Call | Answer | Unreadable:
-    """As in Search-R1's `generation.py`: the turn ends with its first `</search>`, else with its
-    first `</answer>`; of what is left, the first pair of tags counts."""
-    for tag in _SEARCH_TAGS:
-        head, closed, _ = text.partition(f"</{tag}>")
-        if closed:
-            text = head + closed
-            break
-    pairs: dict[int, tuple[str, str]] = {}  # where it opens → tag, what stands in it
-    for tag in _SEARCH_TAGS:
-        at = text.find(f"<{tag}>")
-        end = text.find(f"</{tag}>", at) if at >= 0 else -1
-        if end >= 0:
-            pairs[at] = (tag, text[at + len(tag) + 2 : end].strip())
-    if not pairs:
-        return Unreadable("a turn holds <search>…</search> or <answer>…</answer>")
-    tag, body = pairs[min(pairs)]
-    return Answer(body) if tag == "answer" else Call("search", {"query": body})
 
 
 class Opening(NamedTuple):

@@ -82,8 +82,6 @@ class PersonPolicy:
 
     def _turn(self, session: Session) -> str:
         """What the person says, as the text of a turn."""
-        if session.dialect.turns.notation == "text":
-            return self._typed_answer(session)
         while True:
             line = self._line(
                 f"[{len(session.transcript.calls)} of {session.dialect.max_calls} calls] > "
