@@ -549,3 +549,17 @@ def test_wrong_labels_are_one_line(
     (tmp_path / "labels.jsonl").write_text(label + "\n")
     assert main(["verify", str(run), "--labels", str(tmp_path / "labels.jsonl")], VERBS) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_lines_of_one_id_are_told_of(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a run folder they are one episode, tried again; a torn last line is none."""
+    lines = run.read_text().splitlines()
+    run.write_text("\n".join([*lines, *lines[:3], '{"id": "e4", "requ']))
+    assert main(["verify", str(run), "--json"], VERBS) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out.splitlines()[-1])["n"] == 10
+    assert f"3 of 13 lines in '{run}' have the id of a later line" in captured.err
+    assert main(["verify", str(tmp_path), "--json"], VERBS) == 0
+    assert "later line" not in capsys.readouterr().err

@@ -71,6 +71,11 @@ def test_what_is_written_is_read_again() -> None:
             answer(outbound=[{**RIDE, "price": {"amount": 9, "per": "room"}}]),
             "outbound.0.price.per: expected 'person' or 'party', found \"room\"",
         ),
+        (
+            answer(outbound=[{**RIDE, "price": {"amount": "129", "per": "person"}}]),
+            'outbound.0.price.amount: expected a valid number, found "129"',
+        ),
+        (json.dumps(answer()), 'the answer: expected an object, found "{'),
         (answer(outbound=[{**RIDE, "departs": "6:54"}]), "outbound.0.departs: string should match"),
         (answer(outbound=[{**RIDE, "kind": "taxi"}]), "outbound.0.kind: expected 'flight' or"),
         (

@@ -85,8 +85,8 @@ At most two recommendations in a part, the better one first; a part that the tri
  "total": {"amount": 1772, "currency": "CNY"},
  "risks": [{"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 4}]}
 - "kind" of a ride is "flight" or "train". "days_later" is needed where it arrives on another day.
-- "per" of a ride is "person" or "party"; of a hotel "room" (one room, all nights), "room_and_night" or "party" (all rooms, all nights). \
-Two people share a room, so "rooms" is half the party, rounded up. At most four reasons a card and eight risks. "total" is for the party: its first ways there and back, and its rooms.
+- "per" of a ride is "person" or "party"; of a hotel "room" (one room, all nights), "room_and_night" or "party" (all rooms, all nights).
+- Two people share a room: "rooms" is exactly half the party, rounded up, whatever a room holds. At most four reasons a card and eight risks. "total" is for the party: its first ways there and back, and its rooms.
 - A way to a visit begins at the hotel, where there is one.
 - Reasons of a ride and of a hotel, as {"term": …, "call": …}: "cheapest", "cheapest_that_fits" (of the rows that meet the request), "fastest", \
 "best_rated", "first_departure", "last_departure", "first_arrival", each among the rows of that call. Of a ride: "arrives_by" and \
@@ -96,7 +96,7 @@ with "name"; "within_nightly_budget" with "amount" and "limit".
 - Risks: "alternative" as above, for a first recommendation that is sold out, even if it breaks a wish; "last_departure" (no ride of that part \
 goes later that day) and "not_found" with "part"; "not_met" with \
 "wish", one of transport, depart_after, arrive_by, return_after, return_by, total_budget, nightly_budget, hotel, hotel_near, visit.
-- A ride that arrives after midnight goes with a hotel from the day of arrival.
+- A hotel begins on the day on which the ride there arrives, even if that is after midnight. Of two rides there, each needs one that does.
 - Left out where nothing is to be said: every field but party, kind, number or name, date, departs, arrives, checkin, checkout, rooms, way with \
 its mode and minutes, call, row, and all that is shown inside a price, a reason, a risk or the total. A price must be there where its row has one."""
 )

@@ -139,6 +139,38 @@ def test_a_problem_names_its_field_its_row_and_both_values(
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "reason", "said"),
+    [
+        ("stay", {"term": "as_named", "name": "Grand"}, "the answer says 'Grand', asked was Riv"),
+        (
+            "stay",
+            {"term": "within_nightly_budget", "amount": 201, "limit": 260},
+            "the answer says a limit of 260, asked was 250",
+        ),
+        (
+            "stay",
+            {"term": "within_nightly_budget", "amount": 101, "limit": 250},
+            "the answer says 101 a night within 250, it is 201.",
+        ),
+        ("stay", {"term": "fastest", "call": 2}, "fastest has no meaning for a hotel"),
+        ("outbound", {"term": "best_rated", "call": 1}, "best_rated has no meaning for a train"),
+    ],
+)
+def test_a_false_reason_is_told_with_what_is_true(
+    judged: Judged,
+    by_hand: ModuleType,
+    request_: TravelRequest,
+    path: str,
+    reason: dict[str, Any],
+    said: str,
+) -> None:
+    asked = request_.model_copy(update={"nightly_budget": 250.0, "hotel": "Riverside"})
+    found = judged(by_hand.changed((f"{path}.0.reasons", [reason])), asked)
+    (message,) = {problem.message for problem in found.problems}
+    assert message.startswith(f"{path}.0.reasons.0: ") and said in message
+
+
 @pytest.mark.parametrize("path", ["outbound.0.price", "stay.0.price", "return.0.price.currency"])
 def test_a_traveller_books_by_the_price(judged: Judged, by_hand: ModuleType, path: str) -> None:
     found = judged(by_hand.changed((path, None)))

@@ -1,5 +1,6 @@
 """Row D3 by rules: six rubrics, six conclusions."""
 
+import copy
 import json
 from collections.abc import Callable
 from types import ModuleType
@@ -162,6 +163,62 @@ def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(
     )
     found = judged(text, request_.model_copy(update={"arrive_by": None}), given=given)
     assert "check_in_on_another_day" in {problem.kind for problem in found.problems}
+
+
+def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(
+    judged: Judged, by_hand: ModuleType, calls: list[ToolCall], request_: TravelRequest
+) -> None:
+    """As a second recommendation it is refused, and among those that fit it is no rival."""
+    first = by_hand.SOUND["outbound"][0]
+    body = json.loads(calls[0].result)
+    body["rows"] = [body["rows"][0], {**body["rows"][2], "arrives_at": "2026-06-27T00:30"}]
+    calls[0].result = json.dumps(body)
+    wishless = request_.model_copy(update={"arrive_by": None})
+    why = ("outbound.0.reasons", [{"term": "cheapest_that_fits", "call": 1}])
+    assert judged(by_hand.changed(why, ("risks", [])), wishless, given=calls).reward == 1.0
+    late = {"number": "G99", "departs": "13:00", "arrives": "00:30", "days_later": 1, "row": 2}
+    late |= {"minutes": 240, "price": {**first["price"], "amount": 150}, "reasons": []}
+    both = [{**first, "reasons": []}, {**first, **late}]
+    found = judged(by_hand.changed(("outbound", both), ("risks", [])), wishless, given=calls)
+    assert [each.field for each in found.problems] == ["outbound.1.arrives"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("outbound.0.row", 9),
+        ("outbound.0.number", "D3056"),
+        ("outbound.0.kind", "flight"),
+        ("stay.0.name", "Harbour View Inn"),
+        ("return.0.number", "D3059"),
+    ],
+)
+def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(
+    judged: Judged, by_hand: ModuleType, path: str, value: Any
+) -> None:
+    """With a second hotel, from which no way begins, and a second ride, which is the alternative:
+    neither becomes the first."""
+    other = {
+        "number": "D3056",
+        "departs": "08:06",
+        "arrives": "12:36",
+        "minutes": 270,
+        "row": 2,
+        "price": {"amount": 199.5, "currency": "USD", "per": "person"},
+        "reasons": [],
+    }
+    hotel = {"name": "Harbour View Inn", "rating": 3.9, "address": "7 King Road", "row": 2}
+    hotel |= {"price": {"amount": 310, "currency": "USD", "per": "room"}, "reasons": []}
+    sound = copy.deepcopy(by_hand.SOUND)  # the change is made in these
+    seconds = [
+        ("outbound", [sound["outbound"][0], {**sound["outbound"][0], **other}]),
+        ("stay", [sound["stay"][0], {**sound["stay"][0], **hotel}]),
+    ]
+    assert judged(by_hand.changed(*seconds)).reward == 1.0
+    found = judged(by_hand.changed(*seconds, (path, value)))
+    named = {problem.field for problem in found.problems}
+    assert named in ({path}, {path.rpartition(".")[0]})
+    assert found.trajectory is not None and found.trajectory.rubrics["logic"] is False
 
 
 def test_a_ride_that_arrives_before_it_departs(

@@ -276,7 +276,7 @@ def _problems(error: ValidationError, answer: Any) -> Iterator[str]:
         elif problem["type"] == "missing":
             yield f"{where}: this field is missing"
         else:
-            found = json.dumps(problem["input"], default=str)[:60]
+            found = json.dumps(problem["input"], default=str, ensure_ascii=False)[:60]
             yield f"{where}: {message[:1].lower()}{message[1:]}, found {found}"
 
 

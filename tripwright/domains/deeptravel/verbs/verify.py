@@ -38,7 +38,7 @@ from tripwright.domains.deeptravel.verifying.verification import (
 )
 from tripwright.domains.judging import read_judging
 from tripwright.errors import UserError
-from tripwright.files import check_new, make_parent, write_atomically
+from tripwright.files import check_new, make_parent, whole_lines, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.runs import JUDGEMENTS, transcripts_at
 
@@ -94,7 +94,8 @@ def verify(  # long: half of it is help
         Path,
         typer.Argument(
             metavar="RUN",
-            help='A run folder, or a file of {"request": …, "transcript": …} per line.',
+            help='A run folder, or a file of {"request": …, "transcript": …} per line. Of'
+            " lines with one id the latest counts.",
         ),
     ],
     settings: VerifyFlags,
@@ -132,7 +133,8 @@ def verify(  # long: half of it is help
     passes = judging.passing if judging is not None else PASSING_CONCLUSIONS
     passes = _conclusions(settings.passing) if settings.passing else passes
     answers = read_episodes(path)
-    _tell_repeated(path, len(answers))
+    if path == transcripts:  # in a run folder an id that comes again was tried again
+        _tell_repeated(path, len(answers))
     if judging is None or judging.by == "both" or settings.against_rules:
         _check_for_rules(path, answers)
     references = {"labels": read_labels(settings.labels)} if settings.labels else {}
@@ -156,12 +158,11 @@ def verify(  # long: half of it is help
 
 
 def _tell_repeated(path: Path, answers: int) -> None:
-    with path.open("rb") as lines:
-        earlier = sum(1 for line in lines if line.strip()) - answers
-    if earlier > 0:
+    lines = sum(1 for _ in whole_lines(path))
+    if lines > answers:
         print(
-            f"{earlier} lines of '{path}' stand under an id that comes again: the latest line of"
-            " each id counts.",
+            f"warning: {lines - answers} of {lines} lines in '{path}' have the id of a later line"
+            " and are not verified: of each id only the latest line counts.",
             file=sys.stderr,
         )
 

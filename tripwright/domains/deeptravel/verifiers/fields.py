@@ -37,7 +37,7 @@ from tripwright.domains.deeptravel.verifiers.itinerary import (
     problem,
     same,
 )
-from tripwright.domains.deeptravel.verifiers.misses import fits, in_time, misses
+from tripwright.domains.deeptravel.verifiers.misses import fits, misses
 
 CENT = 0.005
 Problems = Iterator[VerifierProblem]
@@ -147,15 +147,17 @@ def _price(pick: Pick, trip: Itinerary) -> Problems:
         yield _otherwise(pick, "price.currency", "currency", price.currency, currency)
 
 
-# term of a reason → the value that is best, and whether that is the least of them
-BEST: dict[str, tuple[Says, bool]] = {
-    "cheapest": (_number("price"), True),
-    "cheapest_that_fits": (_number("price"), True),
-    "fastest": (_number("minutes"), True),
-    "best_rated": (_number("rating"), False),
-    "first_departure": (_text("departs_at"), True),
-    "last_departure": (_text("departs_at"), False),
-    "first_arrival": (_text("arrives_at"), True),
+# term of a reason → the value that is best, whether that is the least of them, and the kinds of row
+# that have it
+_RIDES = ("flight", "train")
+BEST: dict[str, tuple[Says, bool, tuple[str, ...]]] = {
+    "cheapest": (_number("price"), True, (*_RIDES, "hotel")),
+    "cheapest_that_fits": (_number("price"), True, (*_RIDES, "hotel")),
+    "fastest": (_number("minutes"), True, _RIDES),
+    "best_rated": (_number("rating"), False, ("hotel",)),
+    "first_departure": (_text("departs_at"), True, _RIDES),
+    "last_departure": (_text("departs_at"), False, _RIDES),
+    "first_arrival": (_text("arrives_at"), True, _RIDES),
 }
 
 
@@ -170,7 +172,9 @@ def _reasons(pick: Pick, trip: Itinerary, part: PartName) -> Problems:
                 price = nightly(pick.row)
                 holds = price is not None and abs(price - amount) <= CENT and price <= limit
                 asked = trip.request.nightly_budget
-                what = None if holds else f"the answer says {amount:g}, it costs {price} a night"
+                costs = "no known price" if price is None else f"{price:.12g}"
+                what = f"the answer says {amount:.12g} a night within {limit:.12g}, it is {costs}"
+                what = None if holds else what
                 if limit != asked:
                     what = f"the answer says a limit of {limit:g}, asked was {asked or 'none'}"
             case AsNamed(name=name):
@@ -187,14 +191,18 @@ def _reasons(pick: Pick, trip: Itinerary, part: PartName) -> Problems:
 
 
 def _not_best(reason: Best, row: EvidenceRow, trip: Itinerary, part: PartName) -> str | None:
-    value, least = BEST[reason.term]
+    value, least, kinds = BEST[reason.term]
+    if row.kind not in kinds:
+        return f"{reason.term} has no meaning for a {row.kind}"
     rivals = [each for each in trip.rows.values() if each.call == reason.call]
     rivals = [each for each in rivals if each.kind == row.kind]
-    if reason.term.endswith("that_fits"):
-        rivals = [each for each in rivals if fits(trip, each, part) and in_time(trip, each, part)]
+    if reason.term == "cheapest_that_fits":
+        if trip.refused:
+            return None  # whether a ride fits hangs on the hotel
+        rivals = [each for each in rivals if fits(trip, each, part)]
     values = [said for each in rivals if (said := value(each)) is not None]
     if value(row) is None:
-        return f"the term says nothing of a {row.kind}"
+        return f"the row of {row.name} shows nothing of that"
     if row not in rivals:
         return f"{row.name} is not among the rows of call {reason.call} that it is said of"
     best = min(values) if least else max(values)
@@ -255,7 +263,8 @@ def _risks(trip: Itinerary) -> Problems:
             yield from _alternative(path, risk, trip)
             continue
         if isinstance(risk, NotMet):
-            what = None if risk.wish in unmet else f"{risk.wish} is met or was not asked for"
+            known = trip.refused or risk.wish in unmet
+            what = None if known else f"{risk.wish} is met or was not asked for"
         else:
             what = _no_such_risk(risk, trip)
         if what is not None:
@@ -266,6 +275,8 @@ def _no_such_risk(risk: OfPart, trip: Itinerary) -> str | None:
     first = trip.first(risk.part)
     if risk.part not in asked_parts(trip.request):
         return f"{risk.part} was not asked for"
+    if trip.refused:
+        return None
     if risk.term == "not_found":
         return f"{risk.part} has a recommendation" if first is not None else None
     if first is None or risk.part == "stay":
@@ -293,7 +304,7 @@ def _alternative(path: str, risk: Alternative, trip: Itinerary) -> Problems:
         yield problem("wrong_reference", path, f"{said} is no such row that was shown", said)
     elif risk.name != row.name:
         yield problem("wrong_name", f"{path}.name", f"its row is {row.name}", risk.name, row)
-    elif first is None or first.name == row.name:
+    elif not trip.refused and (first is None or first.name == row.name):
         what = f"{risk.part} has {'no' if first is None else 'this very'} recommendation"
         yield problem("wrong_alternative", path, what, risk.name, row)
     else:

@@ -49,6 +49,12 @@ class Itinerary:
         """Every card with its row, or what is wrong with its reference."""
         return [self._resolved(*reference) for reference in _references(self.cards)]
 
+    @cached_property
+    def refused(self) -> list[VerifierProblem]:
+        """The references that do not hold. What the trip comes to as a whole is not known while
+        there are any, so nothing else is blamed for it."""
+        return [each for each in self.references if isinstance(each, VerifierProblem)]
+
     def _resolved(self, path: str, card: Any, kind: str) -> Pick | VerifierProblem:
         row = self.rows.get((card.call, card.row))
         said = f"call {card.call}, row {card.row}"

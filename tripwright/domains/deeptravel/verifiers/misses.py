@@ -87,11 +87,17 @@ def _of_stay(trip: Itinerary, row: EvidenceRow) -> Iterator[Miss]:
 
 
 def fits(trip: Itinerary, row: EvidenceRow, part: PartName) -> bool:
-    return not any(misses(trip, row, part))
+    """Whether it may be recommended beside the answer's hotels."""
+    has_bed = part != "outbound" or has_hotel(trip, row)
+    return has_bed and not any(misses(trip, row, part))
 
 
-def in_time(trip: Itinerary, row: EvidenceRow, part: PartName) -> bool:
-    """Whether a way there arrives on the day from which the answer has its hotel."""
+def has_hotel(trip: Itinerary, ride: EvidenceRow) -> bool:
+    """Whether a hotel begins on the day that the ride there arrives; true where there is none."""
     checkins = {pick.row.text("checkin_date") for pick in trip.picks("stay")}
-    arrives = max(row.text("arrives_at")[:10], trip.request.depart_date)
-    return part != "outbound" or not checkins or arrives in checkins
+    return not checkins or arrival_day(trip, ride) in checkins
+
+
+def arrival_day(trip: Itinerary, ride: EvidenceRow) -> str:
+    """Over a line of dates one may arrive on the day before; the trip begins when it was asked."""
+    return max(ride.text("arrives_at")[:10], trip.request.depart_date)

@@ -29,7 +29,7 @@ from tripwright.domains.deeptravel.verifiers.itinerary import (
     rooms_for,
     same,
 )
-from tripwright.domains.deeptravel.verifiers.misses import misses
+from tripwright.domains.deeptravel.verifiers.misses import arrival_day, has_hotel, misses
 
 LEAST_MINUTES_THERE = 60  # between arriving and leaving again
 Problems = Iterator[VerifierProblem]
@@ -45,6 +45,9 @@ def trajectory_of(trip: Itinerary) -> TrajectoryFinding:
     for rubric, wishes in OF_WISHES.items():
         if not any(getattr(trip.request, wish) for wish in wishes) and rubrics[rubric]:
             rubrics[rubric] = None
+    for rubric in OF_THE_WHOLE if trip.refused else ():
+        if rubrics[rubric]:
+            rubrics[rubric] = False  # fails closed
     rubrics["backup_plan"] = _has_backup(trip)
     problems = tuple(found for rubric in RUBRICS for found in wrong[rubric])
     reason = " ".join(found.message for found in problems[:5]) or "Nothing is wrong."
@@ -79,12 +82,12 @@ def _missed(trip: Itinerary, rubric: str) -> list[VerifierProblem]:
 
 
 def references(trip: Itinerary) -> Problems:
-    yield from (each for each in trip.references if isinstance(each, VerifierProblem))
+    yield from trip.refused
 
 
 def parts_missing(trip: Itinerary) -> Problems:
     for part in asked_parts(trip.request):
-        is_refused = any(each.field.startswith(f"{part}.") for each in references(trip))
+        is_refused = any(each.field.startswith(f"{part}.") for each in trip.refused)
         if not trip.picks(part) and not is_refused:
             what = "a recommendation with a row that was shown is missing"
             yield problem(f"missing_{part}", part, what)
@@ -138,13 +141,13 @@ def time_there(trip: Itinerary) -> Problems:
 
 def nights(trip: Itinerary) -> Problems:
     """From the day of arrival to the day asked for, which is not after the way back."""
-    request = trip.request
-    arrivals = [pick.row.text("arrives_at")[:10] for pick in trip.picks("outbound")]
-    begins = {max(day, request.depart_date) for day in arrivals} or {request.depart_date}
+    request, rides = trip.request, trip.picks("outbound")
+    begins = {arrival_day(trip, pick.row) for pick in rides} or {request.depart_date}
+    checkins = sorted({pick.row.text("checkin_date") for pick in trip.picks("stay")})
     leaves = [pick.row.text("departs_at")[:10] for pick in trip.picks("return")]
     for pick in trip.picks("stay"):
         begin, end = pick.row.text("checkin_date"), pick.row.text("checkout_date")
-        if begin not in begins:
+        if begin not in begins and not trip.refused:
             what = f"from {begin}, the arrival is on {', '.join(sorted(begins))}"
             yield pick.problem("check_in_on_another_day", "checkin", what, begin)
         if end != checkout_asked(request):
@@ -153,12 +156,16 @@ def nights(trip: Itinerary) -> Problems:
         elif any(day < end for day in leaves):
             what = f"until {end}, the way back is on {min(leaves)}"
             yield pick.problem("check_out_after_the_return", "checkout", what, end)
+    for pick in rides if begins.issuperset(checkins) and not trip.refused else ():
+        if not has_hotel(trip, pick.row):
+            day = arrival_day(trip, pick.row)
+            what = f"{pick.row.name} arrives on {day}, the stay is from {', '.join(checkins)}"
+            yield pick.problem("check_in_on_another_day", "arrives", what, pick.row.name)
 
 
 def total(trip: Itinerary) -> Problems:
-    """Not looked at while a recommendation is refused: what it comes to is not known then."""
     said = trip.cards.total
-    if said is None or any(references(trip)):
+    if said is None or trip.refused:
         return
     if trip.total is None or abs(said.amount - trip.total) > CENT:
         what = f"the first recommendations come to {trip.total} for the party"
@@ -181,7 +188,7 @@ def repeated(trip: Itinerary) -> Problems:
 
 def ways_begin(trip: Itinerary) -> Problems:
     """A way to a place begins at the hotel, where there is one."""
-    hotels = [pick.row.name for pick in trip.picks("stay")] if not any(references(trip)) else []
+    hotels = [pick.row.name for pick in trip.picks("stay")] if not trip.refused else []
     for pick in trip.picks("visits"):
         origin = pick.row.text("origin")
         if pick.row.kind == "route" and hotels and not any(same(origin, each) for each in hotels):
@@ -196,7 +203,7 @@ def budget(trip: Itinerary) -> Problems:
     """The first choices together, and every other choice beside the cheapest of the rest. Over is
     over: the 15% of row D10 are for people."""
     limit = trip.request.total_budget
-    if limit is None:
+    if limit is None or trip.refused:
         return
     groups: list[list[tuple[float, Pick]]] = []
     for picks in filter(None, map(trip.picks, BOOKED)):
@@ -248,6 +255,8 @@ CHECKS: dict[str, tuple[Callable[[Itinerary], Problems], ...]] = {
     "other_constraints": (budget,),
     "specific_requirements": (near, visits),
 }
+# what they look at together is not known while a reference does not hold
+OF_THE_WHOLE = ("logic", "other_constraints")
 OF_WISHES = {  # rubrics of wishes → the request's fields; without them nothing was asked
     "other_constraints": (
         *("depart_after", "arrive_by", "return_after", "return_by"),
