@@ -167,6 +167,14 @@ def format_group(problem: str | None) -> Group:
     )
 
 
+VERIFIED = "verified by"
+
+
+def verified_by(verifier: str) -> str:
+    """What stands as the rules of a verdict where no set of rules judged, but a verifier."""
+    return f"{VERIFIED} {verifier}"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """`final` is the one place where it stands whether the episode passed. `rules` says who judged:

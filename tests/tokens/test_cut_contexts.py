@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.tokens.test_trained_is_sampled import PATHS
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -24,7 +25,6 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.learning.batches import collate, token_logits
@@ -77,15 +77,6 @@ def chat_of_short_turns(caller: Any) -> Any:
 @pytest.fixture(scope="module")
 def world() -> World:
     return World.in_memory(build_tables("nano", 21))
-
-
-PATHS: dict[str, dict[str, Any]] = {
-    "alone": {"rows": 1},
-    "rows that enter and leave": {"rows": 3},
-    "all at once": {"rows": 64},
-    "tools in threads": {"rows": 5, "tool_threads": 3},
-    "forks": {"rows": 5, "branching": Branching(initial=1, base=1.0)},
-}
 
 
 def played(talker: Any, chat: Any, world: World, **settings: Any) -> list[Transcript]:

@@ -35,6 +35,7 @@ from tripwright.llm.prices import Prices, prices_of
 from tripwright.llm.urls import shown_url
 from tripwright.runs import JUDGEMENTS
 from tripwright.settings import settings_of
+from tripwright.verdict import verified_by
 
 if TYPE_CHECKING:
     from tripwright.domains.domain import Domain
@@ -129,9 +130,9 @@ def opened(domain: Domain, settings: Any, folder: Path) -> Iterator[Judged]:
         yield judged
 
 
-def judged_by(domain: Domain, settings: JudgingSettings | None) -> str:
-    """Where a domain has no sets of rules to choose from: what a score says of its verdicts."""
-    return domain.judged_by if settings is None else f"verified by {settings.name}"
+def rules_without_choice(domain: Domain, settings: JudgingSettings | None) -> str:
+    """What stands as the rules of a score, where a domain has no sets of rules to choose from."""
+    return domain.judged_by if settings is None else verified_by(settings.name)
 
 
 def read_judging(domain: Domain, dialect: Dialect | None, path: Path) -> Any:

@@ -29,16 +29,11 @@ from tripwright.evals.figures import (
     with_intervals,
 )
 from tripwright.evals.outcome import Outcome, facts_of
+from tripwright.verdict import VERIFIED
 
-__all__ = ["MOST_UNSCORED", "Outcome", "judged_by", "score_records", "verified_by"]
+__all__ = ["MOST_UNSCORED", "Outcome", "judged_by", "score_records"]
 
 MOST_UNSCORED = 0.01
-VERIFIED = "verified by"
-
-
-def verified_by(verifier: str) -> str:
-    """What stands as a score's rules where no rules of plans judged, but a verifier."""
-    return f"{VERIFIED} {verifier}"
 
 
 def judged_by(rules: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domain_of_file
 from tripwright.domains.domain import Domain, Place, PlaceOptions
-from tripwright.domains.judging import JudgingSettings, judged_by
+from tripwright.domains.judging import JudgingSettings, rules_without_choice
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.files import json_object
@@ -97,7 +97,7 @@ def settled_rules(
                 f"--rules are not of {domain.title}, which are {domain.judged_by}. Leave --rules"
                 " out."
             )
-        return judged_by(domain, judging)
+        return rules_without_choice(domain, judging)
     if rules is not None and rules not in domain.rules:
         raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
     return rules or domain.rules[0]

@@ -57,7 +57,11 @@ class PolicySettings:
 
     def refuse_endpoint_options(self, policy: str) -> None:
         """Of those that another policy would not keep to."""
-        options = {"--tokenizer": self.tokenizer, "--thinking": self.thinking}
+        options = {
+            "--tokenizer": self.tokenizer,
+            "--thinking": self.thinking,
+            "--thinking-field": self.thinking_field,
+        }
         if names := [option for option, value in options.items() if value is not None]:
             raise UserError(
                 f"{' and '.join(names)} are for --policy endpoint: leave them out for '{policy}'."

@@ -40,6 +40,7 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     n = len(rewards)
     mean = sum(r.total for r in rewards) / n
     transcripts = [e.transcript for e in episodes]
+    responses = [t.response_tokens for t in transcripts]
     stops = Counter(str(t.stop_reason) for t in transcripts)
     tokens, agent_tokens = (
         sum(len(t.token_ids) for t in transcripts),
@@ -56,8 +57,8 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
         "tokens": tokens,
         "loss_mask_ratio": agent_tokens / max(1, tokens),
         "stop_reasons": {reason: count / n for reason, count in stops.items()},
-        "response_tokens_mean": sum(t.response_tokens for t in transcripts) / n,
-        "response_tokens_max": max(t.response_tokens for t in transcripts),
+        "response_tokens_mean": sum(responses) / n,
+        "response_tokens_max": max(responses),
         "context_cut": sum(t.context_was_cut for t in transcripts) / n,
         "stopped_by_length": sum(stops[reason] for reason in OVERLONG) / n,
         **_calls(episodes),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains.judging import judged_by, opened
+from tripwright.domains.judging import opened, rules_without_choice
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
@@ -78,7 +78,7 @@ def rules_of(recipe: Recipe) -> str:
     """The set of rules, or what a score says of a domain with one way to judge."""
     if recipe.domain.rules:
         return recipe.evaluation.rules
-    return judged_by(recipe.domain, recipe.judging)
+    return rules_without_choice(recipe.domain, recipe.judging)
 
 
 def conditions(recipe: Recipe, requests: HeldOut) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def checkpoint_name(step: int) -> str:
 
 def checkpoint_models(folder: Path) -> list[Path]:
     """The kept ones of a run."""
-    models = (folder / "model").glob(f"{checkpoint_name(0)[:-1]}*")
+    models = (folder / "model").glob(f"{CHECKPOINT}{_STEP}*")
     return [model for model in models if model.name.rpartition("-")[2].isdigit()]
 
 

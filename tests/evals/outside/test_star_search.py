@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.printed import printed
 from tripwright.errors import UserError
 from tripwright.evals.outside.star_search import (
     DIALECT,
@@ -22,17 +23,13 @@ from tripwright.tools.toolbox import ToolHostDown, answered
 
 def test_the_prompt_is_the_printed_one() -> None:
     """Word for word but for what is filled in: marks of the page's layout apart."""
-    paper = Path(__file__).parents[4] / "shared" / "papers" / "star.md"
-    if not paper.is_file():
-        pytest.skip(f"no text of the paper at {paper}")
-    text = paper.read_text(encoding="utf-8")
-    start = text.index("You are a specialized AI Search Assistant")
-    printed = text[start : text.index("Now begin the conversation", start)]
+    start = "You are a specialized AI Search Assistant"
+    as_printed = printed("star.md", start, "Now begin the conversation")
 
     def words(of: str) -> str:
         return "".join(of.replace("{{ Tools }}", "{{Tools}}").replace("`", "").split())
 
-    assert words(PROMPT).startswith(words(printed))
+    assert words(PROMPT).startswith(words(as_printed))
 
 
 def test_the_tool_is_shown_in_the_prompt_under_its_printed_name() -> None:

@@ -41,6 +41,7 @@ from tripwright.errors import UserError
 from tripwright.policies.settings import plain
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.verdict import verified_by
 from tripwright.world.store import World
 
 Weight = Annotated[int, Ge(0)]
@@ -191,7 +192,7 @@ DOMAIN = Domain(
     ungated=NEEDS_EVERY_TURN,
     keeps=_verified,
     facts={"trajectory": RUBRICS, "turns": ()},
-    judged_by=f"verified by {RuleVerifier.name}",
+    judged_by=verified_by(RuleVerifier.name),
     figures=figures,
     every_group=_every_turn,
     unjudged=unjudged,

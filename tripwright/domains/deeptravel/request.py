@@ -7,12 +7,25 @@ agent reads; the intents are what its answer is held against.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Transport = Literal["flight", "train"]
 Level = Literal["easy", "medium", "hard"]
+# the fields of a request that need not be there and that make it harder (row D12)
+Wish = Literal[
+    "transport",
+    "depart_after",
+    "arrive_by",
+    "return_after",
+    "return_by",
+    "total_budget",
+    "nightly_budget",
+    "hotel",
+    "hotel_near",
+    "visit",
+]
 _DAY = r"^\d{4}-\d{2}-\d{2}$"
 _CLOCK = r"^\d{2}:\d{2}$"
 
@@ -48,17 +61,7 @@ class TravelRequest(BaseModel):
     @property
     def constrained(self) -> bool:
         """Whether any personal wish goes with it (the two halves of row D12)."""
-        wishes = (
-            self.transport,
-            self.depart_after,
-            self.arrive_by,
-            self.return_after,
-            self.return_by,
-            self.total_budget,
-        )
-        return any(
-            wish is not None for wish in (*wishes, self.nightly_budget, self.hotel, self.hotel_near)
-        ) or bool(self.visit)
+        return any(getattr(self, wish) not in (None, ()) for wish in get_args(Wish))
 
     def record(self) -> dict[str, Any]:
         """One line of a request file; what was not said is left out."""

@@ -40,6 +40,7 @@ from tripwright.verdict import (
     State,
     Verdict,
     format_group,
+    verified_by,
 )
 
 NAME = "deeptravel"  # in the registry of domains
@@ -142,16 +143,11 @@ class Errand(TaskDefaults):
             Group("turns", _tools(transcript), turns, gate=("trajectory",)),
         )
         return Verdict(
-            verified_by(self.verifier),
+            verified_by(self.verifier.name),
             groups,
             finding.reward == 1.0,
             delivered=finding.trajectory is not None,
         )
-
-
-def verified_by(verifier: Verifier) -> str:
-    """What stands as the rules of a score where a verifier judged."""
-    return f"verified by {verifier.name}"
 
 
 def _tools(transcript: Transcript) -> tuple[str, ...]:

@@ -20,10 +20,10 @@ from typing import Any
 from tripwright.errors import UserError
 from tripwright.evals.outside.harnesses import HarnessAnswer, HarnessResult, read_result
 from tripwright.evals.run_card import environment
-from tripwright.evals.scoreboard import score_records, verified_by
+from tripwright.evals.scoreboard import score_records
 from tripwright.runs import CARD, SCORE, TRANSCRIPTS, VERSION, VERSION_ENTRY
 from tripwright.transcript import Segment, StopReason, Transcript
-from tripwright.verdict import FORMAT, SCHEMA, Verdict, format_group
+from tripwright.verdict import FORMAT, SCHEMA, Verdict, format_group, verified_by
 
 OUTSIDE = "outside"  # stands where other episodes name their domain
 

@@ -64,12 +64,8 @@ def checkpoints_section(run: ReportedRun) -> str:
         "From the transcripts of the evaluations between the steps of RL, on requests that no stage"
         " trains on."
     )
-    section = _section(lede, behaviours, titles, failing, steps)
-    return section.replace(
-        f'<section id="{SECTION}"><h2>Behaviour</h2>',
-        f'<section id="{CHECKPOINTS}"><h2>Behaviour over training</h2>',
-        1,
-    )
+    heading = (CHECKPOINTS, "Behaviour over training")
+    return _section(lede, behaviours, titles, failing, steps, heading)
 
 
 def behaviour_together(runs: Mapping[str, ReportedRun]) -> str:
@@ -97,7 +93,9 @@ def _section(
     titles: Mapping[str, str],
     failing: str,
     steps: Mapping[str, float],
+    heading: tuple[str, str] = (SECTION, "Behaviour"),
 ) -> str:
+    """`heading`: the section's id and title."""
     parts = [
         _part("Mistakes and lengths", "", mistakes_table(behaviours, titles)),
         _part("What fails, examined", "", _charts(failing)),
@@ -110,9 +108,9 @@ def _section(
         ),
     ]
     note = f"{lede} Episodes that were not scored are left out. Intervals: 95%, over queries."
+    name, title = heading
     return (
-        f'<section id="{SECTION}"><h2>Behaviour</h2><p'
-        f' class="lede">{note}</p>{"".join(parts)}</section>'
+        f'<section id="{name}"><h2>{title}</h2><p class="lede">{note}</p>{"".join(parts)}</section>'
     )
 
 

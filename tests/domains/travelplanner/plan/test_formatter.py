@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.printed import printed
 from tripwright.domains.travelplanner.plan.formatter import (
     EXAMPLE_PLAN,
     EXAMPLE_TEXT,
@@ -83,19 +83,15 @@ def at(server: Server, **settings: Any) -> ChatEndpoint:
 def test_the_prompt_is_the_printed_one() -> None:
     """STAR, Appendix E, word for word but for what is filled in: marks of the page's layout
     apart."""
-    paper = Path(__file__).parents[5] / "shared" / "papers" / "star.md"
-    if not paper.is_file():
-        pytest.skip(f"no text of the paper at {paper}")
-    text = paper.read_text(encoding="utf-8")
-    start = text.index("Please assist me in extracting valid information")
-    printed = text[start : text.index("Original user query:", start)]
+    start = "Please assist me in extracting valid information"
+    as_printed = printed("star.md", start, "Original user query:")
 
     def words(of: str) -> str:
         for old, new in (("`", ""), ("\\$", "$"), ("{{ Examples }}", "{examples}")):
             of = of.replace(old, new)
         return "".join(of.split())
 
-    assert words(PROMPT).startswith(words(printed))
+    assert words(PROMPT).startswith(words(as_printed))
 
 
 def test_the_example_in_the_prompt_is_one_that_the_judge_can_read() -> None:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tripwright.domains.deeptravel.request import Wish
 from tripwright.errors import NotJson, read_json
 from tripwright.tools.face import number
 
@@ -32,18 +33,6 @@ Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Clock = Annotated[str, Field(pattern=r"^\d{2}:\d{2}$")]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 PartName = Literal["outbound", "stay", "return", "visits"]
-Wish = Literal[
-    "transport",
-    "depart_after",
-    "arrive_by",
-    "return_after",
-    "return_by",
-    "total_budget",
-    "nightly_budget",
-    "hotel",
-    "hotel_near",
-    "visit",
-]
 
 
 class _Fields(BaseModel):

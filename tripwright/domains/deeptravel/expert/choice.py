@@ -10,9 +10,8 @@ from itertools import chain
 from typing import Any
 
 from tripwright.domains.deeptravel.expert.observations import SeenRow
-from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents import Wish
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tripwright.domains.deeptravel.answer.page import amount
-from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents import Wish, nights_of
+from tripwright.domains.deeptravel.request import TravelRequest, Wish
+from tripwright.domains.deeptravel.requests.intents import nights_of
 from tripwright.domains.wording import NUMBERS, listed
 
 

@@ -11,30 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date as Date
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money, TrainOffer
 
 Offer = FlightOffer | TrainOffer
 Shape = Literal["one_way", "one_way_stay", "round_trip"]
-Wish = Literal[
-    "transport",
-    "depart_after",
-    "arrive_by",
-    "return_after",
-    "return_by",
-    "total_budget",
-    "nightly_budget",
-    "hotel",
-    "hotel_near",
-    "visit",
-]
 SHAPES: tuple[Shape, ...] = ("one_way", "one_way_stay", "round_trip")
-WISHES: tuple[Wish, ...] = (
-    *("transport", "depart_after", "arrive_by", "return_after", "return_by"),
-    *("total_budget", "nightly_budget", "hotel", "hotel_near", "visit"),
-)
+WISHES: tuple[Wish, ...] = get_args(Wish)
 _OF_RETURN: frozenset[Wish] = frozenset(("return_after", "return_by"))
 _OF_STAY: frozenset[Wish] = frozenset(("nightly_budget", "hotel", "hotel_near"))
 MOST_WISHES = 4  # of one request

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from datetime import date as Date
 from typing import Any, NamedTuple
 
-from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents import Combination, Wish
+from tripwright.domains.deeptravel.requests.intents import Combination
 from tripwright.domains.deeptravel.requests.intents_proof import AnswerRow, Proof, TripSurvey, prove
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer
 from tripwright.domains.deeptravel.worlds.city import SIGHT

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents import Offer, Wish
+from tripwright.domains.deeptravel.requests.intents import Offer
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,

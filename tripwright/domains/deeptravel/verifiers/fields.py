@@ -211,12 +211,10 @@ def _not_best(reason: Best, row: EvidenceRow, trip: Itinerary, part: PartName) -
 
 def _not_in_time(reason: InTime, row: EvidenceRow, trip: Itinerary, part: PartName) -> str | None:
     arrives = reason.term == "arrives_by"
-    wish = {"outbound": "depart_after", "return": "return_after"}[part]
-    wish = wish if not arrives else {"outbound": "arrive_by", "return": "return_by"}[part]
-    asked, true = (
-        getattr(trip.request, wish),
-        _clock("arrives_at" if arrives else "departs_at")(row),
-    )
+    there, back = ("arrive_by", "return_by") if arrives else ("depart_after", "return_after")
+    wish = back if part == "return" else there
+    asked = getattr(trip.request, wish)
+    true = _clock("arrives_at" if arrives else "departs_at")(row)
     if reason.limit != asked or reason.time != true:
         return f"its row says {true}, the request {asked or 'no such time'}"
     return next((miss.what for miss in misses(trip, row, part) if miss.wish == wish), None)

@@ -2,6 +2,10 @@
 
 A card whose reference points at no row that was shown, or at one of another kind or name,
 recommends nothing: it is told as a problem and is no part of the trip.
+
+What a request asks (nights, rooms, a chain's name) is reckoned here once more and not taken from
+`requests/intents.py`: those who make requests and who answer them share no code with who judges
+(law 1), and tests make them agree.
 """
 
 from __future__ import annotations

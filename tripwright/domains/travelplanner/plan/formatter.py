@@ -200,9 +200,8 @@ def _understood(outcome: Completion | Fault, text: str) -> tuple[FormattedPlan, 
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
     asked = query.query or f"{query.org} to {query.dest}, {query.days} days"
-    plan = [{"day": day["days"], **day} for day in EXAMPLE_PLAN]
-    for day in plan:
-        del day["days"]
+    as_printed = {"days": "day"}  # the prompt's name of the field
+    plan = [{as_printed.get(key, key): day[key] for key in day} for day in EXAMPLE_PLAN]
     examples = f"{EXAMPLE_TEXT}\n{json.dumps(plan, ensure_ascii=False)}"
     prompt = PROMPT.format(examples=examples, query=asked, text=text)
     return [{"role": "user", "content": prompt.encode("utf-8", "replace").decode()}]
