@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -36,6 +36,9 @@ from tripwright.world.generator.build import build_tables
 from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
 from tripwright.world.generator.scales import SCALES
 from tripwright.world.store import World
+
+if TYPE_CHECKING:
+    from tripwright.domains.desk import Desk
 
 Draw = Callable[[Any, int, int], Iterator[Any]]  # (world, how many, seed) → requests
 Json = Mapping[str, Any]
@@ -305,6 +308,7 @@ class Domain:
     # tool → arguments to try it with in this world
     samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
+    desk: Desk | None = None  # what travellers are offered; without one, no page
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})

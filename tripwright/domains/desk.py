@@ -1,0 +1,199 @@
+"""What a domain offers travellers: a form for a wish, words read into it, a plan as cards that a
+page can draw, the reasons why there is none, and a new plan that keeps what it can of an old one.
+
+The server (`tripwright/server`) and its page know only these types, so a third domain that has a
+desk gets the page for nothing. Everything here is plain data for JSON (`dataclasses.asdict`); text
+from tools or travellers is data as well, and the page makes text nodes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tripwright.domains.domain import Place
+from tripwright.errors import UserError
+from tripwright.policies.base import Policy
+
+Json = Mapping[str, Any]
+FieldKind = Literal["place", "date", "count", "money", "choice", "choices", "time", "text", "texts"]
+State = Literal["passed", "failed", "not_applicable", "not_evaluated"]
+
+
+@dataclass(frozen=True)
+class FormField:
+    """One thing a traveller may say. `options` are all that is accepted where there are any (of a
+    place: its cities, states); `low` and `high` are bounds, of a date as ISO text. Values travel as
+    JSON: a place, date (ISO), time ("HH:MM"), choice or text as a string, a count or money (in
+    `unit`) as a number, `choices` and `texts` as a list of strings; null is "not said"."""
+
+    name: str
+    label: str
+    kind: FieldKind
+    required: bool = False
+    options: tuple[str, ...] = ()
+    low: Any = None
+    high: Any = None
+    unit: str | None = None  # "USD", "days"
+    help: str = ""
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a traveller's words, in characters: `field` says what was understood there, None
+    that nobody read it."""
+
+    start: int
+    end: int
+    field: str | None
+
+
+@dataclass(frozen=True)
+class Understood:
+    """Words as form values. `spans` cover every word of the text, in order; `missing` says, by
+    field, what has still to be asked for, as a question."""
+
+    values: Json
+    spans: tuple[Span, ...]
+    missing: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something of a form that cannot be. `nearest`: values that would be accepted."""
+
+    field: str
+    message: str
+    nearest: tuple[str, ...] = ()
+
+
+class FormProblems(UserError):
+    """A form that makes no request, with all that is wrong of it."""
+
+    def __init__(self, problems: tuple[Problem, ...]):
+        super().__init__(" ".join(problem.message for problem in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of a plan: a way, a meal, a sight, a room, a recommendation. `starts` and `ends` are
+    local ISO times ("2022-03-08T14:50") where they are known. `evidence` is the call (from 1, in
+    the transcript's order) and the row (from 1, as it was shown) that it rests on. `facts` are
+    further labelled texts ("Why": "the cheapest of call 2"); `remarks` what the judge found wrong
+    with it."""
+
+    kind: str  # "flight", "driving", "taxi", "train", "breakfast", …, "attraction", "stay"
+    label: str
+    text: str
+    starts: str | None = None
+    ends: str | None = None
+    cost: float | None = None
+    count: str = ""  # "4 × $36.00"
+    evidence: tuple[int, int] | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A day of a trip, or one of the parts of an errand (outbound, stay, return, visits). `key` is
+    the same in two plans for what is the same part, so that pages can say what changed."""
+
+    key: str
+    title: str
+    date: str | None  # ISO
+    where: str
+    items: tuple[Item, ...]
+    cost: float | None = None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """One fact of the verdict in the words of its evidence."""
+
+    group: str
+    name: str
+    title: str
+    state: State
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A city of the trip, in degrees where the world knows its position."""
+
+    name: str
+    latitude: float | None
+    longitude: float | None
+
+
+@dataclass(frozen=True)
+class TripView:
+    """A finished episode as a traveller looks at it. `route` are the stops in the order of travel,
+    home first, with the means between them (one fewer)."""
+
+    title: str
+    parts: tuple[Part, ...]
+    checks: tuple[Check, ...]
+    passed: bool
+    currency: str = "USD"
+    cost: float | None = None
+    budget: float | None = None
+    route: tuple[Stop, ...] = ()
+    means: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change after which there is a plan: `values` are those of the form that differ."""
+
+    words: str
+    values: Json
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class NoPlan:
+    """Why a trip cannot be had, and the cheapest changes that help, those that give up least
+    first."""
+
+    why: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Replan:
+    """`policy` plays a plan for the new request that differs from the old one in as few parts as
+    can be; `words` say which parts stay, or why none can."""
+
+    policy: Policy
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """What a domain's folder has in `desk.py`. `place` is an open place of the domain; a `record`
+    is that of a finished episode (`Episode.record`)."""
+
+    form: Callable[[Place], tuple[FormField, ...]]
+    # what the traveller typed → what was understood; never a guess
+    read: Callable[[str, Place], Understood]
+    # form values → a request of the domain; raises FormProblems
+    request: Callable[[Json, Place], Any]
+    # a request → the form values that make it
+    values: Callable[[Any], dict[str, Any]]
+    view: Callable[[Json, Place], TripView]
+    # None where there is a plan. It may take seconds
+    no_plan: Callable[[Any, Place], NoPlan | None]
+    # (record of the old trip, new request, place); None where this domain cannot keep parts
+    replan: Callable[[Json, Any, Place], Replan | None] = lambda record, request, place: None
+    # names of policies that need no model, by what they are called on the page; the first is the
+    # default
+    planners: Mapping[str, str] = field(default_factory=dict)
+    # the dialect in which those play
+    dialect: str = ""
