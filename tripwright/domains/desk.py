@@ -61,7 +61,7 @@ class Understood:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FieldProblem:
     """Something of a form that cannot be. `nearest`: values that would be accepted."""
 
     field: str
@@ -72,7 +72,7 @@ class Problem:
 class FormProblems(UserError):
     """A form that makes no request, with all that is wrong of it."""
 
-    def __init__(self, problems: tuple[Problem, ...]):
+    def __init__(self, problems: tuple[FieldProblem, ...]):
         super().__init__(" ".join(problem.message for problem in problems))
         self.problems = problems
 
@@ -95,10 +95,11 @@ class Item:
     evidence: tuple[int, int] | None = None
     facts: tuple[tuple[str, str], ...] = ()
     remarks: tuple[str, ...] = ()
+    alternative: bool = False  # a second choice, which counts in no sum
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanPart:
     """A day of a trip, or one of the parts of an errand (outbound, stay, return, visits). `key` is
     the same in two plans for what is the same part, so that pages can say what changed."""
 
@@ -123,7 +124,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Stop:
+class RouteStop:
     """A city of the trip, in degrees where the world knows its position."""
 
     name: str
@@ -137,19 +138,19 @@ class TripView:
     home first, with the means between them (one fewer)."""
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[PlanPart, ...]
     checks: tuple[Check, ...]
     passed: bool
     currency: str = "USD"
     cost: float | None = None
     budget: float | None = None
-    route: tuple[Stop, ...] = ()
+    route: tuple[RouteStop, ...] = ()
     means: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Change:
+class RequestChange:
     """One change after which there is a plan: `values` are those of the form that differ."""
 
     words: str
@@ -163,7 +164,7 @@ class NoPlan:
     first."""
 
     why: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[RequestChange, ...]
 
 
 @dataclass(frozen=True)
