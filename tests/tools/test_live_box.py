@@ -142,7 +142,7 @@ def test_rows_are_numbered_objects_with_what_is_known_and_the_source() -> None:
     )
 
 
-def test_compact_rows_open_with_their_number_and_then_a_name_and_what_an_answer_repeats_of_it() -> (
+def test_compact_rows_open_with_their_letter_and_then_a_name_and_what_an_answer_repeats_of_it() -> (
     None
 ):
     hotel = HotelOffer(
@@ -165,8 +165,8 @@ def test_compact_rows_open_with_their_number_and_then_a_name_and_what_an_answer_
     )
     assert (
         box.call(*ASK).text
-        == '{"rows":[[1,"G3124","06:54","11:02",null],[2,"TW 214","23:10","00:28",123],'
-        '[3,"Inn",240.5,null,4],[4,"driving",12,5.3],[5,"Park","attraction"],[6,"T","s"]]}'
+        == '{"rows":[["A","G3124","06:54","11:02",null],["B","TW 214","23:10","00:28",123],'
+        '["C","Inn",240.5,null,4],["D","driving",12,5.3],["E","Park","attraction"],["F","T","s"]]}'
     )
     assert box.call("train_search", "{").text.startswith(
         '{"error":"The arguments are not valid JSON'
@@ -345,7 +345,7 @@ def test_what_a_vendor_does_not_say_is_left_out_or_null(face: str) -> None:
         "checkin_date": "2026-06-26",
         "checkout_date": "2026-06-28",
     }
-    assert row == (said if face == "deeptravel" else [1, "Inn", None, None, None])
+    assert row == (said if face == "deeptravel" else ["A", "Inn", None, None, None])
 
 
 def test_an_emptied_box_tells_nothing_and_asks_nobody() -> None:

@@ -46,7 +46,7 @@ def test_a_live_tool_answers_in_both_faces(folder: str, capsys: pytest.CaptureFi
     )
     assert answer["source"] == f"world, {DAY}T00:00:00Z"
     compact = said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel_compact")
-    assert compact == '{"rows":[[1,"F1","23:50","00:20",88]]}\n'
+    assert compact == '{"rows":[["A","F1","23:50","00:20",88]]}\n'
     trains = json.loads(
         said(capsys, "train_search", WAY, "--world", folder, "--face", "deeptravel")
     )["rows"]

@@ -34,6 +34,7 @@ from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
+from tripwright.tools.face import letters
 from tripwright.transcript import Rows, StopReason, ToolCall, Transcript
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -145,7 +146,7 @@ def test_thoughts_have_their_tags_and_tiny_models_have_the_work_alone(
         for segment in played(provider, requests[0], "deeptravel_cards_compact").segments
         if segment.role == "assistant"
     ]
-    assert brief[0].startswith("<tool_call>")
+    assert brief[0].startswith("<think>") and "</think><tool_call>" in brief[0]
     assert all(
         text.startswith("<tool_response_thinking>") and text.count("_thinking>") == 2
         for text in brief[1:]
@@ -166,14 +167,14 @@ def test_the_work_shown_ends_at_the_row_that_is_taken(
         turns = [segment for segment in transcript.segments if segment.role == "assistant"]
         for call, turn in zip(transcript.calls, turns[1:], strict=True):
             work = turn.text.partition("<tool_response_thinking>")[2].partition("<")[0]
-            asked, colon, rest = work.partition(": 1 ")
+            asked, colon, rest = work.partition(": A ")
             if not colon or call.name == "poi_search":  # hotels are walked along once it is known
                 continue  # where the place lies
             walks += 1
             number = transcript.calls.index(call) + 1
             shown = read_answer(call, number, "USD").rows
-            steps = ("1 " + rest.partition(". ")[0]).split("; ")
-            assert [int(step.split()[0]) for step in steps] == [row.row for row in shown]
+            steps = ("A " + rest.partition(". ")[0]).split("; ")
+            assert [step.split()[0] for step in steps] == [letters(row.row) for row in shown]
             for step, row in zip(steps, shown, strict=True):
                 said = step.split()[1]
                 record = row.record
@@ -182,7 +183,7 @@ def test_the_work_shown_ends_at_the_row_that_is_taken(
             taken = next((card for card in first if card.call == number), None)
             if taken is not None and "Take" in work and not request.hotel_near:
                 last = [step for step in steps if step.endswith(" ok")][-1]
-                assert int(last.split()[0]) == taken.row
+                assert last.split()[0] == letters(taken.row)
     assert walks > 2 * len(requests)
 
 

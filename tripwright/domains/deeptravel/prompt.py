@@ -107,4 +107,4 @@ DEEPTRAVEL_CARDS_COMPACT_PROMPT = """Plan the trip with the tools, one call a tu
 "checkin":"2022-03-01","checkout":"2022-03-03","rooms":1,"call":2,"row":1,\
 "reasons":[{"term":"near","place":"Zoo","distance_km":1,"call":3,"row":1}]}],"return":[as outbound],\
 "visits":[{"kind":"place","name":"Zoo","way":{"mode":"walking","minutes":18,"call":3,"row":1}}],\
-"risks":[{"term":"alternative","part":"outbound","name":"R 2","call":1,"row":4}]}"""
+"risks":[{"term":"not_met","wish":"hotel"}]}"""

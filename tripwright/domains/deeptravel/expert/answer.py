@@ -24,7 +24,7 @@ def write_answer(findings: Findings, plan_format: str, brief: bool) -> str:
 
 
 def cards_of(findings: Findings, brief: bool) -> Cards:
-    """`brief`: what a compact face shows, one recommendation in each part, and one alternative."""
+    """`brief`: what a compact face shows, one recommendation in each part, and no alternatives."""
     request = findings.request
     most = 1 if brief else MOST_RECOMMENDATIONS
     parts: dict[str, list[Fields]] = {
@@ -40,7 +40,7 @@ def cards_of(findings: Findings, brief: bool) -> Cards:
     }
     alone = {"party": request.party_size, **parts}
     total = {} if brief or findings.total is None else {"total": _money(findings.total, request)}
-    return Cards.model_validate({**alone, **total, "risks": list(_risks(findings, brief))})
+    return Cards.model_validate({**alone, **total, "risks": list(_risks(findings))})
 
 
 def _ride(findings: Findings, row: SeenRow, way: str, brief: bool) -> Fields:
@@ -159,7 +159,7 @@ def _cheapest(choice: Choice, row: SeenRow) -> Iterator[Fields]:
         yield {"term": "cheapest_that_fits", "call": row.call}
 
 
-def _risks(findings: Findings, brief: bool) -> Iterator[Fields]:
+def _risks(findings: Findings) -> Iterator[Fields]:
     request = findings.request
     named = (
         ("outbound", findings.there),
@@ -175,8 +175,3 @@ def _risks(findings: Findings, brief: bool) -> Iterator[Fields]:
     if any(place not in findings.visits for place in request.visit):
         unmet.append("visit")
     yield from ({"term": "not_met", "wish": wish} for wish in dict.fromkeys(unmet))
-    if brief:  # one alternative; in full the second recommendations are those
-        second = next(((p, c.rows[1]) for p, c in named if c and len(c.rows) > 1), None)
-        if second is not None:
-            part, row = second
-            yield {"term": "alternative", "part": part, "name": row.name, **_reference(row)}

@@ -32,6 +32,7 @@ from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, PointOfInterest
 from tripwright.errors import UserError
 from tripwright.policies.base import say
+from tripwright.tools.face import letters
 from tripwright.tools.faults import UNANSWERED, fault_kind
 
 COMPACT_FACE = "deeptravel_compact"
@@ -83,6 +84,8 @@ class _Play:
         self._answers: dict[str, SeenAnswer] = {}
 
     def run(self) -> None:
+        if self.brief and self.shown != "none":
+            self.thoughts.worked(work.asked_line(self.request))
         there = self._ways(back=False)
         back = self._ways(back=True) if self.request.return_date else None
         if self.nights:
@@ -150,6 +153,8 @@ class _Play:
         answer = read_answer(transcript.calls[-1], len(transcript.calls), self.request.currency)
         self._answers[key] = answer
         self.thoughts.saw(answer)
+        if self.brief and self.shown != "none":
+            self.thoughts.worked(f"{len(transcript.calls)}.")
         return answer
 
     # ---- there and back
@@ -255,7 +260,7 @@ class _Play:
                 break
             if self.shown != "none":
                 first = work.stay_walk(request, rows, Choice((row,)), self.shown)
-                self.thoughts.worked(f"Next {row.row} {row.name}." if number else first)
+                self.thoughts.worked(f"Next {letters(row.row)} {row.name}." if number else first)
             answer = self._ask(
                 "route_planning",
                 origin_name=row.record.name,
@@ -266,7 +271,7 @@ class _Play:
             if way is not None:
                 self.findings.near[row.record.name] = way
                 if self.shown != "none":
-                    self.thoughts.worked(work.near_step(way.record.distance_km))
+                    self.thoughts.worked(work.near_step(way))
                 if not intents.unmet_stay(request, row.record, way.record.distance_km):
                     break
 
@@ -322,6 +327,8 @@ class _Play:
                 )
                 if way is not None:
                     self.findings.visits[place] = way
+                    if self.shown != "none":
+                        self.thoughts.worked(work.way_step(way))
 
     def _start(self) -> str:
         """The hotel; without one where the journey there ends, which a tiny model's rows do not

@@ -63,7 +63,9 @@ class Thoughts:
     def _worked_out(self) -> str:
         """In silence nothing but the work is said, and that once."""
         words, self._work = self._work, ""
-        return f"<tool_response_thinking>{words}</tool_response_thinking>" if words else ""
+        tag = "tool_response_thinking" if self._begun else "think"
+        self._begun = True
+        return f"<{tag}>{words}</{tag}>" if words else ""
 
     def before_call(self, tool: str, arguments: dict[str, Any]) -> str:
         if self._silent:

@@ -28,7 +28,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, ToolResult, number
+from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, ToolResult, letters, number
 
 ROW = "row"
 
@@ -78,7 +78,10 @@ def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
         values = table.as_dict(record)
         rows.append(
             _tight(
-                [n if column is NUMBER else values[column.field] for column in table.columns]
+                [
+                    letters(n) if column is NUMBER else values[column.field]
+                    for column in table.columns
+                ]
                 or list(values.values())
             )
         )
@@ -153,7 +156,7 @@ DEEPTRAVEL = Face(
     core=LiveTools,
 )
 
-NUMBER = Column(ROW, "")  # of the row: no field of a record
+NUMBER = Column(ROW, "")  # of the row, as a letter: no field of a record
 _NAME = Column("name", "name")
 _BY_CLOCK = (
     NUMBER,
