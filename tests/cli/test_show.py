@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
@@ -23,7 +24,6 @@ from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.verbs.plan_page import plan_page
 from tripwright.domains.travelplanner.verbs.plan_text import plan_text
-from tripwright.domains.travelplanner.verbs.plan_view import plan_view
 from tripwright.verdict import Evidence, Fact, State
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World

@@ -15,6 +15,7 @@ from tripwright.domains.judging import Judged, JudgingModel
 from tripwright.domains.travelplanner import written_work
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
+from tripwright.domains.travelplanner.desk import DESK
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
 from tripwright.domains.travelplanner.expert.careful import check_tools
@@ -220,5 +221,6 @@ DOMAIN = Domain(
     answer_days=plan_days,
     ungrounded=(*GROUNDINGS, *written_work.GROUNDINGS),
     samples=sample_arguments,
+    desk=DESK,
     version_1=_version_1,
 )

@@ -56,10 +56,11 @@ def expert_turns(
     plan_format: str = "json",
     page_rows: int | None = None,
     shows_work: ShownWork = "none",
+    solution: Solution | None = None,
 ) -> list[str]:
-    """The assistant's turns, in order. Where no plan exists, one turn that says so (and is no
-    answer)."""
-    solution = expert_solution(query, world)
+    """The assistant's turns, in order: of the expert's own solution, or of the one given. Where no
+    plan exists, one turn that says so (and is no answer)."""
+    solution = solution or expert_solution(query, world)
     if not solution.cities:
         return [f"No plan is possible: {solution.why}"]
     if solution.cost_usd is not None and solution.cost_usd > query.budget:

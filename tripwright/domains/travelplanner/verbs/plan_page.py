@@ -6,7 +6,7 @@ it."""
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.verbs.plan_view import (
+from tripwright.domains.travelplanner.plan_view import (
     DayLine,
     DayView,
     FactView,

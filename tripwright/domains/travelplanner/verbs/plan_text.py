@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tripwright.domains.travelplanner.verbs.plan_view import (
+from tripwright.domains.travelplanner.plan_view import (
     DayView,
     PlanView,
     budget_words,

@@ -12,12 +12,12 @@ from typing import Annotated, cast
 import typer
 
 from tripwright.cli.options import Restart
+from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.plan_file import PlanEntry, read_plan
 from tripwright.domains.travelplanner.scoring.tally import BAD_PLAN
 from tripwright.domains.travelplanner.verbs.plan_text import plan_text
-from tripwright.domains.travelplanner.verbs.plan_view import plan_view
 from tripwright.errors import UserError, printable
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_in

@@ -58,9 +58,10 @@ SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", 
 
 @dataclass(frozen=True)
 class DayLine:
-    """One piece of a day: `label` only on the first of a field; `remarks` are what is wrong with
+    """One piece of a day: `label` only on the first of a `field`; `remarks` are what is wrong with
     it."""
 
+    field: str
     label: str
     text: str
     cost_usd: float | None = None
@@ -70,6 +71,7 @@ class DayLine:
 
 @dataclass(frozen=True)
 class DayView:
+    number: int
     title: str
     city: str
     lines: tuple[DayLine, ...]
@@ -126,7 +128,7 @@ def plan_view(
         for each in fact.evidence:
             if each.day in numbers:
                 remarks[each.day, each.field].append(
-                    (each.found, f"{_title(fact)}: {_needed(each)}")
+                    (each.found, f"{fact_title(fact)}: {_needed(each)}")
                 )
     costs: dict[tuple[int, str], list[Cost]] = defaultdict(list)
     for cost in verdict.costs if verdict else ():
@@ -196,7 +198,13 @@ def _day(
     sign = "✗" if own_remarks else "✓" if is_judged and lines and not beyond else ""
     city += "  (after the last day of the trip)" if beyond else ""
     return DayView(
-        day_title(day), city, tuple(lines), tuple(whole), sum(total) if total else None, sign
+        day.number,
+        day_title(day),
+        city,
+        tuple(lines),
+        tuple(whole),
+        sum(total) if total else None,
+        sign,
     )
 
 
@@ -206,11 +214,11 @@ def _lines(
     under = _under(pieces, remarks)
     total = sum(cost.total_usd for cost in costs) if costs else None
     count = ", ".join(f"{cost.count} × {usd(cost.unit_usd)}" for cost in costs if cost.count != 1)
-    first = DayLine(LABELS.get(field, field), pieces[0], total, count, tuple(under[0]))
+    first = DayLine(field, LABELS.get(field, field), pieces[0], total, count, tuple(under[0]))
     return [
         first,
         *(
-            DayLine("", piece, remarks=tuple(under[i]))
+            DayLine(field, "", piece, remarks=tuple(under[i]))
             for i, piece in enumerate(pieces[1:], start=1)
         ),
     ]
@@ -254,10 +262,10 @@ def _fact(fact: Fact, days: set[int]) -> FactView:
         if fact.state is State.NOT_APPLICABLE
         else ": not evaluated"
     )
-    return FactView(SIGNS[fact.state], fact.state, _title(fact) + aside, tuple(details))
+    return FactView(SIGNS[fact.state], fact.state, fact_title(fact) + aside, tuple(details))
 
 
-def _title(fact: Fact) -> str:
+def fact_title(fact: Fact) -> str:
     return TITLES.get(fact.name, fact.name.replace("_", " ").capitalize())
 
 

@@ -1,0 +1,113 @@
+"""A new plan that keeps what it can of an old one: of the cheapest new plans, the one that takes
+over most of the old days, and then most of what stands in the others. The strict judge says for
+each piece whether it may stay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tripwright.agent.session import Session
+from tripwright.domains.desk import Replan
+from tripwright.domains.domain import Place
+from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
+from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days
+from tripwright.domains.travelplanner.plan.parse import parse_answer, parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.wording import listed
+from tripwright.errors import counted
+from tripwright.policies.base import ScriptedPolicy, say
+from tripwright.world.store import World
+
+Days = list[dict[str, Any]]  # in Planner-R1's schema
+TRIED = 24  # cheapest plans that the old one is fitted into
+PIECES = ("transportation", "accommodation", "breakfast", "lunch", "dinner", "attraction")
+
+
+def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | None:
+    """None where there was no plan in JSON, or is none now."""
+    world: World = place.source
+    answer = record["transcript"].get("answer")
+    if answer is None or parse_answer(answer).days is None:
+        return None
+    old: Days = json.loads(answer)
+    fitted = [
+        (_kept(old, days), -number, solution, days)
+        for number, solution in enumerate(_solutions(query, world))
+        for days in [_fitted(old, plan_days(query, solution), query, world)]
+        if _passes(days, query, world)
+    ]
+    if not fitted:
+        return None
+    kept, _, solution, days = max(fitted, key=lambda each: each[:2])
+
+    def play_one(session: Session) -> None:
+        dialect = session.dialect
+        turns = expert_turns(
+            query,
+            world,
+            session.tools.face,
+            dialect.plan_format,
+            dialect.page_rows,
+            dialect.shows_work,
+            solution,
+        )
+        for text in [*turns[:-1], f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"]:
+            if not session.done:
+                say(session, text)
+
+    return Replan(ScriptedPolicy("replan", play_one), _words(old, days, kept[0]))
+
+
+def _solutions(query: Query, world: World) -> Iterator[Solution]:
+    """The expert's own first: at equal keeping it is taken."""
+    yield expert_solution(query, world)
+    yield from k_best(query, world, TRIED)
+
+
+def _fitted(old: Days, new: Days, query: Query, world: World) -> Days:
+    """`new` with every old day that may stand in it, then with every old piece of the others."""
+    days = list(new)
+    for number in range(min(len(old), len(new))):
+        for pieces in (None, *PIECES):
+            day = old[number] if pieces is None else {**days[number], pieces: old[number][pieces]}
+            if day == days[number]:
+                continue
+            tried = [*days[:number], day, *days[number + 1 :]]
+            if _passes(tried, query, world):
+                days = tried
+    return days
+
+
+def _passes(days: Days, query: Query, world: World) -> bool:
+    parsed = parse_days(days).days
+    return (
+        parsed is not None
+        and judge(query, to_official(parsed, city_lookup(world)), world, "strict").final
+    )
+
+
+def _kept(old: Days, new: Days) -> tuple[int, int]:
+    """(days that are the same, pieces that are the same)"""
+    pairs = list(zip(old, new, strict=False))
+    pieces = sum(before[piece] == after[piece] for before, after in pairs for piece in PIECES)
+    return sum(before == after for before, after in pairs), pieces
+
+
+def _words(old: Sequence[Any], new: Sequence[Any], kept: int) -> str:
+    if kept == len(new) == len(old):
+        return "The plan stays as it is: it fits the new wishes too."
+    changed = [
+        str(number)
+        for number, day in enumerate(new, start=1)
+        if number > len(old) or day != old[number - 1]
+    ]
+    if not kept:
+        return "No day can stay as it was: with the new wishes each of them needs something else."
+    days = "Day" if len(changed) == 1 else "Days"
+    verb = "changes" if len(changed) == 1 else "change"
+    return f"{days} {listed(changed)} {verb}; {counted(kept, 'day')} stay as planned."
