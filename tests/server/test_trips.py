@@ -98,6 +98,8 @@ def test_nobody_sees_or_deletes_anothers_trip(client: TestClient) -> None:
 def test_what_is_shared_is_read_without_the_words_typed(client: TestClient) -> None:
     id = ask(client, text="<b>me</b>")["id"]
     assert client.get(f"/v1/trips/{id}").json()["text"] == "<b>me</b>"
+    saved = client.get(f"/v1/trips/{id}/export?as=json")
+    assert saved.json()["id"] == id and "attachment" in saved.headers["content-disposition"]
     share = client.post(f"/v1/trips/{id}/share").json()["share"]
     client.cookies.clear()
     shared = client.get(f"/v1/shared/{share}").json()
@@ -123,6 +125,19 @@ def test_keys_are_asked_for_and_own_trips(tmp_path: Path) -> None:
         assert client.get(f"/v1/trips/{id}").status_code == 200
         client.headers["Authorization"] = "Bearer two"
         assert client.get(f"/v1/trips/{id}").status_code == 404
+
+
+def test_tools_answer_programs_as_they_answer_agents(client: TestClient) -> None:
+    path = "/v1/tools/calculator"
+    assert client.post(path, json={"expression": "2 * 3"}).json()["error"] is False
+    assert client.post(path, json={"expression": "os.system"}).json()["error"] is True
+    assert client.post("/v1/tools/nothing", json={}).status_code == 404
+
+
+def test_metrics_count_requests_by_route_and_trips_by_their_end(client: TestClient) -> None:
+    ask(client)
+    page = client.get("/metrics").text
+    assert 'route="/v1/trips"' in page and 'tripwright_trips_total{status="done"}' in page
 
 
 class Server:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -79,9 +81,6 @@ def trips(settings: TripServeFlags) -> None:
     """
     from contextlib import ExitStack
 
-    import uvicorn
-    from uvicorn.supervisors import Multiprocess
-
     from tripwright.server import agency
     from tripwright.server.log import say
     from tripwright.server.study import LOOPBACK
@@ -105,10 +104,21 @@ def trips(settings: TripServeFlags) -> None:
     if not served.keys and settings.host not in LOOPBACK:
         say("warning: no keys (--key-env): anybody who reaches this address can plan trips here.")
     served.to_environment()
+    with open_port(settings.host, settings.port) as listener:
+        say(f"serving trips in world '{where}' at {url_of(listener)}")
+        app = f"{agency.__name__}:{agency.app_from_environment.__name__}"
+        raise typer.Exit(_serve(app, listener, settings.workers))
+
+
+def _serve(app: str, listener: socket, workers: int) -> int:
+    """Until a signal; uvicorn replaces workers that die."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
     config = uvicorn.Config(
-        f"{agency.__name__}:{agency.app_from_environment.__name__}",
+        app,
         factory=True,
-        workers=settings.workers,
+        workers=workers,
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -116,14 +126,14 @@ def trips(settings: TripServeFlags) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=10,
     )
-    with open_port(settings.host, settings.port) as listener:
-        say(f"serving trips in world '{where}' at {url_of(listener)}")
+    if workers == 1:
         server = uvicorn.Server(config)
-        if settings.workers > 1:
-            Multiprocess(config, target=server.run, sockets=[listener]).run()
-        else:
-            server.run(sockets=[listener])
-            sys.exit(0 if server.started else 3)
+        server.run(sockets=[listener])
+        return 0 if server.started else 3
+    with TemporaryDirectory(prefix="tripwright-metrics-") as metrics:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
+        Multiprocess(config, sockets=[listener]).run()
+    return 0
 
 
 def _nano(state: Path) -> Path:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.server.log import say
 from tripwright.server.study import HEADERS, LOOPBACK
+from tripwright.server.trip_metrics import REQUESTS
 
 MOST_BODY_BYTES = 65_536
 MOST_OWNERS = 10_000  # whose pace is remembered
@@ -43,7 +44,7 @@ def problem(
     return JSONResponse(body, status, headers=headers)
 
 
-class Pace:
+class OwnerPace:
     """A token bucket for each owner, of this worker."""
 
     def __init__(self, per_second: float, burst: int):
@@ -96,6 +97,7 @@ class Guard:
                 await self._app(scope, _again(body, receive), guarded)
         finally:
             route = getattr(scope.get("route"), "path", None)
+            REQUESTS.labels(scope["method"] if route else "", route or "", str(status)).inc()
             line = {
                 "method": scope["method"],
                 "route": route,

@@ -24,6 +24,7 @@ from tripwright.episode import Episode, closed, open_session
 from tripwright.policies.base import Policy
 from tripwright.server.log import say_traceback
 from tripwright.server.store import LEASE_SECONDS, TripStore
+from tripwright.server.trip_metrics import TRIP_SECONDS, TRIPS
 from tripwright.transcript import ToolCall
 
 LOOK_SECONDS = 0.2  # between two looks for trips that other workers were asked for
@@ -95,13 +96,15 @@ class TripJobs:
                 self._wake.acquire(timeout=LOOK_SECONDS)
                 continue
             try:
-                self._play(trip)
+                with TRIP_SECONDS.time():
+                    self._play(trip)
             except GivenUp:
                 self._store.put_back(trip["id"], self._worker)
             except Exception:
                 say_traceback()
                 error = "The server failed on this trip; its log says why."
                 self._store.finish(trip["id"], self._worker, "failed", {"error": error}, None)
+                TRIPS.labels("failed").inc()
 
     def _play(self, trip: dict[str, Any]) -> None:
         desk, place = self._agency.desk, self._agency.place
@@ -128,6 +131,7 @@ class TripJobs:
         if status == "failed":
             outcome["error"] = episode.transcript.fault or "The agent ended without a plan."
         self._store.finish(trip["id"], self._worker, status, outcome, record)
+        TRIPS.labels(status).inc()
 
     def _episode(self, id: str, request: Any, planner: Planner, policy: Policy) -> Episode:
         task = self._agency.domain.task(id, request, self._agency.place.source)

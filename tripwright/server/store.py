@@ -194,7 +194,7 @@ class TripStore:
         asked, outcome = json.loads(row["asked"]), json.loads(row["outcome"] or "{}")
         blank = dict.fromkeys(("view", "no_plan", "replan", "changed", "error"))
         same = ("id", "owner", "number", "status", "created_at", "finished_at", "share")
-        trip = {name: row[name] for name in same} | asked | blank | outcome
+        trip: dict[str, Any] = {name: row[name] for name in same} | asked | blank | outcome
         return trip | {"calls": self._calls(row["id"])} if calls else trip
 
     def _calls(self, id: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
@@ -25,10 +25,12 @@ from starlette.exceptions import HTTPException
 
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
-from tripwright.server.guard import Guard, Pace, problem
+from tripwright.server import trip_metrics
+from tripwright.server.guard import Guard, OwnerPace, problem
 from tripwright.server.jobs import Agency, TripJobs
 from tripwright.server.log import say_traceback
 from tripwright.server.store import OVER, TripStore, public, summary
+from tripwright.server.tool_routes import tool_routes
 
 MOST_TEXT = 4_000  # characters
 LOOK_SECONDS = 0.05  # between two looks for events of a trip
@@ -38,7 +40,7 @@ COOKIE = "traveller"
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
-class Words(BaseModel):
+class TypedWords(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: Text
 
@@ -53,7 +55,7 @@ class AskedTrip(BaseModel):
 
 
 @dataclass(frozen=True)
-class Limits:
+class TravellerLimits:
     """Of one owner: trips and readings a second (and at once), trips that may be unfinished."""
 
     per_second: float = 2.0
@@ -64,8 +66,8 @@ class Limits:
 class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
-        self._limits = Limits()
-        self._pace = Pace(self._limits.per_second, self._limits.burst)
+        self._limits = TravellerLimits()
+        self._pace = OwnerPace(self._limits.per_second, self._limits.burst)
         self.router = router = APIRouter(prefix="/v1")
         for path, method, route in (
             ("/desk", "GET", self.desk),
@@ -78,7 +80,9 @@ class TripRoutes:
             ("/trips/{id}/cancel", "POST", self.cancel),
             ("/trips/{id}/share", "POST", self.share),
             ("/trips/{id}/share", "DELETE", self.unshare),
+            ("/trips/{id}/export", "GET", self.export),
             ("/shared/{share}", "GET", self.shared),
+            ("/shared/{share}/export", "GET", self.export_shared),
         ):
             router.add_api_route(path, route, methods=[method])
 
@@ -110,6 +114,9 @@ class TripRoutes:
             after = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, f"Too many at once: wait {seconds:.1f} s.", after)
 
+    def paced_caller(self, request: Request, response: Response) -> None:
+        self._paced(self.owner(request, response))
+
     # ---- routes
 
     def desk(self, request: Request, response: Response) -> dict[str, Any]:
@@ -129,7 +136,7 @@ class TripRoutes:
             "reader": "rules",
         }
 
-    def read(self, words: Words, request: Request, response: Response) -> dict[str, Any]:
+    def read(self, words: TypedWords, request: Request, response: Response) -> dict[str, Any]:
         self._paced(self.owner(request, response))
         return asdict(self._agency.desk.read(words.text, self._agency.place))
 
@@ -214,6 +221,12 @@ class TripRoutes:
             raise HTTPException(404, "Nothing is shared here, or no longer.")
         return {**public(trip), "text": None}
 
+    def export(self, id: str, request: Request, response: Response) -> Response:
+        return _attachment(public(self._own(request, response, id)))
+
+    def export_shared(self, share: str) -> Response:
+        return _attachment(self.shared(share))
+
     def events(self, id: str, request: Request, response: Response) -> Response:
         self._own(request, response, id)
         last = request.headers.get("last-event-id", "")
@@ -253,7 +266,9 @@ def make_app(
         await run_in_threadpool(jobs.stop)
 
     app = FastAPI(title="tripwright", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.include_router(TripRoutes(agency, store, jobs, keys).router)
+    trips = TripRoutes(agency, store, jobs, keys)
+    app.include_router(trips.router)
+    app.include_router(tool_routes(agency, trips.paced_caller))
     app.include_router(_pages())
     app.add_middleware(Guard, local_only=local_only, log_requests=log_requests)
     app.exception_handler(HTTPException)(_http)
@@ -285,9 +300,14 @@ def _pages() -> APIRouter:
 
     @router.get("/metrics")
     def metrics() -> Response:
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+        return Response(trip_metrics.page(), media_type=CONTENT_TYPE_LATEST)
 
     return router
+
+
+def _attachment(trip: dict[str, Any]) -> Response:
+    headers = {"Content-Disposition": 'attachment; filename="trip.json"'}
+    return JSONResponse(trip, headers=headers)
 
 
 def _hash(text: str) -> str:
