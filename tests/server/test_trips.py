@@ -127,6 +127,13 @@ def test_keys_are_asked_for_and_own_trips(tmp_path: Path) -> None:
         assert client.get(f"/v1/trips/{id}").status_code == 404
 
 
+@pytest.mark.parametrize("values", ['{"number": NaN}', '{"number": "\\ud800"}', '{"\\udfff": 1}'])
+def test_json_that_cannot_be_sent_back_is_refused(client: TestClient, values: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/v1/trips", content=f'{{"values": {values}}}', headers=headers)
+    assert answer.status_code == 422
+
+
 def test_tools_answer_programs_as_they_answer_agents(client: TestClient) -> None:
     path = "/v1/tools/calculator"
     assert client.post(path, json={"expression": "2 * 3"}).json()["error"] is False

@@ -61,7 +61,9 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
     name = settings.domain or (names[0] if names else "")
     domain = next((each for each in with_desk if each.name == name), None)
     if domain is None or domain.desk is None:
-        raise UserError(f"No desk of a domain '{name}'. There are {', '.join(names) or 'none'}.")
+        whose = f"Domain '{name}' has no desk" if name else "No domain has a desk"
+        others = ", ".join(names) or "none"
+        raise UserError(f"{whose}, so no trips can be served. Those with one: {others}.")
     place = resources.enter_context(domain.open_place(PlaceOptions(world=Path(settings.world))))
     return Agency(domain, domain.desk, place, _planners(settings, domain))
 

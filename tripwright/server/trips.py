@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import json
 import math
 import secrets
 from collections.abc import AsyncIterator
@@ -18,7 +19,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -45,9 +46,15 @@ class TypedWords(BaseModel):
     text: Text
 
 
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Python reads NaN and halves of characters in JSON, which nobody could be sent back."""
+    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    return values
+
+
 class AskedTrip(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    values: dict[str, Any]
+    values: Annotated[dict[str, Any], AfterValidator(_plain)]
     text: Text | None = None
     planner: str | None = None
     replaces: str | None = None
