@@ -30,6 +30,17 @@ class Request(Protocol):
     def record(self) -> dict[str, Any]: ...
 
 
+class SessionWatcher(Protocol):
+    """Who looks on while a session is played, for a page that shows it. What it raises ends the
+    play: that is how a traveller cancels."""
+
+    def on_call(self, number: int, call: Call, turn: str) -> None:
+        """Before the tool is asked. `number` counts from 1, `turn` is the whole turn's text."""
+        ...
+
+    def on_answer(self, number: int, call: ToolCall, shown: str) -> None: ...
+
+
 @dataclass
 class Turn:
     """What a policy emitted. With token ids (stop token included, if it was sampled) or, from chat
@@ -63,6 +74,7 @@ class Session:
             id,
         )
         self.transcript = Transcript()
+        self.watcher: SessionWatcher | None = None
         self._asked: set[str] = set()
         system, user = (
             Segment("system", dialect.prompt(tools.schemas)),
@@ -175,6 +187,9 @@ class Session:
             )
         if len(self.transcript.calls) >= self.dialect.max_calls:
             return self._stop(StopReason.MAX_CALLS)
+        number = len(self.transcript.calls) + 1
+        if self.watcher is not None:
+            self.watcher.on_call(number, call, segment.text)
         try:
             answer = answered(self.tools, call.name, call.arguments)
         except ToolHostDown as fault:
@@ -192,6 +207,8 @@ class Session:
             answer.fault,
             answer.rows(shown.text),
         )
+        if self.watcher is not None:
+            self.watcher.on_answer(number, segment.call, shown.text)
         return self._append(shown, size)
 
     def _malformed(

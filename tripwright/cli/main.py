@@ -106,11 +106,16 @@ def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
     app = _group("Train, judge and serve LLM agents that plan trips with tools.")
     app.callback(epilog="Examples of a verb: tripwright VERB --help")(_root)
     group_apps: dict[str, typer.Typer] = {}
+    alone = _group_as_verb(words, verbs)
     for verb in verbs:
         if importlib.util.find_spec(verb.module) is None:
             continue
         *group, name = verb.words.split()
         is_wanted = list(words[: len(group) + 1]) == [*group, name]
+        if alone and group[:1] == [alone]:
+            continue  # another verb of the group was not asked for
+        if verb.words in groups() and verb.words != alone:
+            continue  # the group stands in the list
         function = (
             getattr(importlib.import_module(verb.module), verb.function)
             if is_wanted
@@ -126,6 +131,14 @@ def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
             name, help=_help(function) if is_wanted else verb.help, short_help=verb.help
         )(as_command(function))
     return app
+
+
+def _group_as_verb(words: Sequence[str], verbs: Sequence[Verb]) -> str | None:
+    """The word of `words` that is a verb and begins others, where it is meant alone: `serve` and
+    `serve --port 1`, but not `serve tools`."""
+    first, second = [*words, "", ""][:2]
+    names = {verb.words for verb in verbs}
+    return first if first in names & groups().keys() and f"{first} {second}" not in names else None
 
 
 def _group(help_text: str) -> typer.Typer:

@@ -134,6 +134,7 @@ HOUSE = (
         "watch",
         "See how training goes, live, in the terminal or on a local page.",
     ),
+    Verb("serve", "tripwright.cli.serve_trips", "trips", "Serve trips: a page and an API."),
     Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
     Verb(
         "compare",
@@ -166,7 +167,7 @@ HOUSE_GROUPS = {
     "world": "Build, import and inspect worlds.",
     "study": "Have people judge transcripts, blind, and measure their agreement.",
     "data": "Collect, describe, divide and export training data.",
-    "serve": "Serve over HTTP.",
+    "serve": "Serve trips (a page and an API), or, with a word more, tools.",
 }
 
 

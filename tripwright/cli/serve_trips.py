@@ -1,0 +1,146 @@
+"""`tripwright serve`: trips for people and programs, a page and an API."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from tripwright.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripServeFlags:
+    """Where trips are served, who plans them and where they are kept."""
+
+    world: Annotated[
+        Path | None,
+        typer.Option(
+            help="World folder to travel in.", show_default="a nano world beside the state file"
+        ),
+    ] = None
+    state: Annotated[Path, typer.Option(help="SQLite file with all trips.")] = Path(
+        "runs/serve/trips.sqlite"
+    )
+    domain: Annotated[
+        str | None, typer.Option(help="Whose desk.", show_default="the first that has one")
+    ] = None
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A trained checkpoint's folder; with --endpoint, the model's name.",
+            show_default=False,
+        ),
+    ] = None
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="URL of an OpenAI-compatible endpoint, up to and including /v1.",
+            show_default=False,
+        ),
+    ] = None
+    api_key_env: Annotated[
+        str, typer.Option(help="The environment variable with the endpoint's key.")
+    ] = "OPENAI_API_KEY"
+    key_env: Annotated[
+        str | None,
+        typer.Option(
+            help="An environment variable with the keys, commas between them, that callers must"
+            " have.",
+            show_default=False,
+        ),
+    ] = None
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8000
+    workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1
+    log_requests: Annotated[
+        bool, typer.Option("--log-requests", help="Log what travellers typed, too.")
+    ] = False
+
+
+def trips(settings: TripServeFlags) -> None:
+    """Serve trips until Ctrl-C or SIGTERM: a page for travellers at /, an API at /v1.
+
+    Without a model the domain's own planners answer. Trips are kept in the state file; those under
+    way when the server stops, or is killed, are planned after the next start.
+
+    Examples:
+      tripwright serve
+      tripwright serve --world worlds/nano --port 9000 --workers 2
+      tripwright serve --model runs/quickstart/model/rl
+      tripwright serve --endpoint http://localhost:8001/v1 --model Qwen/Qwen3-8B
+      TRIP_KEYS=secret1,secret2 tripwright serve --host 0.0.0.0 --key-env TRIP_KEYS
+      curl -H 'Accept: text/event-stream' -d '{"values": {…}}' http://127.0.0.1:8000/v1/trips
+    """
+    from contextlib import ExitStack
+
+    from tripwright.server import agency
+    from tripwright.server.log import say
+    from tripwright.server.study import LOOPBACK
+    from tripwright.server.supervisor import open_port, url_of
+
+    if settings.endpoint and not settings.model:
+        raise UserError("--endpoint needs --model NAME: which of its models plans?")
+    served = agency.TripServer(
+        world=str((settings.world or _nano(settings.state)).absolute()),
+        state=str(settings.state.absolute()),
+        host=settings.host,
+        domain=settings.domain,
+        model=settings.model,
+        endpoint=settings.endpoint,
+        api_key_env=settings.api_key_env,
+        key_env=settings.key_env,
+        log_requests=settings.log_requests,
+    )
+    with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
+        where = agency.open_agency(served, resources).place.where
+    if not served.keys and settings.host not in LOOPBACK:
+        say("warning: no keys (--key-env): anybody who reaches this address can plan trips here.")
+    served.to_environment()
+    with open_port(settings.host, settings.port) as listener:
+        say(f"serving trips in world '{where}' at {url_of(listener)}")
+        app = f"{agency.__name__}:{agency.app_from_environment.__name__}"
+        raise typer.Exit(_serve(app, listener, settings.workers))
+
+
+def _serve(app: str, listener: socket, workers: int) -> int:
+    """Until a signal; uvicorn replaces workers that die."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    config = uvicorn.Config(
+        app,
+        factory=True,
+        workers=workers,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=10,
+    )
+    if workers == 1:
+        server = uvicorn.Server(config)
+        server.run(sockets=[listener])
+        return 0 if server.started else 3
+    with TemporaryDirectory(prefix="tripwright-metrics-") as metrics:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
+        Multiprocess(config, sockets=[listener]).run()
+    return 0
+
+
+def _nano(state: Path) -> Path:
+    """A small generated world beside the state file, made once."""
+    from tripwright.world.generator.build import build_world
+
+    folder = state.parent / "nano-world"
+    if not (folder / "manifest.json").is_file():
+        build_world(folder, "nano", 7)
+    return folder

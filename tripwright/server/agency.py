@@ -1,0 +1,101 @@
+"""From the settings of `tripwright serve` to what a worker serves. Workers are processes of their
+own: the settings reach them as JSON in an environment variable, keys only by their variable's
+name."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from fastapi import FastAPI
+
+from tripwright.domains import domains
+from tripwright.domains.domain import Domain, PlaceOptions
+from tripwright.errors import UserError
+from tripwright.evals.choose import choose_policy
+from tripwright.policies.settings import PolicySettings
+from tripwright.server.jobs import Agency, Planner
+from tripwright.server.study import LOOPBACK
+from tripwright.server.trips import make_app
+
+VARIABLE = "TRIPWRIGHT_SERVE"
+
+
+@dataclass(frozen=True)
+class TripServer:
+    """`endpoint` is an URL, and `model` then a name; without it a checkpoint's folder."""
+
+    world: str
+    state: str
+    host: str
+    domain: str | None = None
+    model: str | None = None
+    endpoint: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    key_env: str | None = None
+    log_requests: bool = False
+
+    def to_environment(self) -> None:
+        os.environ[VARIABLE] = json.dumps(asdict(self))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        if self.key_env is None:
+            return ()
+        keys = [key.strip() for key in os.environ.get(self.key_env, "").split(",")]
+        if not any(keys):
+            raise UserError(
+                f"The environment variable '{self.key_env}' of --key-env holds no keys: set it to"
+                " one, or several with commas between them."
+            )
+        return tuple(key for key in keys if key)
+
+
+def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
+    with_desk = [domain for domain in domains().values() if domain.desk is not None]
+    names = [domain.name for domain in with_desk]
+    name = settings.domain or (names[0] if names else "")
+    domain = next((each for each in with_desk if each.name == name), None)
+    if domain is None or domain.desk is None:
+        whose = f"Domain '{name}' has no desk" if name else "No domain has a desk"
+        others = ", ".join(names) or "none"
+        raise UserError(f"{whose}, so no trips can be served. Those with one: {others}.")
+    place = resources.enter_context(domain.open_place(PlaceOptions(world=Path(settings.world))))
+    return Agency(domain, domain.desk, place, _planners(settings, domain))
+
+
+def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
+    """A model, where there is one, comes first and is the default."""
+    assert domain.desk is not None
+    dialect = next(each for each in domain.dialects if each.name == domain.desk.dialect)
+    planners = dict[str, Planner]()
+    if settings.model is not None:
+        kind = "endpoint" if settings.endpoint else "local"
+        told = PolicySettings(
+            model=settings.model, base_url=settings.endpoint, api_key_env=settings.api_key_env
+        )
+        choice = choose_policy(kind, told, dialect)
+        label = f"The model {Path(settings.model).name}"
+        alone = kind == "local"
+        planners["model"] = Planner(label, lambda: choice.policy, dialect, choice.chat, alone)
+    for name, label in domain.desk.planners.items():
+        make = partial(choose_policy, name, PolicySettings(), dialect)
+        planners[name] = Planner(label, lambda make=make: make().policy, dialect)  # type: ignore[misc]
+    return planners
+
+
+def app_from_environment() -> FastAPI:
+    """What uvicorn calls in each worker."""
+    settings = TripServer(**json.loads(os.environ[VARIABLE]))
+    agency = open_agency(settings, ExitStack())
+    return make_app(
+        agency,
+        Path(settings.state),
+        settings.keys,
+        local_only=settings.host in LOOPBACK,
+        log_requests=settings.log_requests,
+    )

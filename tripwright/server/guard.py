@@ -1,0 +1,139 @@
+"""What stands before every route of the trip server: who may ask, how much, and what browsers are
+told. One shape of error: {"error": {"code", "message", "problems"}}."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tripwright.server.log import say
+from tripwright.server.study import HEADERS, LOOPBACK
+from tripwright.server.trip_metrics import REQUESTS
+
+MOST_BODY_BYTES = 65_536
+MOST_OWNERS = 10_000  # whose pace is remembered
+CODES = {
+    400: "bad_request",
+    401: "no_key",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    422: "bad_form",
+    429: "too_many",
+    500: "server_failed",
+}
+
+
+def problem(
+    status: int,
+    message: str,
+    problems: list[dict[str, Any]] | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    code = CODES.get(status, "failed")
+    body = {"error": {"code": code, "message": message, "problems": problems or []}}
+    return JSONResponse(body, status, headers=headers)
+
+
+class OwnerPace:
+    """A token bucket for each owner, of this worker."""
+
+    def __init__(self, per_second: float, burst: int):
+        self._per_second, self._burst = per_second, burst
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, owner: str) -> float:
+        """Takes a token and returns 0, or the seconds until there is one."""
+        now = time.monotonic()
+        tokens, seen = self._buckets.pop(owner, (float(self._burst), now))
+        tokens = min(self._burst, tokens + (now - seen) * self._per_second)
+        self._buckets[owner] = (tokens - 1 if tokens >= 1 else tokens, now)
+        if len(self._buckets) > MOST_OWNERS:
+            self._buckets.popitem(last=False)
+        return 0.0 if tokens >= 1 else (1 - tokens) / self._per_second
+
+
+class Guard:
+    """ASGI: the Host check of servers on loopback (a page of somebody else's that gives its name
+    to this machine's address), the size of bodies, security headers, one line of log a request."""
+
+    def __init__(self, app: ASGIApp, local_only: bool, log_requests: bool = False):
+        self._app, self._local_only, self._log_requests = app, local_only, log_requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.monotonic(), 0
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        host = urlsplit(f"//{Request(scope).headers.get('host', '')}").hostname
+        body = b""
+        try:
+            if self._local_only and host not in LOOPBACK:
+                refusal = problem(403, "Open this page by its address on this machine.")
+                await refusal(scope, receive, guarded)
+            elif (whole := await _body(receive)) is None:
+                refusal = problem(413, f"The body is larger than {MOST_BODY_BYTES:,} bytes.")
+                await refusal(scope, receive, guarded)
+            else:
+                body = whole
+                await self._app(scope, _again(body, receive), guarded)
+        finally:
+            route = getattr(scope.get("route"), "path", None)
+            REQUESTS.labels(scope["method"] if route else "", route or "", str(status)).inc()
+            line = {
+                "method": scope["method"],
+                "route": route,
+                "status": status,
+                "ms": round((time.monotonic() - began) * 1000, 1),
+                "trip": scope.get("path_params", {}).get("id"),
+            }
+            if self._log_requests:
+                line["body"] = body.decode("utf-8", "replace")
+            say(json.dumps(line))
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """None where it is too large."""
+    chunks, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b""
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if size > MOST_BODY_BYTES:
+            return None
+        if not message.get("more_body"):
+            return b"".join(chunks)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, then whatever comes next (the client leaves)."""
+    sent = False
+
+    async def receive_again() -> MutableMapping[str, Any]:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again

@@ -1,0 +1,231 @@
+"""Trips on disk: one SQLite file (WAL) that all workers of a server share.
+
+A trip is a row, and so is each event of it, so that any worker can tell a browser what happened,
+from the start or after an event it has seen. A worker that plays a trip holds a *lease*, which it
+renews; when the lease ends (the worker was killed), another takes the trip and plays it again from
+the start. Every write of a worker asks whether the trip is still its own.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Json = Mapping[str, Any]
+LEASE_SECONDS = 10.0
+OVER = ("done", "no_plan", "failed", "cancelled")
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS trips (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL,
+    status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT, asked TEXT NOT NULL,
+    outcome TEXT, record TEXT, share TEXT UNIQUE, worker TEXT, lease REAL);
+CREATE INDEX IF NOT EXISTS trips_of_owner ON trips (owner, number);
+CREATE INDEX IF NOT EXISTS trips_by_status ON trips (status, number);
+CREATE TABLE IF NOT EXISTS events (
+    trip INTEGER NOT NULL REFERENCES trips (number) ON DELETE CASCADE, number INTEGER NOT NULL,
+    kind TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (trip, number)) WITHOUT ROWID;
+"""
+
+
+class TripStore:
+    """Safe to share between threads: each has its own connection."""
+
+    def __init__(self, file: Path):
+        self._file, self._local = file, threading.local()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._db.executescript(SCHEMA)
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if not hasattr(self._local, "db"):
+            db = sqlite3.connect(self._file, timeout=30, isolation_level=None)
+            db.row_factory = sqlite3.Row
+            # secure_delete: what a traveller deletes is overwritten, not only forgotten
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+                db.execute(f"PRAGMA {pragma}")
+            db.execute("PRAGMA secure_delete=ON")
+            self._local.db = db
+        return self._local.db  # type: ignore[no-any-return]
+
+    # ---- travellers
+
+    def add(self, owner: str, asked: Json) -> str:
+        """`asked`: planner, text, values, words, replaces."""
+        id = secrets.token_urlsafe(12)
+        self._db.execute(
+            "INSERT INTO trips (id, owner, status, created_at, asked) VALUES (?,?,'queued',?,?)",
+            (id, owner, _now(), json.dumps(asked)),
+        )
+        self._tell(id, "status", {"status": "queued"})
+        return id
+
+    def unfinished(self, owner: str) -> int:
+        """How many trips of theirs wait or are under way."""
+        query = "SELECT count(*) FROM trips WHERE owner=? AND status IN ('queued','running')"
+        return int(self._db.execute(query, (owner,)).fetchone()[0])
+
+    def trip(self, id: str) -> dict[str, Any] | None:
+        return self._trip("id", id)
+
+    def shared(self, share: str) -> dict[str, Any] | None:
+        return self._trip("share", share)
+
+    def _trip(self, column: str, value: str) -> dict[str, Any] | None:
+        row = self._db.execute(f"SELECT * FROM trips WHERE {column}=?", (value,)).fetchone()
+        return None if row is None else self._json(row)
+
+    def page(self, owner: str, limit: int, before: int | None) -> list[dict[str, Any]]:
+        rows = self._db.execute(
+            "SELECT * FROM trips WHERE owner=? AND number<? ORDER BY number DESC LIMIT ?",
+            (owner, before if before is not None else 2**62, limit),
+        )
+        return [self._json(row, calls=False) for row in rows]
+
+    def cancel(self, id: str) -> None:
+        """Who plays it notices before the next call."""
+        self._finish("id=? AND status IN ('queued','running')", (id,), id, "cancelled", {})
+
+    def delete(self, id: str) -> None:
+        self._db.execute("DELETE FROM trips WHERE id=?", (id,))
+
+    def share(self, id: str, wanted: bool) -> str | None:
+        self._db.execute(
+            "UPDATE trips SET share=CASE WHEN ? THEN coalesce(share, ?) END WHERE id=?",
+            (wanted, secrets.token_urlsafe(16), id),
+        )
+        trip = self.trip(id)
+        return trip["share"] if trip else None
+
+    def record(self, id: str) -> dict[str, Any] | None:
+        """Of the finished episode, which a new plan is made from."""
+        row = self._db.execute("SELECT record FROM trips WHERE id=?", (id,)).fetchone()
+        return json.loads(row["record"]) if row and row["record"] else None
+
+    def events(self, id: str, after: int) -> list[tuple[int, str, str]]:
+        """(number, kind, body as JSON)"""
+        rows = self._db.execute(
+            "SELECT e.number, e.kind, e.body FROM events e JOIN trips t ON t.number=e.trip"
+            " WHERE t.id=? AND e.number>? ORDER BY e.number",
+            (id, after),
+        )
+        return [(row["number"], row["kind"], row["body"]) for row in rows]
+
+    # ---- workers
+
+    def claim(self, worker: str) -> dict[str, Any] | None:
+        """The oldest trip that waits, or whose worker is gone; what was seen of a first try is
+        taken back."""
+        row = self._db.execute(
+            "UPDATE trips SET status='running', worker=?, lease=? WHERE number=(SELECT number FROM"
+            " trips WHERE status='queued' OR (status='running' AND lease<?) ORDER BY number"
+            " LIMIT 1) RETURNING *",
+            (worker, time.time() + LEASE_SECONDS, time.time()),
+        ).fetchone()
+        if row is None:
+            return None
+        # the events begin anew, but their numbers go on, for browsers that resume
+        last = self._db.execute(
+            "SELECT coalesce(max(number), 0) FROM events WHERE trip=?", (row["number"],)
+        ).fetchone()[0]
+        self._db.execute("DELETE FROM events WHERE trip=?", (row["number"],))
+        self._db.execute(
+            "INSERT INTO events VALUES (?, ?, 'status', ?)",
+            (row["number"], last + 1, json.dumps({"status": "running"})),
+        )
+        return self._json(row)
+
+    def renew(self, worker: str) -> None:
+        self._db.execute(
+            "UPDATE trips SET lease=? WHERE worker=? AND status='running'",
+            (time.time() + LEASE_SECONDS, worker),
+        )
+
+    def holds(self, id: str, worker: str) -> bool:
+        query = "SELECT 1 FROM trips WHERE id=? AND worker=? AND status='running'"
+        return self._db.execute(query, (id, worker)).fetchone() is not None
+
+    def tell(self, id: str, worker: str, kind: str, body: Json) -> bool:
+        """False where the trip is no longer this worker's: cancelled, deleted, or taken over."""
+        if held := self.holds(id, worker):
+            self._tell(id, kind, body)
+        return held
+
+    def put_back(self, id: str, worker: str) -> None:
+        if self.holds(id, worker):
+            self._db.execute("UPDATE trips SET status='queued', worker=NULL WHERE id=?", (id,))
+
+    def finish(self, id: str, worker: str, status: str, outcome: Json, record: Json | None) -> None:
+        """`outcome`: view, no_plan, replan, changed, error."""
+        where = "id=? AND worker=? AND status='running'"
+        self._finish(where, (id, worker), id, status, outcome, record)
+
+    def _finish(
+        self,
+        where: str,
+        keys: tuple[str, ...],
+        id: str,
+        status: str,
+        outcome: Json,
+        record: Json | None = None,
+    ) -> None:
+        done = self._db.execute(
+            f"UPDATE trips SET status=?, finished_at=?, outcome=?, record=? WHERE {where}",
+            (status, _now(), json.dumps(outcome), json.dumps(record) if record else None, *keys),
+        )
+        if done.rowcount:
+            self._tell(id, "status", {"status": status})
+            self._tell(id, "done", public(self.trip(id) or {}))
+
+    def _tell(self, id: str, kind: str, body: Json) -> None:
+        self._db.execute(
+            "INSERT INTO events SELECT t.number, (SELECT coalesce(max(e.number), 0) + 1 FROM events"
+            " e WHERE e.trip=t.number), ?, ? FROM trips t WHERE t.id=?",
+            (kind, json.dumps(body), id),
+        )
+
+    def _json(self, row: sqlite3.Row, calls: bool = True) -> dict[str, Any]:
+        asked, outcome = json.loads(row["asked"]), json.loads(row["outcome"] or "{}")
+        blank = dict.fromkeys(("view", "no_plan", "replan", "changed", "error"))
+        same = ("id", "owner", "number", "status", "created_at", "finished_at", "share")
+        trip: dict[str, Any] = {name: row[name] for name in same} | asked | blank | outcome
+        return trip | {"calls": self._calls(row["id"])} if calls else trip
+
+    def _calls(self, id: str) -> list[dict[str, Any]]:
+        calls: dict[int, dict[str, Any]] = {}
+        for _, kind, text in self.events(id, 0):
+            if kind not in ("call", "answer"):
+                continue
+            body = json.loads(text)
+            if kind == "call":
+                calls[body["number"]] = {**body, "answer": None, "seconds": None}
+            elif call := calls.get(body["number"]):
+                call["answer"] = {name: body[name] for name in ("text", "error", "rows")}
+                call["seconds"] = body["seconds"]
+        return list(calls.values())
+
+
+def public(trip: Json) -> dict[str, Any]:
+    """The trip as its owner sees it."""
+    return {name: value for name, value in trip.items() if name not in ("owner", "number")}
+
+
+def summary(trip: Json) -> dict[str, Any]:
+    view = trip["view"] or {}
+    same = {name: trip[name] for name in ("id", "status", "created_at")}
+    return {
+        **same,
+        "title": view.get("title") or trip["words"],
+        "cost": view.get("cost"),
+        "passed": view.get("passed"),
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,346 @@
+"""The trip server: a domain's desk as a page and an API (docs/serving.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import math
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from sse_starlette import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from tripwright.domains.desk import FormProblems
+from tripwright.errors import UserError
+from tripwright.server import trip_metrics
+from tripwright.server.guard import Guard, OwnerPace, problem
+from tripwright.server.jobs import Agency, TripJobs
+from tripwright.server.log import say_traceback
+from tripwright.server.store import OVER, TripStore, public, summary
+from tripwright.server.tool_routes import tool_routes
+
+MOST_TEXT = 4_000  # characters
+LOOK_SECONDS = 0.05  # between two looks for events of a trip
+HEARTBEAT_SECONDS = 15
+WAIT_SECONDS = 300.0
+COOKIE = "traveller"
+Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
+
+
+class TypedWords(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    text: Text
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Python reads NaN and halves of characters in JSON, which nobody could be sent back."""
+    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    return values
+
+
+class AskedTrip(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    values: Annotated[dict[str, Any], AfterValidator(_plain)]
+    text: Text | None = None
+    planner: str | None = None
+    replaces: str | None = None
+    wait: bool = False
+
+
+@dataclass(frozen=True)
+class TravellerLimits:
+    """Of one owner: trips and readings a second (and at once), trips that may be unfinished."""
+
+    per_second: float = 2.0
+    burst: int = 20
+    unfinished: int = 16
+
+
+class TripRoutes:
+    def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
+        self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
+        self._limits = TravellerLimits()
+        self._pace = OwnerPace(self._limits.per_second, self._limits.burst)
+        self.router = router = APIRouter(prefix="/v1")
+        for path, method, route in (
+            ("/desk", "GET", self.desk),
+            ("/read", "POST", self.read),
+            ("/trips", "POST", self.add),
+            ("/trips", "GET", self.page),
+            ("/trips/{id}", "GET", self.trip),
+            ("/trips/{id}", "DELETE", self.delete),
+            ("/trips/{id}/events", "GET", self.events),
+            ("/trips/{id}/cancel", "POST", self.cancel),
+            ("/trips/{id}/share", "POST", self.share),
+            ("/trips/{id}/share", "DELETE", self.unshare),
+            ("/trips/{id}/export", "GET", self.export),
+            ("/shared/{share}", "GET", self.shared),
+            ("/shared/{share}/export", "GET", self.export_shared),
+        ):
+            router.add_api_route(path, route, methods=[method])
+
+    # ---- who asks
+
+    def owner(self, request: Request, response: Response) -> str:
+        """The hash of the caller's key, or of an unguessable cookie."""
+        if self._keys:
+            word, _, key = request.headers.get("authorization", "").partition(" ")
+            match = [hmac.compare_digest(key.encode(), each.encode()) for each in self._keys]
+            if word.lower() != "bearer" or not any(match):
+                raise HTTPException(401, "Send a key: 'Authorization: Bearer KEY'.")
+            return _hash(f"key {key}")
+        cookie = request.cookies.get(COOKIE) or secrets.token_urlsafe(24)
+        if COOKIE not in request.cookies:
+            made = f"{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000"
+            response.headers["set-cookie"] = made
+            request.state.cookie = made
+        return _hash(f"cookie {cookie}")
+
+    def _own(self, request: Request, response: Response, id: str) -> dict[str, Any]:
+        trip = self._store.trip(id)
+        if trip is None or trip["owner"] != self.owner(request, response):
+            raise HTTPException(404, f"No trip '{id[:40]}' of yours.")
+        return trip
+
+    def _paced(self, owner: str) -> None:
+        if seconds := self._pace.wait(owner):
+            after = {"Retry-After": str(math.ceil(seconds))}
+            raise HTTPException(429, f"Too many at once: wait {seconds:.1f} s.", after)
+
+    def paced_caller(self, request: Request, response: Response) -> None:
+        self._paced(self.owner(request, response))
+
+    # ---- routes
+
+    def desk(self, request: Request, response: Response) -> dict[str, Any]:
+        self.owner(request, response)
+        agency = self._agency
+        return {
+            "domain": agency.domain.name,
+            "title": agency.domain.title,
+            "world": {"name": agency.place.where},
+            "form": [asdict(each) for each in agency.desk.form(agency.place)],
+            "planners": [
+                {"name": name, "label": each.label} for name, each in agency.planners.items()
+            ],
+            "default_planner": agency.default_planner,
+            "currency": "USD",
+            "examples": [],
+            "reader": "rules",
+        }
+
+    def read(self, words: TypedWords, request: Request, response: Response) -> dict[str, Any]:
+        self._paced(self.owner(request, response))
+        return asdict(self._agency.desk.read(words.text, self._agency.place))
+
+    async def add(self, asked: AskedTrip, request: Request, response: Response) -> Response:
+        trip = await run_in_threadpool(self._add, asked, request, response)
+        self._jobs.wake()
+        headers = {"Location": f"/v1/trips/{trip['id']}"}
+        if cookie := getattr(request.state, "cookie", None):
+            headers["Set-Cookie"] = cookie
+        if asked.wait:
+            trip = await self._finished(trip["id"])
+            return JSONResponse(trip, 200 if trip["status"] in OVER else 202, headers=headers)
+        if "text/event-stream" in request.headers.get("accept", ""):
+            return self._stream(trip["id"], 0, headers)
+        return JSONResponse(public(trip), 202, headers=headers)
+
+    def _add(self, asked: AskedTrip, request: Request, response: Response) -> dict[str, Any]:
+        owner = self.owner(request, response)
+        self._paced(owner)
+        if self._store.unfinished(owner) >= self._limits.unfinished:
+            most = self._limits.unfinished
+            why = f"{most} trips of yours are unfinished, the most there may be."
+            raise HTTPException(429, why, {"Retry-After": "5"})
+        planner = asked.planner or self._agency.default_planner
+        if planner not in self._agency.planners:
+            names = ", ".join(self._agency.planners)
+            raise HTTPException(422, f"No planner '{planner[:40]}'. There are {names}.")
+        if asked.replaces is not None:
+            self._own(request, response, asked.replaces)
+        wish = self._agency.desk.request(asked.values, self._agency.place)
+        trip = {"planner": planner, "text": asked.text, "values": asked.values}
+        id = self._store.add(owner, {**trip, "words": wish.query, "replaces": asked.replaces})
+        return self._store.trip(id) or {}
+
+    async def _finished(self, id: str) -> dict[str, Any]:
+        """The trip when it is over, or as it is after five minutes."""
+        until = asyncio.get_running_loop().time() + WAIT_SECONDS
+        while True:
+            trip = await run_in_threadpool(self._store.trip, id)
+            if trip is None:
+                raise HTTPException(404, "The trip was deleted.")
+            if trip["status"] in OVER or asyncio.get_running_loop().time() > until:
+                return public(trip)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def page(
+        self,
+        request: Request,
+        response: Response,
+        limit: Annotated[int, Field(ge=1, le=100)] = 20,
+        before: Annotated[int | None, Field(ge=0, lt=2**62)] = None,
+    ) -> dict[str, Any]:
+        trips = self._store.page(self.owner(request, response), limit, before)
+        following = trips[-1]["number"] if len(trips) == limit else None
+        return {"trips": [summary(trip) for trip in trips], "next": following}
+
+    def trip(self, id: str, request: Request, response: Response) -> dict[str, Any]:
+        return public(self._own(request, response, id))
+
+    def delete(self, id: str, request: Request, response: Response) -> Response:
+        self._own(request, response, id)
+        self._store.delete(id)
+        return Response(status_code=204)
+
+    def cancel(self, id: str, request: Request, response: Response) -> dict[str, Any]:
+        self._own(request, response, id)
+        self._store.cancel(id)
+        return public(self._own(request, response, id))
+
+    def share(self, id: str, request: Request, response: Response) -> dict[str, Any]:
+        self._own(request, response, id)
+        return {"share": self._store.share(id, True)}
+
+    def unshare(self, id: str, request: Request, response: Response) -> Response:
+        self._own(request, response, id)
+        self._store.share(id, False)
+        return Response(status_code=204)
+
+    def shared(self, share: str) -> dict[str, Any]:
+        trip = self._store.shared(share)
+        if trip is None:
+            raise HTTPException(404, "Nothing is shared here, or no longer.")
+        return {**public(trip), "text": None}
+
+    def export(self, id: str, request: Request, response: Response) -> Response:
+        return _attachment(public(self._own(request, response, id)))
+
+    def export_shared(self, share: str) -> Response:
+        return _attachment(self.shared(share))
+
+    def events(self, id: str, request: Request, response: Response) -> Response:
+        self._own(request, response, id)
+        last = request.headers.get("last-event-id", "")
+        return self._stream(id, int(last) if last.isdecimal() and len(last) < 16 else 0, {})
+
+    def _stream(self, id: str, after: int, headers: dict[str, str]) -> Response:
+        return EventSourceResponse(
+            self._events(id, after), ping=HEARTBEAT_SECONDS, headers=headers
+        )
+
+    async def _events(self, id: str, after: int) -> AsyncIterator[dict[str, str]]:
+        while True:
+            events = await run_in_threadpool(self._store.events, id, after)
+            for after, kind, body in events:
+                yield {"id": str(after), "event": kind, "data": body}
+                if kind == "done":
+                    return
+            if not events and await run_in_threadpool(self._store.trip, id) is None:
+                return  # deleted
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def make_app(
+    agency: Agency,
+    state: Path,
+    keys: tuple[str, ...] = (),
+    local_only: bool = True,
+    log_requests: bool = False,
+) -> FastAPI:
+    store = TripStore(state)
+    jobs = TripJobs(agency, store)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        jobs.start()
+        yield
+        await run_in_threadpool(jobs.stop)
+
+    app = FastAPI(title="tripwright", docs_url=None, redoc_url=None, lifespan=lifespan)
+    trips = TripRoutes(agency, store, jobs, keys)
+    app.include_router(trips.router)
+    app.include_router(tool_routes(agency, trips.paced_caller))
+    app.include_router(_pages())
+    app.add_middleware(Guard, local_only=local_only, log_requests=log_requests)
+    app.exception_handler(HTTPException)(_http)
+    app.exception_handler(RequestValidationError)(_unreadable)
+    app.exception_handler(UserError)(_refused)
+    app.exception_handler(Exception)(_failed)
+    return app
+
+
+def _pages() -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+    folder = Path(str(files("tripwright.server").joinpath("pages", "trip")))
+
+    @router.get("/")
+    @router.get("/s/{share}")
+    def page() -> Response:
+        return own_file("index.html")
+
+    @router.get("/pages/trip/{name:path}")
+    def own_file(name: str) -> Response:
+        file = (folder / name).resolve()
+        if not file.is_relative_to(folder.resolve()) or not file.is_file():
+            raise HTTPException(404, "No such page.")
+        return FileResponse(file)
+
+    @router.get("/healthz")
+    def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @router.get("/metrics")
+    def metrics() -> Response:
+        return Response(trip_metrics.page(), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def _attachment(trip: dict[str, Any]) -> Response:
+    headers = {"Content-Disposition": 'attachment; filename="trip.json"'}
+    return JSONResponse(trip, headers=headers)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+
+
+async def _unreadable(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = [
+        {"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"], "nearest": []}
+        for each in error.errors()
+    ]
+    words = "; ".join(f"{each['field']}: {each['message']}" for each in problems)
+    return problem(422, words, problems)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    problems = [asdict(each) for each in error.problems] if isinstance(error, FormProblems) else []
+    return problem(422, str(error), problems)
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    say_traceback()
+    return problem(500, "The server failed on this request; its log says why.")
