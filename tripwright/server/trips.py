@@ -26,6 +26,7 @@ from starlette.exceptions import HTTPException
 
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
+from tripwright.evals.report.browser import script_file
 from tripwright.server import trip_metrics
 from tripwright.server.guard import Guard, OwnerPace, problem
 from tripwright.server.jobs import Agency, TripJobs
@@ -293,6 +294,10 @@ def _pages() -> APIRouter:
     @router.get("/s/{share}")
     def page() -> Response:
         return own_file("index.html")
+
+    @router.get("/pages/trip/dom.js")  # elements are made as in the report
+    def dom() -> Response:
+        return Response(script_file("dom.js"), media_type="text/javascript")
 
     @router.get("/pages/trip/{name:path}")
     def own_file(name: str) -> Response:

@@ -1,0 +1,269 @@
+// The page: what was asked for, what happens, what came out. Addresses: #new, #trips, #trip=ID, #compare=ID,ID, /s/SHARE.
+
+import {download, events, get, send, useKey} from "/pages/trip/api.js";
+import {Calls} from "/pages/trip/calls.js";
+import {drawForm, drawHeard} from "/pages/trip/form.js";
+import {drawPlan} from "/pages/trip/plan.js";
+
+const $ = (id) => document.getElementById(id);
+const STATUS = {queued: "Waiting for its turn …", running: "Planning …", done: "Done", no_plan: "There is no such trip", failed: "No plan came out", cancelled: "Cancelled"};
+const OVER = ["done", "no_plan", "failed", "cancelled"];
+const MOST_WORDS = 4000;
+const calls = new Calls($("calls"));
+let desk, form, replaces = null, watching = new AbortController();
+
+function fault(error) {
+  if (error?.name === "AbortError") return;
+  if (error?.status === 401) { show("unlock"); $("key").focus(); return; }
+  $("fault").textContent = error?.message ?? String(error);
+  $("fault").hidden = false;
+}
+
+function show(...sections) {
+  for (const section of document.querySelectorAll("main > *")) section.hidden = !sections.includes(section.id);
+  $("fault").hidden = true;
+}
+
+async function route() {
+  watching.abort();
+  watching = new AbortController();
+  try {
+    const share = location.pathname.startsWith("/s/") ? location.pathname.slice(3) : null;
+    if (share) { await showShared(share); return; }
+    if (!desk) await open();
+    const [page, argument] = location.hash.slice(1).split("=");
+    if (page === "trip") await watch(argument);
+    else if (page === "trips") await showPast();
+    else if (page === "compare") await compare(argument.split(","));
+    else { show("ask"); if (page === "new") forget(); }
+  } catch (error) { fault(error); }
+}
+
+async function open() {
+  desk = await get("/v1/desk");
+  $("world").textContent = `world ${desk.world.name}`;
+  form = drawForm(desk.form, $("fields"));
+  $("planner").replaceChildren(...desk.planners.map((each) => el("option", {value: each.name}, each.label)));
+  $("planner").value = desk.default_planner;
+  $("examples").replaceChildren(...desk.examples.map((text) =>
+    el("button", {type: "button", class: "example", click: () => { $("words").value = text; read(); }}, text)));
+}
+
+// ---- asking
+
+let reading = 0;
+async function read() {
+  const text = $("words").value, mine = ++reading;
+  const most = [...text].length > MOST_WORDS;
+  if (most || !text.trim()) {
+    $("heard").replaceChildren(most ? el("p", {class: "problem"}, `${[...text].length.toLocaleString("en")} characters: at most ${MOST_WORDS.toLocaleString("en")} can be read.`) : "");
+    return;
+  }
+  try {
+    const understood = await send("POST", "/v1/read", {text});
+    if (mine !== reading) return;
+    drawHeard($("heard"), text, understood, form);
+    form.fill(understood.values);
+    form.tell([]);
+  } catch (error) { fault(error); }
+}
+
+let pause;
+$("words").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 400); });
+
+async function plan(values, from = replaces) {
+  $("fault").hidden = true;
+  form.tell([]);
+  try {
+    const text = $("words").value.trim() || null;
+    const trip = await send("POST", "/v1/trips", {values, text: text && [...text].length <= MOST_WORDS ? text : null, planner: $("planner").value, replaces: from});
+    location.hash = `trip=${trip.id}`;
+  } catch (error) {
+    if (!error.problems?.length) { fault(error); return; }
+    show("ask");
+    form.fill(values);
+    form.tell(error.problems);
+    form.focus(error.problems[0].field);
+  }
+}
+
+$("wishes").addEventListener("submit", (event) => { event.preventDefault(); plan(form.values()); });
+$("anew").addEventListener("click", forget);
+$("unlock").addEventListener("submit", (event) => { event.preventDefault(); useKey($("key").value); route(); });
+$("cancel").addEventListener("click", () => send("POST", `/v1/trips/${location.hash.split("=")[1]}/cancel`).then(route, fault));
+
+function forget() {
+  replaces = null;
+  $("anew").hidden = $("replacing").hidden = true;
+  $("plan").textContent = "Plan the trip";
+  $("ask-title").textContent = "Where would you like to go?";
+  $("words").value = "";
+  $("heard").replaceChildren();
+  form.clear();
+  history.replaceState(null, "", "/");
+}
+
+/** The form with a trip's wishes; the new plan keeps what it can of the old one. */
+function change(trip) {
+  history.pushState(null, "", "/#change");
+  show("ask");
+  form.clear();
+  form.fill(trip.values);
+  $("words").value = "";
+  $("heard").replaceChildren();
+  replaces = trip.id;
+  $("ask-title").textContent = "Change your wishes";
+  $("plan").textContent = "Plan again";
+  $("anew").hidden = $("replacing").hidden = false;
+  $("replacing").textContent = "Days that can stay as they are will stay.";
+  $("planner").value = trip.planner;
+  form.focus(desk.form[0].name);
+}
+
+// ---- watching
+
+async function watch(id) {
+  show("trip");
+  calls.clear();
+  head(await get(`/v1/trips/${id}`));
+  $("trip-title").focus();
+  for await (const [event, body] of events(id, watching.signal)) {
+    if (event === "status") {
+      if (body.status === "running") calls.clear();  // a trip that was taken up again begins anew
+      status(body.status);
+    } else if (event === "call") calls.call(body);
+    else if (event === "answer") calls.answer(body);
+    else if (event === "done") finish(body, true);
+  }
+}
+
+function head(trip) {
+  $("trip-title").textContent = trip.view?.title ?? "Your trip";
+  document.title = `${trip.view?.title ?? "A trip"} · tripwright`;
+  $("request").textContent = trip.words;
+  $("actions").replaceChildren();
+  $("plan-here").replaceChildren();
+  $("work").open = true;
+  $("work").hidden = false;
+  status(trip.status);
+}
+
+function status(name) {
+  $("status").textContent = STATUS[name];
+  $("status").className = name;
+  $("cancel").hidden = OVER.includes(name);
+}
+
+function finish(trip, own) {
+  head(trip);
+  $("work").open = !trip.view;
+  $("work").hidden = !calls.lines.size;
+  if (own) $("actions").replaceChildren(...actions(trip));
+  if (trip.no_plan) noPlan(trip);
+  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row));
+  else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
+}
+
+function noPlan(trip) {
+  const {why, changes} = trip.no_plan;
+  const buttons = changes.map((each) => el("button", {type: "button", click: () => plan({...trip.values, ...each.values}, trip.replaces)},
+    each.words, each.cost === null ? "" : el("small", {class: "muted"}, ` then from ${usd(each.cost)}`)));
+  $("plan-here").replaceChildren(
+    el("div", {class: "note"}, el("h2", {}, "Why not"), why.map((words) => el("p", {}, words))),
+    buttons.length ? el("div", {class: "changes"}, el("h2", {}, "What would help"), buttons) : el("p", {}, "No single change would help."));
+}
+
+function actions(trip) {
+  const act = (label, run) => el("button", {type: "button", click: () => Promise.resolve(run()).catch(fault)}, label);
+  const exported = trip.view ? [["Calendar", "ics"], ["Markdown", "md"], ["JSON", "json"]].map(([label, kind]) => act(label, () => download(`/v1/trips/${trip.id}/export?as=${kind}`))) : [];
+  return [
+    act(trip.view ? "Change a wish" : "Change the wishes", () => change(trip)),
+    ...(trip.view ? [act(trip.share ? "Stop sharing" : "Share", () => share(trip)), act("Print", () => window.print())] : []),
+    ...exported,
+    act("Delete", () => remove(trip)),
+  ];
+}
+
+async function share(trip) {
+  if (trip.share) {
+    await send("DELETE", `/v1/trips/${trip.id}/share`);
+    finish({...trip, share: null}, true);
+    return;
+  }
+  const {share: name} = await send("POST", `/v1/trips/${trip.id}/share`);
+  finish({...trip, share: name}, true);
+  const link = el("input", {readonly: true, value: `${location.origin}/s/${name}`, "aria-label": "Link for others"});
+  $("actions").append(link);
+  link.select();
+  await navigator.clipboard?.writeText(link.value).catch(() => {});
+}
+
+async function remove(trip) {
+  if (!confirm("Delete this trip for good?")) return false;
+  await send("DELETE", `/v1/trips/${trip.id}`);
+  if (location.hash === "#trips") await showPast();
+  else location.hash = "trips";
+  return true;
+}
+
+async function showShared(name) {
+  show("trip");
+  const trip = await get(`/v1/shared/${name}`);
+  calls.clear();
+  for (const call of trip.calls) { calls.call(call); if (call.answer) calls.answer({...call.answer, number: call.number}); }
+  finish(trip, false);
+}
+
+// ---- past trips
+
+async function showPast() {
+  show("past");
+  $("list").replaceChildren();
+  let before = "";
+  do {
+    const page = await get(`/v1/trips?limit=100${before}`);
+    $("list").append(...page.trips.map(line));
+    before = page.next === null ? null : `&before=${page.next}`;
+  } while (before !== null);
+  $("none").hidden = $("list").children.length > 0;
+  $("compare").hidden = $("list").children.length < 2;
+  picked();
+}
+
+function line(trip) {
+  const sign = trip.status === "done" ? (trip.passed ? "✓" : "✗") : "…";
+  const when = new Date(trip.created_at).toLocaleString("en", {dateStyle: "medium", timeStyle: "short"});
+  return el("li", {},
+    el("input", {type: "checkbox", value: trip.id, disabled: trip.status !== "done", "aria-label": `Compare ${trip.title}`, change: picked}),
+    el("a", {href: `#trip=${trip.id}`}, trip.title),
+    el("span", {class: "muted small"}, `${sign} ${STATUS[trip.status]}`, trip.cost === null ? "" : `, ${usd(trip.cost)}`, `, ${when}`),
+    el("button", {type: "button", class: "quiet", "aria-label": `Delete ${trip.title}`, click: () => remove(trip).catch(fault)}, "Delete"));
+}
+
+function picked() {
+  const boxes = [...$("list").querySelectorAll("input:checked")];
+  $("compare").disabled = boxes.length !== 2;
+  return boxes.map((box) => box.value);
+}
+
+$("picked").addEventListener("submit", (event) => { event.preventDefault(); location.hash = `compare=${picked().join(",")}`; });
+
+async function compare(ids) {
+  const trips = await Promise.all(ids.slice(0, 2).map((id) => get(`/v1/trips/${id}`)));
+  show("beside");
+  $("beside").replaceChildren(...trips.map((trip) => {
+    const plan = el("div", {});
+    if (trip.view) drawPlan(plan, {...trip, replan: null, changed: differing(trip, trips.find((other) => other !== trip))});
+    return el("section", {"aria-label": trip.view?.title ?? "Trip"}, el("h1", {}, el("a", {href: `#trip=${trip.id}`}, trip.view?.title ?? "Trip")), el("p", {class: "words small"}, trip.words), plan);
+  }));
+}
+
+/** Keys of the parts that the other plan has not, or has otherwise. */
+function differing(trip, other) {
+  const same = (part) => JSON.stringify([part.where, part.items.map((item) => item.text)]);
+  const others = new Map((other?.view?.parts ?? []).map((part) => [part.key, same(part)]));
+  return trip.view.parts.filter((part) => others.get(part.key) !== same(part)).map((part) => part.key);
+}
+
+window.addEventListener("hashchange", route);
+route();

@@ -1,0 +1,70 @@
+// A plan as its desk arranged it: parts with their lines, money, checks, the route.
+
+import {drawMap} from "/pages/trip/map.js";
+
+const money = (amount, currency) => amount.toLocaleString("en", {style: "currency", currency});
+const SIGNS = {passed: "✓", failed: "✗", not_applicable: "–", not_evaluated: "–"};
+const SAID = {passed: "kept", failed: "not kept", not_applicable: "not asked for", not_evaluated: "not looked at"};
+
+/** `show(call, row)` opens what a line rests on; without it lines have no such button. */
+export function drawPlan(holder, trip, show) {
+  const view = trip.view, changed = new Set(trip.changed ?? []);
+  const map = el("div", {});
+  holder.replaceChildren(
+    trip.replan ? el("p", {class: "note"}, trip.replan) : "",
+    el("div", {class: "overview"}, sums(view), map),
+    ...(view.notes ?? []).map((note) => el("p", {class: "small muted"}, note)),
+    el("div", {class: "parts"}, view.parts.map((part) => drawPart(part, view, changed.has(part.key), show))),
+    checks(view));
+  drawMap(map, view);
+}
+
+function sums(view) {
+  const failed = view.checks.filter((check) => check.state === "failed").length;
+  const verdict = el("p", {class: view.passed ? "verdict yes" : "verdict no"},
+    view.passed ? "✓ Everything that was asked for is kept" : failed ? `✗ ${counted(failed, "thing")} not kept` : "✗ No plan that can be used");
+  if (view.cost === null || view.cost === undefined) return el("div", {class: "sums"}, verdict);
+  const cost = money(view.cost, view.currency);
+  if (view.budget === null || view.budget === undefined) return el("div", {class: "sums"}, verdict, el("p", {class: "sum"}, cost));
+  const left = view.budget - view.cost;
+  return el("div", {class: "sums"}, verdict,
+    el("p", {class: "sum"}, cost, el("small", {class: "muted"}, ` of ${money(view.budget, view.currency)}`)),
+    el("meter", {min: 0, max: Math.max(view.budget, view.cost), high: view.budget, value: view.cost, "aria-label": `${cost} of the budget of ${money(view.budget, view.currency)}`}),
+    el("p", {class: left < 0 ? "problem small" : "small muted"}, left < 0 ? `${money(-left, view.currency)} over the budget` : `${money(left, view.currency)} left`));
+}
+
+function drawPart(part, view, changed, show) {
+  const day = part.date ? new Date(`${part.date}T00:00`).toLocaleDateString("en", {weekday: "short", day: "numeric", month: "short", year: "numeric"}) : "";
+  return el("article", {class: changed ? "part changed" : "part", "aria-label": part.title},
+    el("div", {class: "bar"}, el("h2", {}, part.title), el("span", {class: "muted"}, day), changed ? el("span", {class: "chip"}, "changed") : "",
+      part.cost !== null && part.cost !== undefined ? el("b", {class: "cost"}, money(part.cost, view.currency)) : ""),
+    el("p", {class: "where"}, part.where),
+    part.remarks.map((remark) => el("p", {class: "problem small"}, remark)),
+    el("ul", {class: "items"}, part.items.map((item) => drawItem(item, view, show))));
+}
+
+function drawItem(item, view, show) {
+  const clock = (moment) => (moment?.includes("T") ? moment.slice(11, 16) : null);
+  const times = [clock(item.starts), clock(item.ends)].filter(Boolean).join("–");
+  const evidence = item.evidence && show
+    ? el("button", {type: "button", class: "quiet evidence", "aria-label": `Where ${item.text} was found`, click: () => show(...item.evidence)}, `call ${item.evidence[0]}, row ${item.evidence[1]}`)
+    : "";
+  return el("li", {class: item.alternative ? "item second" : "item"},
+    el("span", {class: "label muted"}, item.alternative ? `or: ${item.label}` : item.label),
+    el("div", {},
+      times ? el("b", {class: "times"}, times, " ") : "", el("span", {}, item.text), " ", evidence,
+      item.facts.map(([label, text]) => el("p", {class: "small muted"}, `${label}: ${text}`)),
+      item.remarks.map((remark) => el("p", {class: "problem small"}, `✗ ${remark}`))),
+    el("span", {class: "cost"}, item.cost !== null && item.cost !== undefined ? money(item.cost, view.currency) : "", item.count ? el("small", {class: "muted"}, item.count) : ""));
+}
+
+function checks(view) {
+  const line = (check) => el("li", {class: check.state}, el("span", {"aria-hidden": "true"}, SIGNS[check.state]), " ", check.title,
+    el("span", {class: "muted"}, ` ${SAID[check.state]}`), check.details.map((detail) => el("p", {class: "small muted"}, detail)));
+  const failed = view.checks.filter((check) => check.state === "failed"), others = view.checks.filter((check) => check.state !== "failed");
+  if (!view.checks.length) return "";
+  const kept = others.filter((check) => check.state === "passed").length;
+  return el("section", {class: "checks", "aria-label": "What was checked"},
+    el("ul", {}, failed.map(line)),
+    el("details", {open: failed.length === 0}, el("summary", {}, `${counted(kept, "check")} passed`), el("ul", {}, others.map(line))));
+}
