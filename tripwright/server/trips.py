@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -28,6 +28,7 @@ from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
 from tripwright.evals.report.browser import script_file
 from tripwright.server import trip_metrics
+from tripwright.server.exports import export
 from tripwright.server.guard import Guard, OwnerPace, problem
 from tripwright.server.jobs import Agency, TripJobs
 from tripwright.server.log import say_traceback
@@ -39,6 +40,7 @@ LOOK_SECONDS = 0.05  # between two looks for events of a trip
 HEARTBEAT_SECONDS = 15
 WAIT_SECONDS = 300.0
 COOKIE = "traveller"
+Kind = Annotated[str, Query(alias="as")]  # of an export
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
@@ -229,11 +231,11 @@ class TripRoutes:
             raise HTTPException(404, "Nothing is shared here, or no longer.")
         return {**public(trip), "text": None}
 
-    def export(self, id: str, request: Request, response: Response) -> Response:
-        return _attachment(public(self._own(request, response, id)))
+    def export(self, id: str, request: Request, response: Response, as_: Kind = "json") -> Response:
+        return _attachment(public(self._own(request, response, id)), as_)
 
-    def export_shared(self, share: str) -> Response:
-        return _attachment(self.shared(share))
+    def export_shared(self, share: str, as_: Kind = "json") -> Response:
+        return _attachment(self.shared(share), as_)
 
     def events(self, id: str, request: Request, response: Response) -> Response:
         self._own(request, response, id)
@@ -317,9 +319,10 @@ def _pages() -> APIRouter:
     return router
 
 
-def _attachment(trip: dict[str, Any]) -> Response:
-    headers = {"Content-Disposition": 'attachment; filename="trip.json"'}
-    return JSONResponse(trip, headers=headers)
+def _attachment(trip: dict[str, Any], kind: str) -> Response:
+    file = export(trip, kind)
+    headers = {"Content-Disposition": f'attachment; filename="{file.filename}"'}
+    return Response(file.body, media_type=file.media_type, headers=headers)
 
 
 def _hash(text: str) -> str:
