@@ -81,7 +81,7 @@ def test_a_part_of_a_split_is_scored_and_said_to_be_one(
     words = " ".join(out.split())
     assert "final pass rate 1.7% [0.6%, 4.8%] 3/180 100.0% [43.9%, 100.0%] 3/3" in words
     assert "  3 days " in out
-    assert "is_valid_information_in_sandbox" in out
+    assert "Within sandbox" in out
 
 
 def test_the_hacking_meter_shows_where_the_bus_gets_through(

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.conftest import fact_record, verdict_record
+from tripwright.domains import fact_title
 from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.evals.report.charts import (
@@ -310,7 +311,7 @@ def test_a_full_run_shows_every_figure_with_its_interval(tmp_path):
     ):
         assert words in page.text, words
     for name in COMMONSENSE + HARD:
-        assert name.removeprefix("is_").replace("_", " ").capitalize() in page.text
+        assert fact_title(name) in page.text
     for title in (
         "Reward",
         "Entropy",

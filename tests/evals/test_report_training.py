@@ -243,9 +243,9 @@ def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
     cells = drawn[drawn.index("commonest") :]
     assert (
         "Valid cost" in cells
-        and "Valid restaurants" in cells
+        and "Diverse restaurants" in cells
         and "attractions" not in cells
-        and "Not absent" not in cells
+        and "Complete information" not in cells
     )
     assert cells.count("<title") % 3 == 0 and 0 < cells.count("<title") <= 3 * 40
     assert failure_figures([]) == "" and "<svg" in failure_figures([row(1), row(2)])

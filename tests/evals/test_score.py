@@ -460,7 +460,7 @@ def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(
     words = ["--world", str(world.folder), "--rules", "official"]
     assert main(["score", str(path), *words]) == 2
     printed = capsys.readouterr()
-    assert "valid_room_rule: The house rule should be smoking." in printed.out
+    assert "Room rule: The house rule should be smoking." in printed.out
     assert "final pass rate 0.0% [0.0%, 65.8%] 0/2" in " ".join(printed.out.split())
     assert "line 1: not JSON" in printed.err
     assert "1 of 2 lines gave no plan that counts" in printed.err

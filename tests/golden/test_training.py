@@ -145,8 +145,8 @@ def test_reinforcement(
     records: Callable[..., Any],
     pins: Any,
 ) -> None:
-    """Cold starts are by heart, on a transcript or two: then some episodes pass and some do not, and
-    there is something to learn from."""
+    """Cold starts are by heart, on a transcript or two: then some episodes pass and some do not,
+    and there is something to learn from."""
     start = runs(name if name in WITH_A_START else "grpo", "train", dtype)
     run = runs(name, "train", dtype)
     steps = [step for step in records(run / "metrics.jsonl") if step["stage"] == "rl"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tripwright.domains import fact_title
 from tripwright.errors import counted
 from tripwright.evals.comparison import changed_marks
 from tripwright.evals.scoreboard import judged_by
@@ -77,6 +78,7 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
         for name, row in rows.items()
         if any(figure["value"] is not None for figure in row["runs"].values())
     }
+    title_of = fact_title if title == TITLES["constraints"] else str
     base, *others = names
     two = len(others) == 1
     head = ["", *names, *(["difference", HOLM] if two else [])]
@@ -87,7 +89,7 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
             for other in others
         }
         cells = [
-            name,
+            title_of(name),
             _cell(row["runs"][base]),
             *(_cell(row["runs"][other], marks[other]) for other in others),
         ]
@@ -100,7 +102,7 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
     lines = [heading, *aligned([head, *body])]
     if len(others) > 1:
         differing = [
-            [name, *(_difference_and_p(row["differences"][other]) for other in others)]
+            [title_of(name), *(_difference_and_p(row["differences"][other]) for other in others)]
             for name, row in filled_rows.items()
             if name != HEADLINE
         ]

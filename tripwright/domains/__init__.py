@@ -100,6 +100,14 @@ def domain_named(name: str) -> Domain:
     return domains()[name]
 
 
+def fact_title(name: str) -> str:
+    """What people read in place of a fact's name: 'is_not_absent' → 'Complete information'; where
+    no domain has a title for it, its words."""
+    titles = (domain.titles.get(name) for domain in domains().values())
+    words = name.removeprefix("is_").replace("_", " ")
+    return next(filter(None, titles), words[:1].upper() + words[1:])
+
+
 def dialects(among: Mapping[str, Domain] | None = None) -> dict[str, Dialect]:
     return {
         dialect.name: dialect

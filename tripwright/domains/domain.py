@@ -273,6 +273,8 @@ class Domain:
     # Who judges
     # group of a verdict → those of its facts known beforehand, in order
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # fact → what people read in its place, where the name alone does not say it
+    titles: Mapping[str, str] = field(default_factory=dict)
     # sets of rules to choose from, the default and strictest first; () where there is one way to
     # judge
     rules: tuple[str, ...] = ()

@@ -147,9 +147,7 @@ class TripJobs:
 class _Telling:
     """A session's watcher: every call and answer becomes an event."""
 
-    def __init__(
-        self, tell: Callable[[str, str, dict[str, Any]], None], id: str, dialect: Dialect
-    ):
+    def __init__(self, tell: Callable[[str, str, dict[str, Any]], None], id: str, dialect: Dialect):
         self._tell, self._id, self._dialect = tell, id, dialect
         self._asked_at = 0.0
 

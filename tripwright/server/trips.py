@@ -243,9 +243,7 @@ class TripRoutes:
         return self._stream(id, int(last) if last.isdecimal() and len(last) < 16 else 0, {})
 
     def _stream(self, id: str, after: int, headers: dict[str, str]) -> Response:
-        return EventSourceResponse(
-            self._events(id, after), ping=HEARTBEAT_SECONDS, headers=headers
-        )
+        return EventSourceResponse(self._events(id, after), ping=HEARTBEAT_SECONDS, headers=headers)
 
     async def _events(self, id: str, after: int) -> AsyncIterator[dict[str, str]]:
         while True:

@@ -249,7 +249,7 @@ def test_evaluations_of_checkpoints_are_points_over_steps(run_folder):
     )
     assert drawn
     rows = [row.split(",") for row in data_of(drawn[0]).splitlines()]
-    place = rows[0].index("Valid cost (hard) [share of episodes that fail it]")
+    place = rows[0].index("Budget [share of episodes that fail it]")
     assert [(row[0], row[place]) for row in rows[1:]] == [
         ("20", "0.8"),
         ("40", "0.5"),

@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from tripwright.domains.desk import Check, Item, PlanPart, RouteStop, TripView
 from tripwright.domains.domain import Place
-from tripwright.domains.travelplanner.plan_view import DayLine, fact_title, plan_view, verdict_words
+from tripwright.domains.travelplanner.plan_view import DayLine, plan_view, verdict_words
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
+from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.domains.travelplanner.rules.text import from_to, name_and_city, travel_mode
 from tripwright.verdict import Evidence, Fact
 from tripwright.world.store import World
@@ -150,7 +151,7 @@ def _position(city: str, world: World) -> tuple[float | None, float | None]:
 
 def _check(group: str, fact: Fact) -> Check:
     details = tuple(map(_words, fact.evidence)) or ((fact.message,) if fact.message else ())
-    return Check(group, fact.name, fact_title(fact), fact.state.value, details)
+    return Check(group, fact.name, fact_words(fact), fact.state.value, details)
 
 
 def _words(evidence: Evidence) -> str:

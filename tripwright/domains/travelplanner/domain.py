@@ -32,7 +32,12 @@ from tripwright.domains.travelplanner.rules.evaluate import (
     check_rules,
     judge,
 )
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    FACT_TITLES,
+    HARD_NAMES,
+    PlanVerdict,
+)
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.tools.samples import sample_arguments
@@ -200,6 +205,7 @@ DOMAIN = Domain(
     needs_world=("expert", "greedy-search"),
     rewards=REWARDS,
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
+    titles=FACT_TITLES,
     rules=RULES,
     judge_again=_judge_again,
     judging=JudgingModel(FormatterSettings, _formatting, _reads_no_words),

@@ -22,7 +22,7 @@ from tripwright.domains.travelplanner.plan.render import (
     request_line,
 )
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict, fact_words
 from tripwright.errors import printable
 from tripwright.verdict import Evidence, Fact, State
 
@@ -38,21 +38,6 @@ KINDS = {
 MOST_MISSING = 30  # days that a plan lacks are shown up to this one
 # (day, field) → (what was found, what is wrong)
 Remarks = dict[tuple[int | None, str | None], list[tuple[str | None, str]]]
-TITLES = {  # as the benchmark's tables call them
-    "is_reasonable_visiting_city": "Reasonable city route",
-    "is_valid_restaurants": "Diverse restaurants",
-    "is_valid_attractions": "Diverse attractions",
-    "is_valid_accommodation": "Minimum nights stay",
-    "is_valid_transportation": "Non-conflicting transportation",
-    "is_valid_information_in_current_city": "Within current city",
-    "is_valid_information_in_sandbox": "Within sandbox",
-    "is_not_absent": "Complete information",
-    "valid_cuisine": "Cuisine",
-    "valid_room_rule": "Room rule",
-    "valid_transportation": "Transportation",
-    "valid_room_type": "Room type",
-    "valid_cost": "Budget",
-}
 SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", State.NOT_EVALUATED: "–"}
 
 
@@ -128,7 +113,7 @@ def plan_view(
         for each in fact.evidence:
             if each.day in numbers:
                 remarks[each.day, each.field].append(
-                    (each.found, f"{fact_title(fact)}: {_needed(each)}")
+                    (each.found, f"{fact_words(fact)}: {_needed(each)}")
                 )
     costs: dict[tuple[int, str], list[Cost]] = defaultdict(list)
     for cost in verdict.costs if verdict else ():
@@ -262,11 +247,7 @@ def _fact(fact: Fact, days: set[int]) -> FactView:
         if fact.state is State.NOT_APPLICABLE
         else ": not evaluated"
     )
-    return FactView(SIGNS[fact.state], fact.state, fact_title(fact) + aside, tuple(details))
-
-
-def fact_title(fact: Fact) -> str:
-    return TITLES.get(fact.name, fact.name.replace("_", " ").capitalize())
+    return FactView(SIGNS[fact.state], fact.state, fact_words(fact) + aside, tuple(details))
 
 
 def _failed(verdict: PlanVerdict | None) -> list[Fact]:

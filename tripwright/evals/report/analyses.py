@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from tripwright.domains import fact_title
 from tripwright.evals.report.charts import Frame, Point, Series, line_chart, smoothed
 from tripwright.evals.report.curves import (
     MAX_POINTS,
@@ -20,7 +21,7 @@ from tripwright.evals.report.curves import (
 )
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.grids import Grid, shaded_grid
-from tripwright.evals.report.markup import constraint_words, esc, number, plural, short
+from tripwright.evals.report.markup import esc, number, plural, short
 from tripwright.evals.report.training_charts import STEP
 
 TOP_LINES, TOP_CELLS, MOST_COLUMNS = 5, 3, 40  # Planner-R1's figures 4 and A.2
@@ -77,7 +78,7 @@ def top_failures(
 ) -> str:
     """The five lines with the largest area, as `failures` orders them."""
     lines = [
-        Series(constraint_words(name), thin(curve), i)
+        Series(fact_title(name), thin(curve), i)
         for i, (name, curve) in enumerate(list(curves.items())[:TOP_LINES])
     ]
     return line_chart(
@@ -100,9 +101,9 @@ def _heat_map(curves: dict[str, tuple[Point, ...]]) -> str:
         )
         cells |= {(name, x): y for y, name in there[:TOP_CELLS]}
     return shaded_grid(
-        [constraint_words(name) for name in shared if any((name, x) in cells for x in steps)],
+        [fact_title(name) for name in shared if any((name, x) in cells for x in steps)],
         [short(x) for x in steps],
-        {(constraint_words(name), short(x)): share for (name, x), share in cells.items()},
+        {(fact_title(name), short(x)): share for (name, x), share in cells.items()},
         Grid("The three commonest failures", "constraint", STEP, "episodes", colour=1),
     )
 

@@ -4,7 +4,7 @@ inside tables."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tripwright.evals.report.drawing import (
@@ -27,41 +27,47 @@ class Bar:
     colour: int
 
 
+ROW = 46  # pixels of a bar with its name above it
+
+
 @styled
-def rate_bars(
-    bars: Sequence[Bar], title: str, width: int = 780, name_width: int = 290, notes: bool = True
-) -> str:
-    """One bar per share from 0 to 100%, with the 95% interval as a whisker and the figure in words
-    at its right."""
+def rate_bars(bars: Sequence[Bar], title: str, width: int = 440) -> str:
+    """One bar per share from 0 to 100% under its name, with the 95% interval as a whisker and the
+    figure in words at its right. Narrow, so that it can be read on a phone as well."""
     if not bars:
         return ""
-    bars = bars if notes else [replace(bar, note="") for bar in bars]
-    axes = new_axes(width, 44 * len(bars) + 32, name_width, 105, 8, 24)
+    axes = new_axes(width, ROW * len(bars) + 26, 4, 128, 2, 22)
     axes.set_xlim(0, 1)
-    axes.set_ylim(len(bars) - 0.5, -0.5)
+    axes.set_ylim(len(bars), 0)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
     axes.set_yticks([])
     axes.grid(axis="x")
     axes.spines["bottom"].set_visible(False)
     axes.axvline(0, color=LIGHT["axis"], lw=1)
-    quiet = {**QUIET, "textcoords": "offset points"}
+    quiet = {**QUIET, "size": 11, "textcoords": "offset points"}
     strong: dict[str, Any] = {"weight": "bold", "textcoords": "offset points"}
     spots, words = [], []
     for i, bar in enumerate(bars):
-        rate, interval = bar.rate, shown_interval(bar.rate)
-        axes.barh(i, rate.value, 20 / 44, color=SERIES[bar.colour % len(SERIES)], alpha=0.85)
+        rate, interval, middle = bar.rate, shown_interval(bar.rate), i + 0.76
+        axes.barh(middle, rate.value, 0.36, color=SERIES[bar.colour % len(SERIES)], alpha=0.85)
         end = rate.value
         if rate.low is not None and rate.high is not None:
-            axes.plot([rate.low, rate.high], [i, i], c=LIGHT["ink"], lw=1.3, marker="|", ms=10)
+            axes.plot([rate.low, rate.high], [middle] * 2, c=LIGHT["ink"], lw=1.3, marker="|", ms=9)
             end = max(end, rate.high)
-        axes.annotate(shown(rate), (end, i), (10, 1), size=13, **strong)
-        axes.annotate(interval, (end, i), (10, -12), **quiet)
-        lift = 1 if bar.note else -4
-        axes.annotate(printable(bar.name), (0, i), (-12, lift), ha="right", size=11.5, **strong)
-        axes.annotate(printable(bar.note), (0, i), (-12, -13), ha="right", **quiet)
+        axes.annotate(shown(rate), (end, middle), (9, -4), size=13, **strong)
+        axes.annotate(interval, (end, middle), (58, -4), **quiet)
+        named = axes.annotate(printable(bar.name), (0, i), (2, -18), size=12, **strong)
+        axes.annotate(
+            printable(bar.note),
+            (1, 0),
+            (8, 0),
+            xycoords=named,
+            textcoords="offset points",
+            **{**QUIET, "size": 11},
+        )
         share = f"{bar.name}: {shown(rate)}, 95% interval {interval or 'not known'}"
         words.append(f"{share}.")
-        spots.append((0.0, 1.0, i - 0.5, i + 0.5, f"{share} ({of_words(rate)})"))
+        spots.append((0.0, 1.0, i, i + 1, f"{share} ({of_words(rate)})"))
     rows = ([bar.name, *bar.rate] for bar in bars)
     head = ["name", "share", "95% interval, low", "95% interval, high", "k", "n"]
     return finished(axes, title, " ".join(words), csv_text(head, rows), spots)

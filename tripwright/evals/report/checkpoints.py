@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from tripwright.domains import fact_title
 from tripwright.evals.report.analyses import by_area, top_failures
 from tripwright.evals.report.charts import Frame, Point, Series, line_chart
 from tripwright.evals.report.curves import figure
 from tripwright.evals.report.folder import Json, ReportedRun
 from tripwright.evals.report.grids import Grid, shaded_grid
-from tripwright.evals.report.markup import Estimate, constraint_words, estimate, number
+from tripwright.evals.report.markup import Estimate, estimate, number
 from tripwright.evals.report.mistakes import shares
 from tripwright.evals.report.training_charts import STEP, reward_parts
 from tripwright.evals.report.work import Behaviour
@@ -135,7 +136,7 @@ def failure_figures(
         names, key=lambda c: -sum(shares[c][0] for shares in failures.values() if c in shares)
     )
     cells = {
-        (constraint_words(c), titles[name]): shares[c][0]
+        (fact_title(c), titles[name]): shares[c][0]
         for name, shares in failures.items()
         for c in order
         if c in shares
@@ -143,16 +144,16 @@ def failure_figures(
     strong = {pair for name in failures for pair in _top(cells, titles[name])}
     hover = {
         (
-            constraint_words(c),
+            fact_title(c),
             titles[name],
-        ): f"{titles[name]}: {constraint_words(c)} fails in {share:.1%} of {n:,} episodes"
+        ): f"{titles[name]}: {fact_title(c)} fails in {share:.1%} of {n:,} episodes"
         for name, shares in failures.items()
         for c, (share, n) in shares.items()
     }
     title = "What fails, by evaluation"
     grid = Grid(title, "constraint", "evaluation", "episodes held to it", colour=1)
     table = shaded_grid(
-        [constraint_words(c) for c in order],
+        [fact_title(c) for c in order],
         [titles[name] for name in failures],
         cells,
         grid,

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tripwright.domains import fact_title
 from tripwright.evals.comparison import changed_marks
 from tripwright.evals.report.folder import Json
-from tripwright.evals.report.markup import constraint_words, esc, signed
+from tripwright.evals.report.markup import esc, signed
 from tripwright.evals.report.results import metric_words
 from tripwright.evals.scoreboard import judged_by
 
@@ -91,7 +92,7 @@ def _table(
     head = "".join(f'<th class="num">{esc(name)}</th>' for name in (base, *others))
     body = []
     for name, row in rows.items():
-        words, note = metric_words(name) or (constraint_words(name), "")
+        words, note = metric_words(name) or (fact_title(name), "")
         cells = [_figure_cell(row["runs"][base])]
         cells += [_figure_cell(row["runs"][other], row["differences"][other]) for other in others]
         body.append(

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tripwright.domains import fact_title
 from tripwright.evals.report.charts import Frame, Point, Series, line_chart, smoothed
 from tripwright.evals.report.folder import Json
-from tripwright.evals.report.markup import constraint_words, esc, number, percent
+from tripwright.evals.report.markup import esc, number, percent
 
 MAX_POINTS = 160
 SMOOTH_FROM = 24  # with fewer points every step is shown as it is
@@ -117,7 +118,7 @@ def constraint_figures(rows: Sequence[Json]) -> str:
         passed = thin(points(rows, name, inside="constraints"), 80)
         smooth = smoothing(len(passed))
         small = Frame(
-            constraint_words(name),
+            fact_title(name),
             "",
             "",
             percent=True,
@@ -129,7 +130,7 @@ def constraint_figures(rows: Sequence[Json]) -> str:
         chart = line_chart([Series("passed", passed, 0)], small)
         if chart:
             caption = (
-                f"{esc(constraint_words(name))} <span"
+                f"{esc(fact_title(name))} <span"
                 f' class="muted">{percent(smoothed(passed, smooth)[-1][1])}</span>'
             )
             figures.append(f"<figure><figcaption>{caption}</figcaption>{chart}</figure>")

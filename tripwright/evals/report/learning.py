@@ -25,14 +25,18 @@ from tripwright.evals.report.markup import (
     shown,
     shown_interval,
 )
-from tripwright.evals.report.training_charts import HELD_OUT, group_sections
+from tripwright.evals.report.training_charts import (
+    HELD_OUT,
+    group_sections,
+    laboratory_sections,
+)
 
 
 def learning_section(run: ReportedRun) -> str:
     """All charts of one run as figures, or "" where nothing was logged."""
     supervised, rl = run.stage("copy_pretraining", "sft"), run.rl
-    held_out = {key: validated(run, metric, "held out", 2) for key, metric in HELD_OUT.items()}
-    groups = group_sections(rl, held_out, validated_rows(run))
+    held_out = {key: validated(run, metric, "held out", 0) for key, metric in HELD_OUT.items()}
+    groups = group_sections(rl, held_out)
     before = "".join(supervised_figures(supervised))
     if not groups and not before:
         return ""
@@ -43,20 +47,27 @@ def learning_section(run: ReportedRun) -> str:
         parts.append(f'<h3>Each constraint during RL</h3><div class="smalls">{small}</div>')
     if before:
         parts.append(f'<h3>Before RL</h3><div class="charts">{before}</div>')
-    findings = "".join(
-        f'<p class="lede">{words}</p>'
-        for words in (
-            _best_words(run),
-            efficiency_words(validated_rows(run), "on held-out requests") or efficiency_words(rl),
-            time_words(rl, reinforcement(run.recipe)[0]),
-            lemma_words(rl),
-        )
-        if words
+    parts = [_lede(_note(rl, supervised)), _lede(_best_words(run)), *parts, _laboratory(run, rl)]
+    return f'<section id="learning"><h2>Learning</h2>{"".join(parts)}</section>'
+
+
+def _laboratory(run: ReportedRun, rl: Sequence[Json]) -> str:
+    """What few readers ask for, behind a fold: arithmetic, time, the lemma, how episodes ended."""
+    validation = validated_rows(run)
+    findings = (
+        efficiency_words(validation, "on held-out requests") or efficiency_words(rl),
+        time_words(rl, reinforcement(run.recipe)[0]),
+        lemma_words(rl),
     )
-    return (
-        '<section id="learning"><h2>Learning</h2><p'
-        f' class="lede">{_note(rl, supervised)}</p>{findings}{"".join(parts)}</section>'
-    )
+    words, charts = "".join(map(_lede, findings)), laboratory_sections(rl, validation)
+    if not words and not charts:
+        return ""
+    summary = "How episodes ended, speed, memory, arithmetic, variance of rewards"
+    return f'<details class="fold"><summary>{summary}</summary>{words}{charts}</details>'
+
+
+def _lede(words: str) -> str:
+    return f'<p class="lede">{words}</p>' if words else ""
 
 
 def _best_words(run: ReportedRun) -> str:

@@ -6,10 +6,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from functools import cache
 from typing import Any, NamedTuple
-
-from tripwright.domains import domains
 
 # Characters that XML forbids and lone surrogates that UTF-8 cannot write; a sampled byte sequence
 # may decode to either.
@@ -126,25 +123,6 @@ def estimate_cell(figure: Estimate | None, missing: str = "–") -> str:
 def plain(name: str) -> str:
     """A field name as words: 'is_valid_restaurants' → 'valid restaurants'."""
     return name.removeprefix("is_").replace("_", " ")
-
-
-def constraint_words(name: str) -> str:
-    """'is_valid_transportation' → 'Valid transportation', and its namesake 'valid_transportation' →
-    'Valid transportation (hard)'."""
-    words, group = plain(name), _later_groups().get(name)
-    return words[:1].upper() + words[1:] + (f" ({group})" if group else "")
-
-
-@cache
-def _later_groups() -> dict[str, str]:
-    """Fact → its group, of the facts that stand behind the first group of their domain's
-    verdicts."""
-    later = [
-        (group, facts)
-        for domain in domains().values()
-        for group, facts in list(domain.facts.items())[1:]
-    ]
-    return {fact: group for group, facts in later for fact in facts}
 
 
 def plural(count: int, noun: str) -> str:

@@ -26,13 +26,16 @@ from tripwright.evals.report.downloads import DOWNLOADS_CSS, DOWNLOADS_SCRIPT
 from tripwright.evals.report.folder import ReportedRun, read_run
 from tripwright.evals.report.learning import learning_section, warnings_section
 from tripwright.evals.report.markup import esc, number, short
+from tripwright.evals.report.opening import asked_section, next_section
 from tripwright.evals.report.results import constraints_section, headline_section, metrics_section
 from tripwright.evals.report.style import PAGE_CSS
 
 REPORT_FILE = "report.html"
 # ids, for the menu
 _SECTIONS = (
+    "asked",
     "result",
+    "next",
     "warnings",
     "learning",
     "metrics",
@@ -63,7 +66,9 @@ def write_report(
 def page(run: ReportedRun, budget: Budget) -> str:
     browser = make_browser({run.path.resolve().name: run}, budget)
     body = (
+        asked_section(run, browser),
         headline_section(run),
+        next_section(run),
         warnings_section(run.warnings),
         learning_section(run),
         metrics_section(run),

@@ -30,7 +30,7 @@ def learning_curve_svg(run_folder: str | Path) -> str:
             f"No picture of '{run.path}': it has neither RL steps in metrics.jsonl nor a final pass"
             " rate in eval/*/score.json."
         )
-    right = rate_bars(bars, "Final pass rate", width=440, name_width=112, notes=False)
+    right = rate_bars(bars, "Final pass rate")
     panels = [
         ("During RL (training queries, sampled)", curves),
         ("Final pass rate, 95% intervals", right),

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tripwright.domains import fact_title
 from tripwright.evals.figures import slice_order
 from tripwright.evals.report.bars import Bar, range_strip, rate_bars
 from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun
 from tripwright.evals.report.markup import (
     Estimate,
-    constraint_words,
     esc,
     estimate,
     estimate_cell,
@@ -94,9 +94,11 @@ def headline_section(run: ReportedRun) -> str:
         '<figure class="wide"><figcaption>Final pass rate on the test'
         f" queries</figcaption>{picture}</figure>"
     )
+    heading = "What improved" if run.comparison else "Result"
     return (
-        f'<section id="result"><h2>Result</h2>{warnings}<div class="cards">{"".join(cards)}</div>'
-        f"{chart if len(bars) > 1 else ''}{slice_tables(run)}</section>"
+        f'<section id="result"><h2>{heading}</h2>{warnings}'
+        f'<div class="cards">{"".join(cards)}</div>'
+        f"{chart if len(bars) > 1 else ''}{slice_tables(run)}{_stops(run)}</section>"
     )
 
 
@@ -199,7 +201,7 @@ def constraints_section(run: ReportedRun) -> str:
         ]
         cells = "".join(estimate_cell(value, NOT_MEASURED) for _, value in estimates)
         rows.append(
-            f'<tr><th scope="row">{esc(constraint_words(name))}</th><td'
+            f'<tr><th scope="row">{esc(fact_title(name))}</th><td'
             f' class="stripcell">{range_strip(marks)}</td>{cells}</tr>'
         )
     head = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in columns)
@@ -229,16 +231,27 @@ def _card(run: ReportedRun, name: str) -> str:
         f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p'
         f' class="muted">{esc(note)}</p><p class="big">{shown(final)}</p><p class="interval">95%'
         f" interval {esc(shown_interval(final))}</p><p"
-        f' class="muted">{esc(count_words)}</p>{_stops(score)}{_faults(score)}{change}</div>'
+        f' class="muted">{esc(count_words)}</p>{_faults(score)}{change}</div>'
     )
 
 
-def _stops(score: Json) -> str:
-    reasons = [
-        (plain(name), number(count)) for name, count in _object(score.get("stop_reasons")).items()
-    ]
-    words = ", ".join(f"{name} {count:,.0f}" for name, count in reasons if count)
-    return f'<p class="muted">stopped by: {esc(words)}</p>' if words else ""
+def _stops(run: ReportedRun) -> str:
+    """Why the episodes of each evaluation ended, behind a fold."""
+    lines = []
+    for name, score in run.scores.items():
+        reasons = [
+            (plain(reason), number(count))
+            for reason, count in _object(score.get("stop_reasons")).items()
+        ]
+        words = ", ".join(f"{reason} {count:,.0f}" for reason, count in reasons if count)
+        if words:
+            lines.append(f"<li>{esc(evaluation_words(name)[0])}: {esc(words)}</li>")
+    if not lines:
+        return ""
+    return (
+        '<details class="fold"><summary>How episodes ended</summary><ul'
+        f' class="steps">{"".join(lines)}</ul></details>'
+    )
 
 
 def _faults(score: Json) -> str:

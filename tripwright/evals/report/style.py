@@ -54,8 +54,8 @@ i[class^=s]{width:10px;height:10px;border-radius:3px;display:inline-block}.key{m
 figure{margin:0;padding:14px 16px 10px;min-width:0}figcaption{font-weight:620;font-size:14px;margin-bottom:6px}
 .smalls figure{padding:10px 10px 4px;display:flex;flex-direction:column;justify-content:space-between}
 .smalls figcaption{font-size:12.5px;margin-bottom:2px;display:flex;justify-content:space-between;gap:8px}
-.smalls figcaption .muted{font-weight:400;font-variant-numeric:tabular-nums}figure.wide{margin-top:14px;overflow-x:auto}
-figure.wide svg{max-width:940px;min-width:560px}.note{margin:2px 0 4px;color:var(--muted);font-size:12.5px}
+.smalls figcaption .muted{font-weight:400;font-variant-numeric:tabular-nums}figure.wide{margin-top:14px;max-width:680px}
+.note{margin:2px 0 4px;color:var(--muted);font-size:12.5px}
 svg.chart{display:block;width:100%;height:auto}svg.strip{display:block;width:200px;height:auto}
 .strips rect{fill:var(--ink);fill-opacity:0}.strips rect:hover{fill-opacity:.07}
 .scroll{overflow-x:auto;width:fit-content;max-width:100%;min-width:min(100%,560px)}
@@ -72,7 +72,8 @@ code,pre{font-family:var(--mono);font-size:12.5px}
 pre{margin:6px 0;padding:10px 12px;background:var(--soft);border-radius:7px;white-space:pre-wrap;overflow-wrap:anywhere;
   max-height:420px;overflow-y:auto}
 .warning{background:var(--warn);border-radius:8px;padding:9px 13px;margin:8px 0}.pass{color:var(--pass)}.fail{color:var(--fail)}
-.na{color:var(--muted)}
+.na{color:var(--muted)}.steps{margin:0;padding-left:20px}.steps li{padding:3px 0}
+.fold{margin-top:22px}.fold>summary{cursor:pointer;font-weight:620;color:var(--c0)}
 summary small{margin-left:8px;color:var(--muted);font-weight:400}
 .call,.prompt,.answer{margin:5px 0;padding:5px 10px;border-left:3px solid var(--rule);background:var(--soft);border-radius:0 7px 7px 0}
 .call summary,.prompt summary,.answer summary{cursor:pointer;overflow-wrap:anywhere}.call{border-left-color:var(--c0)}
@@ -95,7 +96,7 @@ summary small{margin-left:8px;color:var(--muted);font-weight:400}
 @media print{:root{color-scheme:light}body{background:#fff;font-size:11pt}header,main,footer{max-width:none;padding:0}
   nav,.theme,.skip,noscript{display:none}.printed{display:block;color:var(--muted)}section{margin:22px 0}h2,h3{break-after:avoid}
   figure,.card,tr{break-inside:avoid}.scroll{overflow:visible;border:0;width:100%}.scroll th,.scroll td{padding:4px 6px}
-  .charts{grid-template-columns:1fr 1fr}figure.wide svg{min-width:0}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+  .charts{grid-template-columns:1fr 1fr}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
     + _KEYS
 )

@@ -52,8 +52,11 @@ class Chart:
 
 @dataclass(frozen=True)
 class ChartGroup:
+    """`laboratory`: what few readers ask for, and the page of a run keeps behind a fold."""
+
     title: str
     charts: tuple[Chart, ...]
+    laboratory: bool = False
 
 
 REWARD = Chart(
@@ -91,12 +94,6 @@ GROUPS = (
             REWARD,
             PARTS,
             OWN,
-            Chart(
-                "Spread of rewards within groups",
-                "variance, mean over prompts",
-                (("dense_variance", "dense", 0), ("sparse_variance", "sparse", 1)),
-                "Dense: all terms of the verdict. Sparse: the pass alone.",
-            ),
         ),
     ),
     ChartGroup(
@@ -194,16 +191,8 @@ GROUPS = (
         ),
     ),
     ChartGroup(
-        "Lengths, calls and stops",
+        "Lengths and calls",
         (
-            STOPS,
-            Chart(
-                "Cut off by a limit of tokens",
-                "share of episodes",
-                (("stopped_by_length", "stopped", 1), ("context_cut", "context was full", 3)),
-                "Where the dialect says so, the oldest exchanges leave a context that is full.",
-                share=True,
-            ),
             Chart(
                 "Turns per episode",
                 "turns",
@@ -240,6 +229,26 @@ GROUPS = (
         ),
     ),
     ChartGroup(
+        "How episodes end, and how rewards spread",
+        (
+            STOPS,
+            Chart(
+                "Cut off by a limit of tokens",
+                "share of episodes",
+                (("stopped_by_length", "stopped", 1), ("context_cut", "context was full", 3)),
+                "Where the dialect says so, the oldest exchanges leave a context that is full.",
+                share=True,
+            ),
+            Chart(
+                "Spread of rewards within groups",
+                "variance, mean over prompts",
+                (("dense_variance", "dense", 0), ("sparse_variance", "sparse", 1)),
+                "Dense: all terms of the verdict. Sparse: the pass alone.",
+            ),
+        ),
+        laboratory=True,
+    ),
+    ChartGroup(
         "Speed, memory, arithmetic",
         (
             Chart(
@@ -272,23 +281,34 @@ GROUPS = (
                 "Since the start.",
             ),
         ),
+        laboratory=True,
     ),
 )
 
 
-def group_sections(
+def group_sections(rows: Sequence[Json], held_out: Mapping[str, Series] | None = None) -> str:
+    """The groups that have anything to show, each with a heading, but for the laboratory's.
+    `held_out` are drawn beside the figures of steps that they are named after."""
+    return _sections(rows, held_out, False, {})
+
+
+def laboratory_sections(rows: Sequence[Json], validated: Sequence[Json] = ()) -> str:
+    """The other groups; `validated` as in `against_flops`, whose charts end the last of them."""
+    return _sections(rows, None, True, {GROUPS[-1].title: against_flops(rows, validated)})
+
+
+def _sections(
     rows: Sequence[Json],
-    held_out: Mapping[str, Series] | None = None,
-    validated: Sequence[Json] = (),
+    held_out: Mapping[str, Series] | None,
+    laboratory: bool,
+    further: Mapping[str, str],
 ) -> str:
-    """The groups that have anything to show, each with a heading. `held_out` are drawn beside the
-    figures of steps that they are named after, `validated` as in `against_flops`."""
     sections = []
     for group in GROUPS:
+        if group.laboratory != laboratory:
+            continue
         figures = "".join(draw(chart, rows, held_out) for chart in group.charts)
-        if group.title.startswith("Speed"):
-            figures += against_flops(rows, validated)
-        if figures:
+        if figures := figures + further.get(group.title, ""):
             sections.append(f'<h3>{esc(group.title)}</h3><div class="charts">{figures}</div>')
     return "".join(sections)
 

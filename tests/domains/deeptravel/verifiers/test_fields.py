@@ -223,9 +223,9 @@ def test_rows_of_the_compact_face(
     """Cities and days are those that the call asked for; what the face does not show cannot be
     said."""
     given = by_hand.made_calls()[:3]
-    given[0].result = (
-        '{"rows":[["A","G3124","06:54","11:02",233],["B","D3056","08:06","12:36",199.5]]}'
-    )
+    given[
+        0
+    ].result = '{"rows":[["A","G3124","06:54","11:02",233],["B","D3056","08:06","12:36",199.5]]}'
     given[1].result = '{"rows":[["A","Riverside Inn",402,2,4.1]]}'
     given[2].result = '{"rows":[["A","G3127","18:10","22:18",233]]}'
     bare = [

@@ -25,6 +25,21 @@ HARD_NAMES = (
     "valid_room_type",
     "valid_cost",
 )
+FACT_TITLES = {  # as the benchmark's tables call them
+    "is_reasonable_visiting_city": "Reasonable city route",
+    "is_valid_restaurants": "Diverse restaurants",
+    "is_valid_attractions": "Diverse attractions",
+    "is_valid_accommodation": "Minimum nights stay",
+    "is_valid_transportation": "Non-conflicting transportation",
+    "is_valid_information_in_current_city": "Within current city",
+    "is_valid_information_in_sandbox": "Within sandbox",
+    "is_not_absent": "Complete information",
+    "valid_cuisine": "Cuisine",
+    "valid_room_rule": "Room rule",
+    "valid_transportation": "Transportation",
+    "valid_room_type": "Room type",
+    "valid_cost": "Budget",
+}
 
 HARD_GATE = ("commonsense.is_not_absent", "commonsense.is_valid_information_in_sandbox")
 
@@ -154,3 +169,8 @@ class PlanVerdict:
             Group("hard", asked_hard, self.hard, gate=HARD_GATE),
         )
         return Verdict(self.rules, groups, self.final, self.delivered, self.error, details)
+
+
+def fact_words(fact: Fact) -> str:
+    """Its title, or the words of a name that an older version had."""
+    return FACT_TITLES.get(fact.name, fact.name.replace("_", " ").capitalize())

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tripwright.domains.travelplanner.rules.facts import FACT_TITLES, fact_words
 from tripwright.domains.travelplanner.scoring.compare import ComparedLine
 from tripwright.domains.travelplanner.scoring.score import ScoredLine
 from tripwright.domains.travelplanner.scoring.tally import METRICS, split_size
@@ -52,7 +53,8 @@ def _first_problem(scored: ScoredLine) -> str:
 
 
 def _told(fact: Fact) -> str:
-    return f"{fact.name}: {one_line(fact.message)}" if fact.message else fact.name
+    title = fact_words(fact)
+    return f"{title}: {one_line(fact.message)}" if fact.message else title
 
 
 def one_line(text: str) -> str:
@@ -119,9 +121,9 @@ def summary_table(summary: dict[str, Any]) -> str:
         for name, group in groups
     ]
     lines += ["", "constraints"]
-    width = max(map(len, summary["constraints"]), default=0)
+    width = max(map(len, FACT_TITLES.values()))
     lines += [
-        f"  {name:<{width}}  {_percent(rate)} {_interval(rate):<16}  {_count(rate)}"
+        f"  {FACT_TITLES[name]:<{width}}  {_percent(rate)} {_interval(rate):<16}  {_count(rate)}"
         for name, rate in summary["constraints"].items()
     ]
     return "\n".join(lines)
@@ -158,7 +160,8 @@ def compared_row(compared: ComparedLine) -> str:
 
 def comparison_table(summary: dict[str, Any]) -> str:
     first, second = summary["rules"]
-    gaps = {"final": summary["final"], **summary["constraints"]}
+    gaps = {"final": summary["final"]}
+    gaps |= {FACT_TITLES[name]: gap for name, gap in summary["constraints"].items()}
     width = max(map(len, gaps))
     only = (f"only {first}", f"only {second}")
     lines = [

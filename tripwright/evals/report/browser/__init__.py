@@ -9,17 +9,27 @@ nodes there: nothing that a model or a tool wrote is ever read as HTML.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
-from tripwright.evals.report.browser.index import NO_ANSWER, Index, index_of, sources_of
+from tripwright.domains import fact_title
+from tripwright.evals.report.browser.index import (
+    FAILED,
+    NO_ANSWER,
+    PASSED,
+    Index,
+    index_of,
+    sources_of,
+)
 from tripwright.evals.report.browser.packing import SEED, Budget, PackedEpisodes, pack
 from tripwright.evals.report.folder import ReportedRun
-from tripwright.evals.report.markup import constraint_words, esc, plain, plural
+from tripwright.evals.report.markup import esc, plain, plural
 
 __all__ = [
     "Browser",
     "Budget",
+    "Example",
     "Index",
     "index_of",
     "make_browser",
@@ -39,8 +49,18 @@ _SCRIPTS = (
     "cards",
     "compare",
     "detail",
+    "examples",
     "browser",
 )
+
+
+@dataclass(frozen=True)
+class Example:
+    """An episode that the page opens with; `place` is its line of the columns."""
+
+    place: int
+    passed: bool
+    request: str
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,7 @@ class Browser:
     data: str
     script: str
     css: str
+    examples: tuple[Example, ...] = ()
 
 
 def make_browser(runs: dict[str, ReportedRun], budget: Budget) -> Browser | None:
@@ -82,7 +103,23 @@ def make_browser(runs: dict[str, ReportedRun], budget: Budget) -> Browser | None
         data,
         "".join(map(script_file, (f"{name}.js" for name in _SCRIPTS))),
         script_file("browser.css"),
+        tuple(_examples(index, packed)),
     )
+
+
+def _examples(index: Index, packed: PackedEpisodes) -> Iterator[Example]:
+    """Of the main evaluation, the first episode that passes and the first that fails: with an
+    answer, if one does."""
+    here = [
+        (place, entry)
+        for place, entry in enumerate(index.entries)
+        if entry.source == 0 and packed.places[place]
+    ]
+    for verdict in (PASSED, FAILED):
+        of_kind = [each for each in here if each[1].verdict == verdict]
+        if of_kind:
+            place, entry = min(of_kind, key=lambda each: NO_ANSWER in each[1].failed)
+            yield Example(place, verdict == PASSED, index.queries[entry.query].text)
 
 
 def page_script() -> str:
@@ -105,7 +142,7 @@ def _columns(index: Index, packed: PackedEpisodes, command: str) -> dict[str, ob
     entries = index.entries
     failed = sorted(
         {name for entry in entries for name in entry.failed},
-        key=lambda name: (name != NO_ANSWER, constraint_words(name)),
+        key=lambda name: (name != NO_ANSWER, fact_title(name)),
     )
     stops = sorted({entry.stop for entry in entries})
     failed_at, stop_at = (
@@ -118,7 +155,7 @@ def _columns(index: Index, packed: PackedEpisodes, command: str) -> dict[str, ob
         ],
         "queries": index.queries,
         "marks": list(dict.fromkeys(field for query in index.queries for field in query.marks)),
-        "failures": [constraint_words(name) for name in failed],
+        "failures": [fact_title(name) for name in failed],
         "stops": [plain(name) for name in stops],
         "prompts": list(packed.prompts),
         "command": command,

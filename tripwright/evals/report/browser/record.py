@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.domains import domains
+from tripwright.domains import domains, fact_title
 from tripwright.evals.report.browser.words import TokenWords
 from tripwright.evals.report.markup import number
 from tripwright.evals.request_facts import request_facts
@@ -151,7 +151,7 @@ def _hundredths(logprob: float) -> int:
 
 def _fact(group: str, fact: Fact) -> list[Any]:
     evidence = [[each.day, each.field, each.found, each.needed] for each in fact.evidence]
-    return [group, fact.name, fact.state, fact.message or "", evidence]
+    return [group, fact_title(fact.name), fact.state, fact.message or "", evidence]
 
 
 def _findings(verifier: Any) -> list[Json]:
