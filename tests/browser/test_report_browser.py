@@ -131,9 +131,24 @@ def test_filters_leave_what_they_say(report: Callable[..., Any]) -> None:
     assert tally(page) == "14 of 83 episodes: 14 passed"
     choose(page, "Level", "hard")
     assert tally(page) == "7 of 83 episodes: 7 passed"
+    options = page.js("[...document.querySelectorAll('.filters option')].map((each) => each.text)")
+    assert {"After RL (7)", "passed (7)", "failed (13)", "hard (7)"} <= set(options)
     choose(page, "Verdict", "all")
-    choose(page, "Fails at", "Valid restaurants")
+    choose(page, "Fails at", "Diverse restaurants")
     assert tally(page) == "13 of 83 episodes: 13 failed"
+    quiet(page)
+
+
+def test_the_page_opens_with_an_episode_that_passes_and_one_that_fails(
+    report: Callable[..., Any],
+) -> None:
+    page = report()
+    page.until("document.querySelectorAll('.example .came').length === 2")
+    first, second = page.js("[...document.querySelectorAll('.example')].map((e) => e.innerText)")
+    assert first.startswith("✓ One that passes") and "checks passed" in first
+    assert second.startswith("✗ One that fails") and "What failed" in second
+    page.js("document.querySelector('.example a').click()")
+    page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t00'")
     quiet(page)
 
 
@@ -172,7 +187,7 @@ def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place
 ) -> None:
     page = report("#episode=after_rl%2Ft01")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
-    assert "valid restaurants: needed a restaurant of Berryton" in page.text(".day.broken dd.wrong")
+    assert "Diverse restaurants: needed a restaurant of Berryton" in page.text(".day.broken dd.wrong")
     assert "Blue Door is not in Berryton." in page.text(
         ".facts .fail"
     ) and "Costs $260 of a budget of $900" in page.text(".total")
@@ -216,7 +231,7 @@ def test_two_evaluations_are_compared_on_the_same_request(report: Callable[..., 
     page.until("document.querySelector('.detail table.diff')")
     assert page.js("location.hash") == "#episode=after_rl%2Ft03&with=after_sft%2Ft03"
     assert (
-        "valid restaurants" in page.text("tr.differs th")
+        "Diverse restaurants" in page.text("tr.differs th")
         and page.js("document.querySelectorAll('.sides .side').length") == 2
     )
     words = page.js(

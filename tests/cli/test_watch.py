@@ -23,7 +23,7 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.cli.watch_follow import follow
 from tripwright.cli.watch_serve import make_server
-from tripwright.cli.watch_state import duration, read, signature
+from tripwright.training.watched import duration, read, signature
 from tripwright.cli.watch_text import BLOCKS, frame, sparkline
 from tripwright.errors import UserError
 
@@ -265,7 +265,7 @@ def test_a_browser_that_is_slow_to_ask_is_let_go(run, monkeypatch, capfd):
 def test_the_page_is_drawn_anew_when_the_run_grows_and_only_then(run):
     with served(run) as get:
         status, headers, page = get("/")
-        assert status == 200 and 'fetch("now?seen="' in page
+        assert status == 200 and 'fetch("now?"' in page
         status, headers, body = get("/now")
         assert (
             status == 200

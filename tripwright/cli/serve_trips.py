@@ -60,6 +60,13 @@ class TripServeFlags:
     )
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8000
     workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of run folders to look at under /runs: leaderboard, reports, curves.",
+            show_default=False,
+        ),
+    ] = None
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log what travellers typed, too.")
     ] = False
@@ -76,6 +83,7 @@ def trips(settings: TripServeFlags) -> None:
       tripwright serve --world worlds/nano --port 9000 --workers 2
       tripwright serve --model runs/quickstart/model/rl
       tripwright serve --endpoint http://localhost:8001/v1 --model Qwen/Qwen3-8B
+      tripwright serve --runs runs
       TRIP_KEYS=secret1,secret2 tripwright serve --host 0.0.0.0 --key-env TRIP_KEYS
       curl -H 'Accept: text/event-stream' -d '{"values": {…}}' http://127.0.0.1:8000/v1/trips
     """
@@ -88,6 +96,10 @@ def trips(settings: TripServeFlags) -> None:
 
     if settings.endpoint and not settings.model:
         raise UserError("--endpoint needs --model NAME: which of its models plans?")
+    if settings.runs is not None and settings.key_env:
+        raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
+    if settings.runs is not None and not settings.runs.is_dir():
+        raise UserError(f"No folder '{settings.runs}' of --runs.")
     served = agency.TripServer(
         world=str((settings.world or _nano(settings.state)).absolute()),
         state=str(settings.state.absolute()),
@@ -98,6 +110,7 @@ def trips(settings: TripServeFlags) -> None:
         api_key_env=settings.api_key_env,
         key_env=settings.key_env,
         log_requests=settings.log_requests,
+        runs=str(settings.runs.absolute()) if settings.runs else None,
     )
     with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
         where = agency.open_agency(served, resources).place.where
@@ -105,7 +118,9 @@ def trips(settings: TripServeFlags) -> None:
         say("warning: no keys (--key-env): anybody who reaches this address can plan trips here.")
     served.to_environment()
     with open_port(settings.host, settings.port) as listener:
-        say(f"serving trips in world '{where}' at {url_of(listener)}")
+        url = url_of(listener)
+        also = f"; runs at {url}/runs" if settings.runs else ""
+        say(f"serving trips in world '{where}' at {url}{also}")
         app = f"{agency.__name__}:{agency.app_from_environment.__name__}"
         raise typer.Exit(_serve(app, listener, settings.workers))
 

@@ -58,10 +58,10 @@ def watch(
                 " 'tripwright report' reads other runs."
             )
     from tripwright.cli import watch_follow
-    from tripwright.cli.watch_state import read
     from tripwright.cli.watch_text import frame
     from tripwright.evals.report.overlay import check_count
     from tripwright.evals.report.together import run_names
+    from tripwright.training.watched import read
 
     check_count(len(runs))
     names = run_names(runs)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tripwright.cli.watch_serve import make_server
-from tripwright.cli.watch_state import Watched, read, signature
 from tripwright.cli.watch_text import BLOCKS, PLAIN, frame
+from tripwright.training.watched import Watched, read, signature
 
 LOOK_SECONDS = 1.0
 

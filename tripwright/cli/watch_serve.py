@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import socket
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tripwright.cli.watch_state import live_run, read, signature
 from tripwright.errors import UserError
-from tripwright.evals.report.live import live_body, live_page
+from tripwright.evals.report.live import live_page
+from tripwright.training.watched import LiveBody
 
 HOST = "127.0.0.1"  # metrics are nobody else's business
 SECONDS = 3.0
@@ -24,26 +23,6 @@ REQUEST_SECONDS = 20.0  # for one request and its answer; a connection has no ot
 # The page runs its own few lines and asks only this server: text from a run folder cannot do
 # anything, whatever it holds.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src '{script}'"
-
-
-class Body:
-    """The page's body and what it was drawn from; drawn once per change, however many browsers
-    look."""
-
-    def __init__(self, folders: Sequence[Path], names: Sequence[str]):
-        self._runs, self._lock = list(zip(folders, names, strict=True)), threading.Lock()
-        self._drawn: tuple[str, bytes] = ("", b"")
-
-    def now(self) -> tuple[str, bytes]:
-        """(a mark of the state, the body)"""
-        mark = format(
-            hash(tuple(signature(folder) for folder, _ in self._runs)) & 0xFFFFFFFFFFFFFFFF, "x"
-        )
-        with self._lock:
-            if mark != self._drawn[0]:
-                body = live_body([live_run(read(folder, name)) for folder, name in self._runs])
-                self._drawn = mark, body.encode("utf-8", "replace")
-            return self._drawn
 
 
 class _PageServer(ThreadingHTTPServer):
@@ -80,7 +59,7 @@ class _PageServer(ThreadingHTTPServer):
 def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> ThreadingHTTPServer:
     """A server that is bound and not yet running; port 0 takes any free one. Raises UserError if
     the port is taken."""
-    body, (page, script) = Body(folders, names), live_page(names, SECONDS)
+    body, (page, script) = LiveBody(folders, names), live_page(names, SECONDS)
     headers = {
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",

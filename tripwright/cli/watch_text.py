@@ -7,8 +7,8 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-from tripwright.cli.watch_state import Watched, episode_shape, standing
 from tripwright.evals.report.markup import number, percent, short
+from tripwright.training.watched import Watched, episode_shape, standing
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*#@"  # PLAIN: where the terminal's encoding has no blocks
 MOST_WARNINGS = 5  # of those that go on; the page has all

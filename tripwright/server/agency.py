@@ -38,6 +38,7 @@ class TripServer:
     api_key_env: str = "OPENAI_API_KEY"
     key_env: str | None = None
     log_requests: bool = False
+    runs: str | None = None
 
     def to_environment(self) -> None:
         os.environ[VARIABLE] = json.dumps(asdict(self))
@@ -98,4 +99,5 @@ def app_from_environment() -> FastAPI:
         settings.keys,
         local_only=settings.host in LOOPBACK,
         log_requests=settings.log_requests,
+        runs=Path(settings.runs) if settings.runs else None,
     )

@@ -79,8 +79,12 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                own = {name.lower() for name, _ in message["headers"]}
                 headers = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
-                message["headers"] = [*message["headers"], *headers]
+                message["headers"] = [
+                    *message["headers"],
+                    *(each for each in headers if each[0] not in own),
+                ]
             await send(message)
 
         host = urlsplit(f"//{Request(scope).headers.get('host', '')}").hostname

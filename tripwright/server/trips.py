@@ -32,6 +32,7 @@ from tripwright.server.exports import export
 from tripwright.server.guard import Guard, OwnerPace, problem
 from tripwright.server.jobs import Agency, TripJobs
 from tripwright.server.log import say_traceback
+from tripwright.server.runs import RunPages
 from tripwright.server.store import OVER, TripStore, public, summary
 from tripwright.server.tool_routes import tool_routes
 
@@ -263,6 +264,7 @@ def make_app(
     keys: tuple[str, ...] = (),
     local_only: bool = True,
     log_requests: bool = False,
+    runs: Path | None = None,
 ) -> FastAPI:
     store = TripStore(state)
     jobs = TripJobs(agency, store)
@@ -278,6 +280,8 @@ def make_app(
     app.include_router(trips.router)
     app.include_router(tool_routes(agency, trips.paced_caller))
     app.include_router(_pages())
+    if runs is not None:
+        app.include_router(RunPages(runs).router)
     app.add_middleware(Guard, local_only=local_only, log_requests=log_requests)
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(RequestValidationError)(_unreadable)

@@ -24,7 +24,9 @@ let seen = "";
 const main = document.querySelector("main"), state = document.querySelector("header p.muted");
 async function look() {
   try {
-    const answer = await fetch("now?seen=" + seen, {cache: "no-store"});
+    const asked = new URLSearchParams(location.search);
+    asked.set("seen", seen);
+    const answer = await fetch("now?" + asked, {cache: "no-store"});
     if (answer.status === 200) {
       const body = await answer.text();
       main.innerHTML = body;
@@ -32,7 +34,7 @@ async function look() {
     }
     state.textContent = "Looked at " + new Date().toLocaleTimeString() + ".";
   } catch (error) {
-    state.textContent = "tripwright watch has stopped. What is shown is the last it sent.";
+    state.textContent = "The server has stopped. What is shown is the last it sent.";
   }
   setTimeout(look, SECONDS * 1000);
 }

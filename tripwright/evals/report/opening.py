@@ -47,7 +47,7 @@ def _example(example: Example) -> str:
         ("pass", "✓", "One that passes") if example.passed else ("fail", "✗", "One that fails")
     )
     return (
-        f'<div class="detail example" data-example="{example.place}"><h3><small'
+        f'<div class="example" data-example="{example.place}"><h3><small'
         f' class="{kind}">{sign} {words}</small>{esc(example.request)}</h3></div>'
     )
 

@@ -59,6 +59,7 @@ figure{margin:0;padding:14px 16px 10px;min-width:0}figcaption{font-weight:620;fo
 svg.chart{display:block;width:100%;height:auto}svg.strip{display:block;width:200px;height:auto}
 .strips rect{fill:var(--ink);fill-opacity:0}.strips rect:hover{fill-opacity:.07}
 .scroll{overflow-x:auto;width:fit-content;max-width:100%;min-width:min(100%,560px)}
+.wider::before{content:"scrolls sideways →";position:sticky;left:0;display:inline-block;padding:6px 9px 0;font-size:12px;color:var(--muted)}
 table{border-collapse:collapse;width:100%;font-size:14px}
 th,td{padding:8px 14px;text-align:left;border-top:1px solid var(--rule);vertical-align:top}
 thead th{border-top:0;color:var(--muted);font-weight:550;font-size:12.5px;white-space:nowrap;vertical-align:bottom}

@@ -63,18 +63,24 @@ def write_together(
     two, too many or unreadable ones, and for evaluations that are not alike, unless that is
     allowed; then the page says so. `transcripts` as in `write_report`."""
     budget = Budget.of(transcripts)
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise UserError(f"Cannot write '{target}': expected a file in a folder that exists.")
+    write_page(target, compared_page(folders, allow_unlike, budget))
+    return target
+
+
+def compared_page(
+    folders: Sequence[Path], allow_unlike: bool = False, budget: Budget | None = None
+) -> str:
+    """As `write_together` has it."""
     if len(folders) < 2:
         raise UserError(
             f"A page over several runs needs at least two run folders, found {len(folders)}."
         )
     check_count(len(folders))
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        raise UserError(f"Cannot write '{target}': expected a file in a folder that exists.")
     runs = dict(zip(run_names(folders), map(read_run, folders), strict=True))
-    write_page(
-        target, together_page(runs, _comparison(runs, allow_unlike), make_browser(runs, budget))
-    )
-    return target
+    browser = make_browser(runs, budget or Budget())
+    return together_page(runs, _comparison(runs, allow_unlike), browser)
 
 
 def together_page(

@@ -26,6 +26,7 @@ function makeBrowser(root) {
     if (filters.selects.outcome) filters.selects.outcome.closest("label").hidden = against() === null;
     filters.words.placeholder = filters.deep.checked ? "words of the whole episode" : "words of the request";
     list(matching(filters, null));
+    recount(filters, null);
     view.words = filters.deep.checked ? words : [];
     if (filters.deep.checked && words.length) {
       await new Promise((done) => setTimeout(done, 150)); // while one is still typing
@@ -33,6 +34,7 @@ function makeBrowser(root) {
       const said = await holding(words, (share) => { if (number === asking) tally.textContent = `Searching … ${Math.round(100 * share)}%`; }, () => number !== asking);
       if (said === null || number !== asking) return;
       list(matching(filters, said));
+      recount(filters, said);
     }
     const other = shown === null || against() === null || against() === data.source[shown] ? null : counterpart(shown, against());
     if (shown !== null && (against() !== null || view.words.length || lit)) { view.other = against() === null ? view.other : other; redraw(); }

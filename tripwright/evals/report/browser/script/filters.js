@@ -1,5 +1,5 @@
-// What is looked for. Each filter is a select with how many episodes it would leave alone; the words are looked for in requests and ids,
-// and on demand in everything that was said.
+// What is looked for. Each filter is a select whose options say how many episodes they would leave, beside all that is chosen elsewhere;
+// the words are looked for in requests and ids, and on demand in everything that was said.
 
 const ORDERS = {
   "": "as in the files",
@@ -9,11 +9,7 @@ const ORDERS = {
   errors: "most tool errors first",
 };
 
-function choices(values, words) {
-  const counts = new Map();
-  for (const value of values) counts.set(value, (counts.get(value) || 0) + 1);
-  return [...counts].map(([value, count]) => ({value: String(value), words: words(value), count}));
-}
+const choices = (values, words) => [...new Set(values)].map((value) => ({value: String(value), words: words(value)}));
 
 const LEVELS = ["easy", "medium", "hard"];
 const rank = (words) => (LEVELS.includes(words) ? LEVELS.indexOf(words) : parseInt(words) || LEVELS.length); // "3 days" before "10 days"
@@ -32,14 +28,15 @@ function makeFilters(changed) {
   const field = (label, control) => el("label", {class: "filter"}, el("span", {}, label), control);
   const select = (key, label, options) => {
     selects[key] = el("select", {change: changed}, el("option", {value: ""}, "all"),
-      options.map(({value, words, count}) => el("option", {value}, count === undefined ? words : `${words} (${count.toLocaleString("en")})`)));
+      options.map(({value, words}) => el("option", {value, "data-words": words}, words)));
     return field(label, selects[key]);
   };
   const made = FILTERS.map(({key, label, column, words, sort}) => {
     const options = choices(ofAll(column), words).sort(sort || (() => 0));
     return options.length > 1 ? select(key, label, options) : null;
   });
-  const failures = choices(data.failed.flat(), (f) => data.failures[f]).sort((a, b) => b.count - a.count);
+  const often = data.failed.flat().reduce((counts, f) => counts.set(String(f), (counts.get(String(f)) || 0) + 1), new Map());
+  const failures = choices(data.failed.flat(), (f) => data.failures[f]).sort((a, b) => often.get(b.value) - often.get(a.value));
   if (failures.length) made.push(select("failed", "Fails at", failures));
   if (data.sources.length > 1) {
     made.push(select("against", "Compare with", data.sources.map((_, s) => ({value: String(s), words: FILTERS[0].words(s)}))));
@@ -65,10 +62,11 @@ function outcomeOf(i, other) {
 const wordsIn = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
 const requestText = data.queries.map(([text]) => text.toLowerCase());
 
-/** The episodes that pass every filter, in the order asked for; `said` is the set that the words were found in, or null. */
-function matching({selects, words}, said) {
-  const asked = FILTERS.filter(({key}) => selects[key] && selects[key].value !== "").map(({key, column}) => [column, selects[key].value]);
-  const failed = selects.failed && selects.failed.value !== "" ? Number(selects.failed.value) : null;
+/** The episodes that pass every filter, in the order asked for; `said` is the set that the words were found in, or null;
+ * `without` is the filter that is left out of account. */
+function matching({selects, words}, said, without) {
+  const asked = FILTERS.filter(({key}) => key !== without && selects[key] && selects[key].value !== "").map(({key, column}) => [column, selects[key].value]);
+  const failed = without !== "failed" && selects.failed && selects.failed.value !== "" ? Number(selects.failed.value) : null;
   const against = selects.against && selects.against.value !== "" ? Number(selects.against.value) : null;
   const outcome = against === null ? "" : selects.outcome.value;
   const wanted = wordsIn(words.value);
@@ -86,4 +84,16 @@ function matching({selects, words}, said) {
   }
   const by = {query: (i) => data.query[i], turns: (i) => -data.turns[i], tokens: (i) => -data.tokens[i], errors: (i) => -data.errors[i]}[selects.order.value];
   return by ? found.sort((a, b) => by(a) - by(b) || a - b) : found;
+}
+
+/** Writes beside each option how many episodes it would leave. */
+function recount(filters, said) {
+  for (const [key, columns] of [...FILTERS.map(({key, column}) => [key, (i) => [column(i)]]), ["failed", (i) => data.failed[i]]]) {
+    if (!filters.selects[key]) continue;
+    const counts = new Map();
+    for (const i of matching(filters, said, key)) for (const value of columns(i)) counts.set(String(value), (counts.get(String(value)) || 0) + 1);
+    for (const option of filters.selects[key].options) {
+      if (option.value !== "") option.textContent = `${option.dataset.words} (${(counts.get(option.value) || 0).toLocaleString("en")})`;
+    }
+  }
 }

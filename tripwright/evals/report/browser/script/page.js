@@ -24,3 +24,14 @@ button.addEventListener("click", () => {
 });
 apply(remembered());
 document.querySelector("header").prepend(button);
+
+// A table that is wider than its place says that it scrolls, and the keyboard can scroll it.
+for (const box of document.querySelectorAll(".scroll")) {
+  const tell = () => {
+    const wider = box.scrollWidth > box.clientWidth + 1;
+    box.classList.toggle("wider", wider);
+    if (wider) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  };
+  new ResizeObserver(tell).observe(box);
+}

@@ -1,15 +1,16 @@
-"""A training run as `tripwright watch` sees it: read from its folder, whole, whenever a file there
-has changed."""
+"""A training run as `tripwright watch` and the pages of runs see it: read from its folder, whole,
+whenever a file there has changed."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tripwright.evals.report.folder import Json, reinforcement
-from tripwright.evals.report.live import LiveRun
+from tripwright.evals.report.live import LiveRun, live_body
 from tripwright.evals.report.markup import number, percent, short
 from tripwright.files import json_object
 from tripwright.runs import (
@@ -259,3 +260,23 @@ def live_run(run: Watched) -> LiveRun:
     warnings = [warning.record() | {"until_step": warning.until_step} for warning in run.warnings]
     supervised = [row for row in run.rows if row.get("stage") in ("copy_pretraining", "sft")]
     return LiveRun(run.name, tuple(facts), run.share_done, warnings, rl, supervised)
+
+
+class LiveBody:
+    """The body of the live page and what it was drawn from; drawn once per change, however many
+    browsers look."""
+
+    def __init__(self, folders: Sequence[Path], names: Sequence[str]):
+        self._runs, self._lock = list(zip(folders, names, strict=True)), threading.Lock()
+        self._drawn: tuple[str, bytes] = ("", b"")
+
+    def now(self) -> tuple[str, bytes]:
+        """(a mark of the state, the body)"""
+        mark = format(
+            hash(tuple(signature(folder) for folder, _ in self._runs)) & 0xFFFFFFFFFFFFFFFF, "x"
+        )
+        with self._lock:
+            if mark != self._drawn[0]:
+                body = live_body([live_run(read(folder, name)) for folder, name in self._runs])
+                self._drawn = mark, body.encode("utf-8", "replace")
+            return self._drawn

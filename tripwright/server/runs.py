@@ -1,0 +1,227 @@
+"""Run folders in the browser (`tripwright serve --runs`): a leaderboard of what was examined alike,
+each run's report with its transcripts, several runs on one page, and curves while a run trains.
+
+The pages are those of `tripwright report` and `tripwright watch`; here they are drawn anew when a
+run's files have changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from tripwright.evals.comparison_cards import unlike
+from tripwright.evals.report.bars import range_strip
+from tripwright.evals.report.browser import Budget
+from tripwright.evals.report.folder import Json, ReportedRun, read_run
+from tripwright.evals.report.live import live_page
+from tripwright.evals.report.markup import Estimate, esc, of_words, plural, shown, shown_interval
+from tripwright.evals.report.page import html_page
+from tripwright.evals.report.page import page as run_page
+from tripwright.evals.report.results import evaluation_words, metric_of
+from tripwright.evals.report.together import compared_page
+from tripwright.runs import CARD, METRICS, RECIPE, SCORE
+from tripwright.training.watched import LiveBody, read, standing
+
+MOST_DEEP = 4  # folders below the given one in which runs are looked for
+LOOK_SECONDS = 3.0
+# Pages of ours forbid in their own head all scripts but their own, by hash; this lets those run.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self';"
+    " img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+Named = Annotated[list[str], Query(alias="run")]
+
+
+def run_folders(folder: Path) -> dict[str, Path]:
+    """Name → run folder, of all below `folder`; what lies inside a run is part of it."""
+    found = {}
+    for place, inside, files in os.walk(folder):
+        path = Path(place)
+        name = path.relative_to(folder).as_posix()
+        if {CARD, METRICS, RECIPE, SCORE} & set(files):
+            found[path.name if name == "." else name] = path
+            inside.clear()
+        elif len(path.relative_to(folder).parts) >= MOST_DEEP:
+            inside.clear()
+        inside.sort()
+    return found
+
+
+class RunPages:
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._drawn: dict[tuple[str, ...], tuple[str, str]] = {}  # names → (mark, page)
+        self._bodies: dict[tuple[str, ...], LiveBody] = {}
+        self.router = APIRouter(include_in_schema=False)
+        for path, route in (
+            ("/runs/", self.leaderboard),
+            ("/runs/report", self.report),
+            ("/runs/live", self.live),
+            ("/runs/now", self.now),
+        ):
+            self.router.add_api_route(path, route, methods=["GET"])
+        self.router.add_api_route("/runs", lambda: RedirectResponse("/runs/"), methods=["GET"])
+
+    def leaderboard(self) -> Response:
+        runs = run_folders(self._folder)
+        return self._page((), runs, lambda: leaderboard_page(self._folder, runs))
+
+    def report(self, run: Named) -> Response:
+        chosen = self._chosen(run)
+        if len(chosen) > 1:
+            return self._page(
+                run, chosen, lambda: compared_page(list(chosen.values()), allow_unlike=True)
+            )
+        (folder,) = chosen.values()
+        return self._page(run, chosen, lambda: run_page(read_run(folder), Budget()))
+
+    def live(self, run: Named) -> Response:
+        return _html(live_page(list(self._chosen(run)), LOOK_SECONDS)[0])
+
+    def now(self, run: Named, request: Request, seen: str = "") -> Response:
+        chosen = self._chosen(run)
+        body = self._bodies.setdefault(tuple(chosen), LiveBody(list(chosen.values()), list(chosen)))
+        mark, content = body.now()
+        if seen == mark:
+            return Response(status_code=204, headers={"X-Seen": mark})
+        return HTMLResponse(content, headers={"X-Seen": mark})
+
+    def _chosen(self, names: Sequence[str]) -> dict[str, Path]:
+        runs = run_folders(self._folder)
+        for name in names:
+            if name not in runs:
+                raise HTTPException(404, f"No run '{name[:80]}' in {self._folder}.")
+        return {name: runs[name] for name in names}
+
+    def _page(
+        self, names: Sequence[str], runs: dict[str, Path], draw: Callable[[], str]
+    ) -> Response:
+        mark = _mark(runs)
+        drawn = self._drawn.get(tuple(names))
+        if drawn is None or drawn[0] != mark:
+            drawn = self._drawn[tuple(names)] = mark, draw()
+        return _html(drawn[1])
+
+
+def _html(text: str) -> Response:
+    return HTMLResponse(
+        text.encode("utf-8", "replace"), headers={"Content-Security-Policy": POLICY}
+    )
+
+
+def _mark(runs: dict[str, Path]) -> str:
+    """Changes whenever a file that is read for a page does."""
+    marks = []
+    for folder in runs.values():
+        for path in (*folder.glob("*.json*"), *folder.glob("eval/*/*.json*")):
+            stat = path.stat()
+            marks.append((path, stat.st_mtime_ns, stat.st_size))
+    return str(hash(tuple(marks)))
+
+
+# ---- the leaderboard
+
+
+def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
+    """Runs in groups that may be compared, the best first, each with its interval."""
+    reported = {name: read_run(path) for name, path in runs.items() if _holds_something(path)}
+    groups: list[dict[str, ReportedRun]] = []
+    for name, run in reported.items():
+        card = _evaluation_card(run)
+        group = next(
+            (each for each in groups if card and not unlike(_first_and(each, name, card))), None
+        )
+        if group is None or not card:
+            groups.append({name: run})
+        else:
+            group[name] = run
+    scored = [group for group in groups if any(map(_final, group.values()))]
+    without = {name: run for group in groups if group not in scored for name, run in group.items()}
+    tables = "".join(map(_group_section, sorted(scored, key=len, reverse=True)))
+    if without:
+        tables += _table("Not examined", "", without)
+    words = plural(len(reported), "run") + f" in {folder}. Each table holds runs that were"
+    words += (
+        " examined alike (requests, world, rules, prompt, tools, decoding): only those compare."
+    )
+    if not reported:
+        words = f"No run folder in {folder}. 'train', 'run' and 'quickstart' make such folders."
+    return html_page(
+        "Runs", "runs", "", f'<p class="lede">{esc(words)}</p><form action="report">{tables}</form>'
+    )
+
+
+def _holds_something(path: Path) -> bool:
+    """A run that has only begun has nothing to report."""
+    return any((path / name).is_file() for name in (CARD, METRICS, SCORE))
+
+
+def _evaluation_card(run: ReportedRun) -> Json:
+    card = run.scores.get(str(run.main_evaluation), {}).get("run_card")
+    return card if isinstance(card, dict) else {}
+
+
+def _first_and(group: dict[str, ReportedRun], name: str, card: Json) -> dict[str, Json]:
+    first = next(iter(group))
+    return {first: _evaluation_card(group[first]), name: card}
+
+
+def _final(run: ReportedRun) -> Estimate | None:
+    return metric_of(run.scores.get(str(run.main_evaluation), {}), "final")
+
+
+def _group_section(group: dict[str, ReportedRun]) -> str:
+    card = _evaluation_card(next(iter(group.values())))
+    facts = [str(card.get("rules") or "")]
+    for entry in ("world", "queries", "dialect"):
+        value = card.get(entry)
+        named = value.get("name") or value.get("count") if isinstance(value, dict) else value
+        if named:
+            facts.append(f"{named:,} requests" if isinstance(named, int) else str(named))
+    best_first = sorted(group.items(), key=lambda each: -(_final(each[1]) or _NOTHING).value)
+    return _table("Final pass rate", " · ".join(filter(None, facts)), dict(best_first))
+
+
+_NOTHING = Estimate(-1.0, None, None, None, None)
+
+
+def _table(title: str, about: str, runs: dict[str, ReportedRun]) -> str:
+    rows = "".join(_row(name, run) for name, run in runs.items())
+    head = (
+        "<th></th><th>Run</th><th></th><th class=num>Final pass</th><th class=num>Of</th>"
+        "<th>Training</th>"
+    )
+    button = "<button>Compare the chosen</button>" if len(runs) > 1 else ""
+    return (
+        f'<section><h2>{esc(title)}</h2><p class="lede">{esc(about)}</p><div class="scroll"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{button}</section>"
+    )
+
+
+def _row(name: str, run: ReportedRun) -> str:
+    address, final = urlencode({"run": name}), _final(run)
+    which, _, colour = evaluation_words(str(run.main_evaluation)) if final else ("", "", 0)
+    strip, rate = "", "–"
+    if final:
+        strip = range_strip([(which, final, colour)])
+        rate = f"<strong>{shown(final)}</strong><small>{esc(shown_interval(final))}</small>"
+    state = ""
+    if run.metrics:
+        facts = standing(read(run.path, name))
+        words = "; ".join(" ".join(fact) for fact in facts)
+        state = f'<a href="live?{esc(address)}">curves</a><small>{esc(words)}</small>'
+    box = f'<input type="checkbox" name="run" value="{esc(name)}" aria-label="Compare {esc(name)}">'
+    return (
+        f"<tr><td>{box}</td><th scope=row><a"
+        f' href="report?{esc(address)}">{esc(name)}</a><small>{esc(which)}</small></th><td'
+        f' class="stripcell">{strip}</td><td class=num>{rate}</td><td'
+        f" class=num>{esc(of_words(final)) if final else ''}</td><td>{state}</td></tr>"
+    )
