@@ -1,5 +1,4 @@
-"""What is wrong of a form, field by field, by what the fields say of themselves: for the desks of all
-domains."""
+"""What is wrong of a form, field by field, by what the fields say of themselves."""
 
 from __future__ import annotations
 
@@ -24,6 +23,7 @@ def problems_of(fields: Sequence[FormField], values: Mapping[str, Any]) -> list[
     ]
     for field in fields:
         value = values.get(field.name)
+        problem: tuple[str, tuple[str, ...]] | None
         if value in EMPTY:
             problem = (f"{field.label}: something is needed here.", ()) if field.required else None
         else:

@@ -65,8 +65,8 @@ def read_request(text: str) -> TravelRequest:
 
 
 def read_where(text: str) -> Iterator[tuple[int, int, str]]:
-    """Which characters of a text that can be read say which field: cities and days alone, parties and
-    wishes with the words around them. Raises UnreadableRequest."""
+    """Which characters of a text that can be read say which field: cities and days alone, parties
+    and wishes with the words around them. Raises UnreadableRequest."""
     match, _ = _route(text)
     for slot, field in _OF_ROUTE.items():
         if match.groupdict().get(slot):
