@@ -29,7 +29,7 @@ from tripwright.world.store import World
 
 MOST_PEOPLE = 99
 MOST_NIGHTS = 60
-MOST_VISITS = 2  # as many as the agent has look-ups for
+MOST_VISITS = 2  # the agent has seven look-ups, and ways to look for a near hotel cost one each
 LARGEST_BUDGET_USD = 1_000_000
 MOST_WORDS = 400  # of a text; the patterns of longer ones take time
 WORDINGS = 50  # that are tried before a request is given up as one that has no words
@@ -75,7 +75,7 @@ def form(place: Place) -> tuple[FormField, ...]:
             "visit",
             "Places to see",
             "texts",
-            help=f"Up to {MOST_VISITS}, by their names; the plan says how to get there.",
+            help=f"Up to {MOST_VISITS}, or one beside a hotel near a place; by their names.",
         ),
     )
 
@@ -106,15 +106,16 @@ def _contradictions(
     back, nights = asked.return_date, asked.nights
     if back is not None:
         between = (Date.fromisoformat(back) - Date.fromisoformat(asked.depart_date)).days
-        if between < 0:
-            words = f"Return on: {back} is before the trip starts, on {asked.depart_date}."
-            yield FieldProblem("return_date", words, (asked.depart_date,))
+        if between < 1:
+            # the way back of a day trip depends on the way there, which nobody here plans together
+            words = f"Return on: {back} leaves no night after {asked.depart_date}."
+            yield FieldProblem("return_date", words)
         elif nights not in (None, between):
             words = f"Nights: until {back} it is {counted(between, 'night')}, not {nights}."
-            yield FieldProblem("nights", words, (str(between),) if between else ())
+            yield FieldProblem("nights", words, (str(between),))
     needs = (
         (_OF_RETURN, back is not None, "a wish for the way back needs a day of return"),
-        (_OF_STAY, nights_of(asked) != 0, "a wish for the hotel needs a later return, or nights"),
+        (_OF_STAY, nights_of(asked) > 0, "a wish for the hotel needs a return, or nights"),
     )
     for names, there, words in needs:
         for name in names:
@@ -124,8 +125,10 @@ def _contradictions(
         budget = getattr(asked, name)
         if budget is not None and round(budget, 2) != budget:
             yield FieldProblem(name, f"{fields[name].label}: expected whole cents.")
-    if len(asked.visit) > MOST_VISITS:
-        yield FieldProblem("visit", f"Places to see: at most {MOST_VISITS} fit into one trip.")
+    most = 1 if asked.hotel_near else MOST_VISITS
+    if len(asked.visit) > most:
+        beside = f" beside a hotel near {asked.hotel_near}" if asked.hotel_near else ""
+        yield FieldProblem("visit", f"Places to see: at most {most} can be planned{beside}.")
 
 
 def _named(

@@ -1,8 +1,9 @@
 """Why an errand cannot be had, from the proof that makes requests, and the single changes after
 which it can.
 
-The proof looks at all that the tools answer, trains with a change included, and is asked part by
-part.
+That there is none is said of all that the tools answer, trains with a change included. A change is
+offered on the strength of direct trains, where that can be: an agent looks for others only where
+there are none of these.
 """
 
 from __future__ import annotations
@@ -38,14 +39,16 @@ _LABELS: dict[str, str] = {
 Change = tuple[str, dict[str, Any]]  # in words, and as values of the form
 
 
-class _WholeSurvey(TripSurvey):
-    """Requests are proved by direct trains and a city's cheapest hotels; who travels may change
-    trains, and ask for a hotel by its name."""
+class _DirectSurvey(TripSurvey):
+    """Requests are proved by a city's cheapest hotels; who travels may ask for one by its name."""
+
+    such = "such trip by direct trains or flights"
+    is_transfer = 0
 
     def every_way(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
         cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
         return self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
-            "train_search", **cities, is_transfer=1
+            "train_search", **cities, is_transfer=self.is_transfer
         )
 
     def stays(self, request: TravelRequest) -> list[AnswerRow]:
@@ -56,44 +59,50 @@ class _WholeSurvey(TripSurvey):
         return self.rows("hotel_search", **city, **days)
 
 
+class _WholeSurvey(_DirectSurvey):
+    such = "such trip"
+    is_transfer = 1
+
+
 def no_plan(request: TravelRequest, place: Place) -> NoPlan | None:
-    """None also for a day trip, of which the proof looks at the cheapest way there alone."""
-    if request.return_date == request.depart_date:
-        return None
     provider = provider_at(place)
-    survey = _WholeSurvey(provider)
-    if isinstance(prove(request, survey), Proof):
+    direct, whole = _DirectSurvey(provider), _WholeSurvey(provider)
+    if isinstance(prove(request, whole), Proof):
         return None
-    return NoPlan(
-        tuple(_why(request, survey)),
-        tuple(_changes(request, survey, provider.world.dates)),
-    )
+    why, days = tuple(_why(request, whole)), provider.world.dates
+    for survey in (direct, whole):
+        if changes := tuple(_changes(request, survey, days)):
+            break
+    return NoPlan((*why, *_dear(request, survey)), changes)
 
 
 def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
     for way in _ways(request):
-        if not isinstance(prove(way, survey), Proof):
-            yield (
-                f"Nothing goes from {way.origin} to {way.destination} on {way.depart_date} that"
-                f" arrives on the same day{_that(way, OF_WAYS)}."
-            )
+        if isinstance(prove(way, survey), Proof):
+            continue
+        route = f"from {way.origin} to {way.destination} on {way.depart_date}"
+        wished = words.wished(way, OF_WAYS)
+        yield (
+            f"Nothing that goes {route}, and arrives on that day, {wished}."
+            if wished and survey.ways(*_there(way))
+            else f"Nothing goes {route} that arrives on that day."
+        )
     if isinstance(_stay(request, survey), str):
+        wished = words.wished(request, words.OF_STAY)
+        that = f", and {wished}" if wished else ""
         yield (
             f"No hotel in {request.destination} takes {words.people(request.party_size)}, two to a"
-            f" room, from {request.depart_date} to {checkout_of(request)}"
-            f"{_that(request, words.OF_STAY)}."
+            f" room, from {request.depart_date} to {checkout_of(request)}{that}."
         )
+
+
+def _dear(request: TravelRequest, survey: _DirectSurvey) -> Iterator[str]:
     priceless = prove(request.model_copy(update={"total_budget": None}), survey)
     if isinstance(priceless, Proof) and priceless.cheapest is not None:
         yield (
-            f"The cheapest such trip costs {amount(priceless.cheapest)} {request.currency} in all;"
-            f" the budget is {amount(request.total_budget or 0)}."
+            f"The cheapest {survey.such} costs {amount(priceless.cheapest)} {request.currency} in"
+            f" all; the budget is {amount(request.total_budget or 0)}."
         )
-
-
-def _that(request: TravelRequest, kinds: Sequence[Wish]) -> str:
-    wished = words.wished(request, kinds)
-    return f" and {wished}" if wished else ""
 
 
 def _ways(request: TravelRequest) -> Iterator[TravelRequest]:
