@@ -189,6 +189,9 @@ def test_a_name_with_a_slip_has_its_nearest(place: Place, requests: list[TravelR
     world = place.source.ask.world
     hotel = next(iter(world.accommodations(trip.destination))).name
     sight = next(iter(world.attractions(trip.destination))).name
+    with pytest.raises(FormProblems) as raised:
+        DESK.request({**DESK.values(trip), "visit": ["qqqq"]}, place)
+    assert "Known are, among others" in str(raised.value) and raised.value.problems[0].nearest
     slips = {"origin": trip.origin[:-1], "hotel": hotel[:-1], "visit": [sight[:-1]]}
     for name, slip in slips.items():
         with pytest.raises(FormProblems) as raised:
@@ -230,7 +233,7 @@ def test_a_view_rests_on_rows_that_were_shown_and_adds_up(
                 if item.evidence is None:
                     continue
                 row = rows[item.evidence]
-                assert (row.get("number") or row.get("name") or row.get("mode")) in item.text
+                assert str(row.get("number") or row.get("name") or row["mode"]) in item.text
                 if item.cost is not None:
                     each = item.count.rpartition("$")[2].replace(",", "") or item.cost
                     assert float(each) == row["price"]

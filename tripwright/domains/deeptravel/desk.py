@@ -32,6 +32,7 @@ MOST_NIGHTS = 60
 MOST_VISITS = 2  # the agent has seven look-ups, and ways to look for a near hotel cost one each
 LARGEST_BUDGET_USD = 1_000_000
 MOST_WORDS = 400  # of a text; the patterns of longer ones take time
+SHOWN = 3  # names of a city, to somebody who knows none
 WORDINGS = 50  # that are tried before a request is given up as one that has no words
 ASKED = {
     "origin": "Where does the trip start?",
@@ -52,14 +53,14 @@ def form(place: Place) -> tuple[FormField, ...]:
         FormField("origin", "From", "place", True, cities),
         FormField("destination", "To", "place", True, cities),
         day("depart_date", "Leave on", required=True),
-        day("return_date", "Return on", help="Nothing: one way."),
+        day("return_date", "Return on", help="Leave it empty for one way."),
         FormField(
             "nights",
             "Nights in a hotel",
             "count",
             low=1,
             high=MOST_NIGHTS,
-            help="Of a trip one way; with a return, all nights until then.",
+            help="Of a trip one way. With a return it is every night until then.",
         ),
         FormField("party_size", "People", "count", True, low=1, high=MOST_PEOPLE, default=1),
         FormField("transport", "Transport", "choice", options=("flight", "train")),
@@ -69,8 +70,10 @@ def form(place: Place) -> tuple[FormField, ...]:
         FormField("return_by", "Be home by", "time"),
         money("total_budget", "Budget for all"),
         money("nightly_budget", "Budget for a room and night"),
-        FormField("hotel", "Hotel", "text", help="Its name, or the words of a chain's."),
-        FormField("hotel_near", "Hotel near", "text", help="A place there; near is up to 3 km."),
+        FormField("hotel", "Hotel", "text", help="Its name, or that of a chain."),
+        FormField(
+            "hotel_near", "Hotel near", "text", help="A place in that city; near is up to 3 km."
+        ),
         FormField(
             "visit",
             "Places to see",
@@ -138,13 +141,11 @@ def _named(
     problems: list[FieldProblem],
 ) -> Iterator[tuple[str, Any]]:
     """Places as the world writes them; what it does not know becomes a problem."""
-    city, where = CityMap(world, asked.destination), f"in {asked.destination}"
+    city = CityMap(world, asked.destination)
     if asked.hotel is not None:
-        hotels = [stay.name for stay in world.accommodations(asked.destination)]
+        hotels = tuple(stay.name for stay in world.accommodations(city.city))
         if not any(is_called(hotel, asked.hotel) for hotel in hotels):
-            problems.append(
-                FieldProblem("hotel", *unknown(fields["hotel"], asked.hotel, hotels, where))
-            )
+            problems.append(_unknown_there(fields["hotel"], asked.hotel, hotels, city.city))
         yield "hotel", " ".join(asked.hotel.split())
     for name in ("hotel_near", "visit"):
         said = getattr(asked, name) or ()
@@ -152,12 +153,24 @@ def _named(
         for each in (said,) if isinstance(said, str) else said:
             spot = city.named(each)
             if spot is None:
-                near = unknown(fields[name], each, tuple(city.spots), where)
-                problems.append(FieldProblem(name, *near))
+                spots = tuple(city.spots)
+                problems.append(_unknown_there(fields[name], each, spots, city.city))
             else:
                 known.append(spot.place.name)
         if known:
             yield name, known[0] if isinstance(said, str) else tuple(dict.fromkeys(known))
+
+
+def _unknown_there(
+    field: FormField, name: str, options: tuple[str, ...], city: str
+) -> FieldProblem:
+    """With the nearest names; without any, a few of those that there are, since no list on the page
+    has them."""
+    message, near = unknown(field, name, options, f"in {city}")
+    if not near and options:
+        near = options[:SHOWN]
+        message += f" Known are, among others, {', '.join(near)}."
+    return FieldProblem(field.name, message, near)
 
 
 def _worded(asked: TravelRequest) -> TravelRequest:
