@@ -30,6 +30,7 @@ from tripwright.domains.desk import FormProblems
 from tripwright.domains.domain import Place
 from tripwright.episode import Episode, play
 from tripwright.server.agency import TripServer, open_agency
+from tripwright.server.exports import export
 from tripwright.server.trips import make_app
 from tripwright.transcript import Transcript
 from tripwright.world.generator.build import build_tables, build_world
@@ -259,7 +260,21 @@ def test_what_is_not_kept_stands_beside_what_it_is_about(
     assert "Not met: latest arrival." in view.notes
     failed = [check for check in view.checks if check.state == "failed"]
     assert [check.name for check in failed] == ["other_constraints"] and failed[0].details
-    record = played(late, place).record()
+    assert all(detail.startswith("The way there: ") for detail in failed[0].details)
+
+
+def test_an_answer_that_is_odd_or_none_has_a_view(
+    place: Place, requests: list[TravelRequest]
+) -> None:
+    record = played(round_trip(requests), place).record()
+    cards = json.loads(record["transcript"]["answer"])
+    cards["outbound"][0] |= {"date": "9999-12-31", "arrives": "99:99", "days_later": 3}
+    cards["return"][0] |= {"date": "9999-12-31", "days_later": 3}
+    cards["stay"][0] |= {"checkin": "2022-99-99"}
+    record["transcript"]["answer"] = json.dumps(cards)
+    view = DESK.view(record, place)
+    trip = {"id": "t", "created_at": "2026-01-01T00:00:00+00:00", "words": "", "view": asdict(view)}
+    assert export(trip, "ics").body and export(trip, "md").body
     record["verdict"]["groups"][1]["facts"] = None
     record["transcript"]["answer"] = "no cards"
     broken = DESK.view(record, place)

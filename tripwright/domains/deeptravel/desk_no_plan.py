@@ -27,6 +27,7 @@ from tripwright.domains.deeptravel.requests.intents_proof import (
 )
 from tripwright.domains.desk import NoPlan, RequestChange
 from tripwright.domains.domain import Place
+from tripwright.errors import counted
 
 MOST_DAYS = 3  # that a trip is moved by
 OF_WAYS: tuple[Wish, ...] = ("transport", *words.OF_WAY_THERE)
@@ -142,7 +143,12 @@ def _changes(
     request: TravelRequest, survey: TripSurvey, days: Sequence[str]
 ) -> Iterator[RequestChange]:
     """Those that give up least first. Of each kind the smallest that is proved."""
-    kinds = (_budgets(request, survey), *_times(request, survey), _days(request, days))
+    kinds = (
+        _budgets(request, survey),
+        *_times(request, survey),
+        _days(request, days),
+        _nights(request, days),
+    )
     for kind in (*kinds, *([change] for change in _dropped(request))):
         for said, values in kind:
             proof = prove(request.model_copy(update=values), survey)
@@ -198,6 +204,21 @@ def _days(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
         if all(days[0] <= day <= days[-1] for day in moved.values()):
             back = f" and return on {moved['return_date']}" if request.return_date else ""
             yield f"Leave on {moved['depart_date']}{back}", moved
+
+
+def _nights(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
+    """A longer or shorter stay: some hotels take nobody for a night or two."""
+    nights = nights_of(request)
+    for by in (sign * count for count in range(1, MOST_DAYS + 1) for sign in (1, -1)):
+        count = nights + by
+        if not nights or count < 1:
+            continue
+        leaves = str(Date.fromisoformat(request.depart_date) + timedelta(days=count))
+        if request.return_date is None:
+            yield f"Stay {counted(count, 'night')}", {"nights": count}
+        elif leaves <= days[-1]:
+            stay = {} if request.nights is None else {"nights": count}
+            yield f"Return on {leaves}", {"return_date": leaves, **stay}
 
 
 def _dropped(request: TravelRequest) -> Iterator[Change]:

@@ -4,8 +4,7 @@ they rest on, what the verifier found wrong beside what it is wrong with, where 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date as Date
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tripwright.domains.deeptravel.answer.cards import (
@@ -23,7 +22,7 @@ from tripwright.domains.deeptravel.answer.page import amount, duration, reason_w
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import nights_of
 from tripwright.domains.deeptravel.worlds.city import CityMap
-from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, WorldProvider
 from tripwright.domains.desk import Check, Item, PlanPart, RouteStop, State, TripView
 from tripwright.domains.domain import Place
 from tripwright.errors import UserError, counted
@@ -129,7 +128,7 @@ def _parts(request: TravelRequest, cards: Cards, problems: Sequence[Problem]) ->
         yield PlanPart(
             name,
             TITLES[name],
-            getattr(first, "date", None) or getattr(first, "checkin", None) or days.get(name),
+            _day(first) or days.get(name),
             where.get(name, f"in {there}"),
             tuple(items),
             items[0].cost if items else None,
@@ -173,8 +172,11 @@ def _items(
 
 def _ride(card: RideCard, party: int, second: bool, remarks: tuple[str, ...]) -> Item:
     begin, end = card.depart_place or card.depart_city, card.arrive_place or card.arrive_city
-    starts = f"{card.date}T{card.departs}"
-    ends = f"{_day_after(card.date, card.days_later)}T{card.arrives}"
+    starts, ends = _moment(card.date, card.departs), _moment(card.date, card.arrives)
+    if ends is not None and card.days_later:
+        ends += timedelta(days=card.days_later)
+    if starts is None or ends is None or ends <= starts:
+        ends = None  # over a line of dates a clock may go back
     facts = {
         "Arrives": f"{card.days_later:+d} day" if card.days_later else "",
         "Takes": duration(card.minutes) if card.minutes is not None else "",
@@ -185,8 +187,8 @@ def _ride(card: RideCard, party: int, second: bool, remarks: tuple[str, ...]) ->
         card.kind,
         card.kind.capitalize(),
         card.number + (f", {begin} to {end}" if begin and end else ""),
-        starts,
-        ends if ends > starts else None,  # over a line of dates a clock may go back
+        starts.isoformat(timespec="minutes") if starts else None,
+        ends.isoformat(timespec="minutes") if ends else None,
         cost,
         count,
         (card.call, card.row),
@@ -197,7 +199,8 @@ def _ride(card: RideCard, party: int, second: bool, remarks: tuple[str, ...]) ->
 
 
 def _stay(card: StayCard, second: bool, remarks: tuple[str, ...]) -> Item:
-    nights = max(1, (_date(card.checkout) - _date(card.checkin)).days)
+    begins, leaves = _moment(card.checkin), _moment(card.checkout)
+    nights = (leaves - begins).days if begins and leaves else 1
     facts = {
         "Nights": f"{card.checkin} to {card.checkout}",
         "Address": card.address or "",
@@ -256,16 +259,18 @@ def _said(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((label, text) for label, text in facts.items() if text)
 
 
-def _date(day: str) -> Date:
-    """The contract has digits in it, and nobody has asked yet whether they are a day."""
+def _moment(day: str, clock: str = "00:00") -> datetime | None:
+    """The contract asks for digits, which may be no day and no time, or one without a next."""
     try:
-        return Date.fromisoformat(day)
+        moment = datetime.fromisoformat(f"{day}T{clock}")
     except ValueError:
-        return Date.min
+        return None
+    return moment if moment.year <= LAST_YEAR else None
 
 
-def _day_after(day: str, days: int) -> str:
-    return str(_date(day) + timedelta(days=days)) if days > 0 else day
+def _day(card: RideCard | StayCard | VisitCard | None) -> str | None:
+    day = card.date if isinstance(card, RideCard) else getattr(card, "checkin", "")
+    return day if _moment(day) else None
 
 
 # ---- checks and the route
@@ -289,8 +294,14 @@ def _checks(verdict: Verdict, rubrics: Mapping[str, bool | None]) -> Iterator[Ch
 def _details(fact: Fact | None) -> tuple[str, ...]:
     if fact is None:
         return ()
-    told = tuple(_plain(each.needed or "", each.field or "") for each in fact.evidence)
+    told = tuple(_located(each.needed or "", each.field or "") for each in fact.evidence)
     return told or ((fact.message,) if fact.message else ())
+
+
+def _located(message: str, field: str) -> str:
+    """With the part of the trip in place of the answer's field."""
+    title = TITLES.get(field.partition(".")[0])
+    return f"{title}: {message.removeprefix(f'{field}: ')}" if title else _plain(message, field)
 
 
 def _stop(world: World, city: str) -> RouteStop:
