@@ -81,6 +81,7 @@ def trips(settings: TripServeFlags) -> None:
     Examples:
       tripwright serve
       tripwright serve --world worlds/nano --port 9000 --workers 2
+      tripwright serve --domain deeptravel
       tripwright serve --model runs/quickstart/model/rl
       tripwright serve --endpoint http://localhost:8001/v1 --model Qwen/Qwen3-8B
       tripwright serve --runs runs

@@ -83,7 +83,7 @@ def _markdown(trip: Json) -> bytes:
         lines += [f"## {_plain(heading)}", ""]
         for item in part["items"]:
             times = "–".join(moment[11:16] for moment in (item["starts"], item["ends"]) if moment)
-            lines.append(f"- {_plain(f'{times} ' if times else '')}{_plain(_line(item))}")
+            lines.append(f"- {_plain(f'{times} {_line(item)}')}")
             lines += [f"  - {_plain(label)}: {_plain(text)}" for label, text in item["facts"]]
             lines += [f"  - ✗ {_plain(remark)}" for remark in item["remarks"]]
         lines.append("")

@@ -16,6 +16,7 @@ from annotated_types import Ge
 from tripwright.agent.session import Session
 from tripwright.domains.deeptravel.answer.page import page_of
 from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
+from tripwright.domains.deeptravel.desk import DESK
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.groundings import GROUNDINGS
@@ -220,6 +221,7 @@ DOMAIN = Domain(
     opinions=opinions,
     counterparts=COUNTERPARTS,
     samples=sample_arguments,
+    desk=DESK,
     version_1=version_1,
     live="tripwright.domains.deeptravel.routes.live_answers",
 )

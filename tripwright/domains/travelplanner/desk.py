@@ -6,7 +6,6 @@ from __future__ import annotations
 import datetime
 import random
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from tripwright.domains.desk import (
@@ -20,6 +19,7 @@ from tripwright.domains.desk import (
     Understood,
 )
 from tripwright.domains.domain import Place
+from tripwright.domains.forms import problems_of
 from tripwright.domains.travelplanner.desk_view import view
 from tripwright.domains.travelplanner.oracle.explanation import TRANSPORTATION, explain, malformed
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
@@ -90,24 +90,7 @@ def form(place: Place) -> tuple[FormField, ...]:
 
 def request(values: Mapping[str, Any], place: Place) -> Query:
     """Raises FormProblems with all that is wrong of the form."""
-    fields = {each.name: each for each in form(place)}
-    problems = [
-        FieldProblem(name, f"'{str(name)[:60]}' is no field of this form.", tuple(fields))
-        for name in values
-        if name not in fields
-    ]
-    for field in fields.values():
-        value = values.get(field.name)
-        problem = (
-            (f"{field.label}: something is needed here.", ())
-            if value in (None, "", []) and field.required
-            else _wrong(field, value)
-            if value not in (None, "", [])
-            else None
-        )
-        if problem:
-            problems.append(FieldProblem(field.name, *problem))
-    if problems:
+    if problems := problems_of(form(place), values):
         raise FormProblems(tuple(problems))
     first = datetime.date.fromisoformat(values["depart_date"])
     days = (datetime.date.fromisoformat(values["return_date"]) - first).days + 1
@@ -154,37 +137,6 @@ def _query(values: Mapping[str, Any], first: datetime.date, days: int) -> Query:
             "query": "",
         }
     )
-
-
-def _wrong(field: FormField, value: Any) -> tuple[str, tuple[str, ...]] | None:
-    """What is wrong with a value that was given, and what would be accepted."""
-    found = str(value)[:60]
-    if field.kind in ("count", "money"):
-        whole = field.kind == "count"
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            return f"{field.label}: expected a number, found '{found}'.", ()
-        if not field.low <= value <= field.high:
-            return f"{field.label}: expected {field.low:,} to {field.high:,}, found {found}.", ()
-    elif field.kind == "date":
-        try:
-            day = str(datetime.date.fromisoformat(value))
-        except (TypeError, ValueError):
-            return f"{field.label}: expected a date like {field.low}, found '{found}'.", ()
-        if not field.low <= day <= field.high:
-            return (
-                f"{field.label}: this world's days are {field.low} to {field.high}, found {day}.",
-                (field.low, field.high),
-            )
-    else:
-        given = value if field.kind == "choices" else [value]
-        if not isinstance(given, list):
-            return f"{field.label}: expected a list of texts.", ()
-        for each in given:
-            if not isinstance(each, str) or each not in field.options:
-                near = get_close_matches(str(each)[:100], field.options, n=3, cutoff=0.4)
-                known = f" Nearest: {', '.join(near)}." if near else ""
-                return f"{field.label}: '{str(each)[:60]}' is not known here.{known}", tuple(near)
-    return None
 
 
 def values(query: Query) -> dict[str, Any]:

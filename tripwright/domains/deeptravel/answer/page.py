@@ -78,7 +78,7 @@ def write_page(cards: Cards) -> str:
         party = counted(cards.party, "traveller")
         blocks.append(f"**Total** of the first recommendations, for {party}: {money}")
     if cards.risks:
-        lines = "\n".join(f"- {_line(_risk(risk))}" for risk in cards.risks)
+        lines = "\n".join(f"- {_line(risk_words(risk))}" for risk in cards.risks)
         blocks.append(f"### Risks and alternatives\n{lines}")
     return "\n\n".join(blocks)
 
@@ -115,7 +115,7 @@ def _ride(card: RideCard) -> Iterator[tuple[str, str]]:
         f" {card.arrives}{later}{took}",
     )
     yield "Price", _price(card.price)
-    yield "Why", "; ".join(map(_reason, card.reasons))
+    yield "Why", "; ".join(map(reason_words, card.reasons))
     yield "Evidence", evidence(card.call, card.row)
 
 
@@ -123,7 +123,7 @@ def _stay(card: StayCard) -> Iterator[tuple[str, str]]:
     yield "Recommendation", "; ".join(filter(None, (card.address, card.room)))
     yield "Rooms", counted(card.rooms, "room")
     yield "Price", _price(card.price)
-    yield "Why", "; ".join(map(_reason, card.reasons))
+    yield "Why", "; ".join(map(reason_words, card.reasons))
     cards = [(card.call, card.row)]
     cards += [(each.call, each.row) for each in card.reasons if isinstance(each, Near)]
     yield "Evidence", ", ".join(evidence(*each) for each in cards)
@@ -145,7 +145,8 @@ def _price(price: Fare | RoomPrice | None) -> str:
     return f"{amount(price.amount)} {price.currency or ''} {UNITS[price.per]}"
 
 
-def _reason(reason: Any) -> str:
+def reason_words(reason: Any) -> str:
+    """Why a row is recommended."""
     match reason:
         case Best(term=term, call=call):
             return f"{TERMS[term]} of call {call}"
@@ -162,7 +163,8 @@ def _reason(reason: Any) -> str:
     raise ValueError(f"no words for {reason}")
 
 
-def _risk(risk: Any) -> str:
+def risk_words(risk: Any) -> str:
+    """What may go wrong, or is not as it was asked for."""
     match risk:
         case Alternative(part=part, name=name, call=call, row=row):
             return f"If the first for the {part} is sold out: {name} {evidence(call, row)}"

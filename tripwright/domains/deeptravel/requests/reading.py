@@ -21,6 +21,13 @@ from tripwright.domains.deeptravel.requests import phrases as p
 from tripwright.domains.deeptravel.requests import slots as slots
 
 _END = r"(?=[.,;?!](?:\s|$)|$| and say | for the nights | while | would be best)"
+_OF_ROUTE = {  # slot → field
+    "org": "origin",
+    "dest": "destination",
+    "depart": "depart_date",
+    "back": "return_date",
+    "nights": "nights",
+}
 _NAMES = ("{hotel}", "{place}", "{place2}")
 _PARTIES = (*p.PARTY_INLINE, *p.PARTY_GOING, *p.PARTY_CLAUSE)
 
@@ -57,9 +64,29 @@ def read_request(text: str) -> TravelRequest:
         raise UnreadableRequest(str(error)) from None
 
 
+def read_where(text: str) -> Iterator[tuple[int, int, str]]:
+    """Which characters of a text that can be read say which field: cities and days alone, parties
+    and wishes with the words around them. Raises UnreadableRequest."""
+    match, _ = _route(text)
+    for slot, field in _OF_ROUTE.items():
+        if match.groupdict().get(slot):
+            yield *match.span(slot), field
+    for pattern in _patterns(_PARTIES):
+        yield from ((*match.span(), "party_size") for match in pattern.finditer(text))
+    for kind in p.WISHES:
+        yield from ((*match.span(), _field(kind)) for match in _found(text, kind))
+
+
 def _main(text: str) -> dict[str, str]:
+    match, back = _route(text)
+    return {slot: value for slot, value in match.groupdict().items() if value} | (
+        {"way_back": "yes"} if back else {}
+    )
+
+
+def _route(text: str) -> tuple[re.Match[str], bool]:
     """The longest reading of the route and the days: "on {depart}, one way" may go on with a
-    stay."""
+    stay. And whether there is a way back."""
     matches = [(match, tables) for pattern, tables in _routes() for match in pattern.finditer(text)]
     if not matches:
         raise UnreadableRequest(
@@ -68,11 +95,8 @@ def _main(text: str) -> dict[str, str]:
         )
     start = min(match.start() for match, _ in matches)
     here = [(match, back) for match, back in matches if match.start() == start]
-    match, back = max(
+    return max(
         here, key=lambda entry: (entry[0].end(), -len(entry[0]["org"]) - len(entry[0]["dest"]))
-    )
-    return {slot: value for slot, value in match.groupdict().items() if value} | (
-        {"way_back": "yes"} if back else {}
     )
 
 
@@ -111,7 +135,7 @@ def _wish(text: str, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
     values = {tuple(match.groupdict().values()) for match in matches}
     if not matches:
         return {}
-    field = "transport" if kind in get_args(Transport) else kind.removesuffix("_two")
+    field = _field(kind)
     if len(values) > 1 or field in fields:
         raise UnreadableRequest(f"the words say more than one {field.replace('_', ' ')}")
     value = matches[0].groupdict()
@@ -126,6 +150,10 @@ def _wish(text: str, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
         return {field: amount, "currency": currency}
     names = tuple(slots.name_read(name) for name in value.values())
     return {field: names if field == "visit" else names[0]}
+
+
+def _field(kind: str) -> str:
+    return "transport" if kind in get_args(Transport) else kind.removesuffix("_two")
 
 
 def _found(text: str, kind: str) -> Iterator[re.Match[str]]:

@@ -72,8 +72,10 @@ function row(field, made) {
 
 function say(field, made, problems) {
   const place = document.getElementById(`field-${field.name}-problem`);
+  const quoted = (text) => problems.some((each) => each.message.includes(`'${text}'`));
+  const accepted = (value) => field.kind === "texts" ? [...(made.read() ?? []).filter((line) => !quoted(line)), value] : field.kind === "choices" ? [value] : value;
   const nearest = problems.flatMap((each) => each.nearest).map((value) =>
-    el("button", {type: "button", class: "chip", click: () => { made.write(field.kind === "choices" ? [value] : value); say(field, made, []); made.node.focus(); }}, value));
+    el("button", {type: "button", class: "chip", click: () => { made.write(accepted(value)); say(field, made, []); made.node.focus(); }}, value));
   place.replaceChildren(problems.map((each) => each.message).join(" "), ...nearest);
   if (problems.length) made.node.setAttribute("aria-invalid", "true");
   else made.node.removeAttribute("aria-invalid");
