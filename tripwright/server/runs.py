@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from tripwright.evals.comparison_cards import unlike
 from tripwright.evals.report.bars import range_strip
 from tripwright.evals.report.browser import Budget
-from tripwright.evals.report.folder import Json, ReportedRun, read_run
+from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun, read_run
 from tripwright.evals.report.live import live_page
 from tripwright.evals.report.markup import Estimate, esc, of_words, plural, shown, shown_interval
 from tripwright.evals.report.page import html_page
@@ -155,7 +155,10 @@ def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
     if not reported:
         words = f"No run folder in {folder}. 'train', 'run' and 'quickstart' make such folders."
     return html_page(
-        "Runs", "runs", "", f'<p class="lede">{esc(words)}</p><form action="report">{tables}</form>'
+        "Runs",
+        "runs",
+        "",
+        f'<section><p class="lede">{esc(words)}</p></section><form action="report">{tables}</form>',
     )
 
 
@@ -199,7 +202,7 @@ def _table(title: str, about: str, runs: dict[str, ReportedRun]) -> str:
         "<th></th><th>Run</th><th></th><th class=num>Final pass</th><th class=num>Of</th>"
         "<th>Training</th>"
     )
-    button = "<button>Compare the chosen</button>" if len(runs) > 1 else ""
+    button = "<p><button>Compare the chosen</button></p>" if len(runs) > 1 else ""
     return (
         f'<section><h2>{esc(title)}</h2><p class="lede">{esc(about)}</p><div class="scroll"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{button}</section>"
@@ -209,6 +212,9 @@ def _table(title: str, about: str, runs: dict[str, ReportedRun]) -> str:
 def _row(name: str, run: ReportedRun) -> str:
     address, final = urlencode({"run": name}), _final(run)
     which, _, colour = evaluation_words(str(run.main_evaluation)) if final else ("", "", 0)
+    policy = _evaluation_card(run).get("policy")
+    if run.main_evaluation == TOP_LEVEL_RUN and isinstance(policy, dict):
+        which = " ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key))
     strip, rate = "", "–"
     if final:
         strip = range_strip([(which, final, colour)])

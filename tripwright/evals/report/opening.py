@@ -38,8 +38,8 @@ def _asked_words(run: ReportedRun, score: Json, final: Estimate | None) -> str:
     if final is None or final.n is None:
         return words
     which = esc(evaluation_words(str(run.main_evaluation))[0])
-    rules = f", {esc(judged_by(str(score['rules'])))}" if score.get("rules") else ""
-    return f"{words} {which}, {esc(of_words(final))} of its answers pass{rules}."
+    rules = f" ({esc(judged_by(str(score['rules'])))})" if score.get("rules") else ""
+    return f"{words} {which}: {esc(of_words(final))} requests are answered by what passes{rules}."
 
 
 def _example(example: Example) -> str:
