@@ -52,7 +52,11 @@ class Served:
 def serving(*options: str) -> Iterator[Served]:
     command = [sys.executable, "-m", "tripwright", "serve", *options]
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,  # so that a test can press Ctrl-C for the whole group
     )
     served, spoken = Served(process), threading.Event()
 

@@ -80,6 +80,14 @@ def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(number: int, ser
     assert len(served.said) == 1
 
 
+def test_ctrl_c_while_workers_start_is_quiet(serve: Any) -> None:
+    served = serve("--port", "0", "--workers", "2")
+    until(lambda: len(served.workers) == 2)
+    os.killpg(served.process.pid, signal.SIGINT)
+    assert served.process.wait(PATIENCE_SECONDS) == 0
+    assert len(served.said) == 1
+
+
 def test_a_killed_worker_is_replaced_and_its_counts_stay(serve: Any) -> None:
     served = serve("--port", "0")
     assert "42" in calculated(served.url)

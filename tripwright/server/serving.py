@@ -76,11 +76,19 @@ def serve_app(
     os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the current folder
     with TemporaryDirectory(prefix="tripwright-metrics-") as folder:
         os.environ[COUNTS_FOLDER] = folder
-        supervisor = Multiprocess(config, [listener])
+        supervisor = _Workers(config, [listener])
         say(announcement)  # signals are heeded from here on; requests wait for the first worker
         supervisor.run()
     # below 0: stopped by our signal; above: could not start
     return max(0, *(worker.exitcode or 0 for worker in supervisor.processes))
+
+
+class _Workers(Multiprocess):
+    def init_processes(self) -> None:
+        """A terminal's Ctrl-C reaches workers too, which do not heed it before they serve."""
+        heed = signal.signal(signal.SIGINT, signal.SIG_IGN)  # and what starts now inherits that
+        super().init_processes()
+        signal.signal(signal.SIGINT, heed)
 
 
 def _in_worker(make: Callable[[], ASGIApp]) -> ASGIApp:
