@@ -20,7 +20,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tripwright import __version__
@@ -176,8 +176,8 @@ class ToolsApp:
             return Response(metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
         @pages.get("/docs", include_in_schema=False)
-        async def docs() -> Response:
-            return RedirectResponse("openapi.json")
+        async def docs() -> Json:
+            return pages.openapi()
 
         self._describe_calls(pages)
         return pages
