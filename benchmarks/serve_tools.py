@@ -9,9 +9,10 @@ Five servers run side by side with the same number of workers:
     tools             as started by default
     tools, no cache   the same, remembering no answers
     handler           the peer: a Starlette handler that reads the body and returns a constant of
-    the median answer's size constant          the same app as the tools' (its short way past the
-    router, its counts) with that constant for the tools bare              uvicorn alone under the
-    same supervisor: reads the body, answers that constant
+                      the median answer's size
+    constant          the same app as the tools' (its short way past the router, its counts) with
+                      that constant for the tools
+    bare              uvicorn with the barest app: reads the body, answers that constant
 
 They are measured in alternating slices of a few seconds, so that whatever else the machine does
 hits all of them; each gets `--seconds` in all. Every slice opens its connections anew.
@@ -43,6 +44,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -56,11 +59,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tripwright.domains import face_named
+from tripwright.domains.folders import open_folder
 from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import picture as draw_panels
 from tripwright.server.answers import Answers, EncodedAnswer
-from tripwright.server.metrics import metrics_folder
-from tripwright.server.supervisor import Supervisor, open_port
+from tripwright.server.serving import open_port, serve_app
 from tripwright.server.tools_api import ToolsApp
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
@@ -138,7 +141,7 @@ class InProcess:
         head, _, body = data.decode().partition("\r\n\r\n")
         tool, _, face = head.split(" ", 2)[1].removeprefix("/tools/").partition("?face=")
         answer = self._boxes[face].call(tool, body)
-        return answer.to_json()
+        return json.loads(json.dumps(answer.to_json()))  # type: ignore[no-any-return]
 
 
 # ---- the peer
@@ -147,8 +150,10 @@ class InProcess:
 class Constant(Answers):
     """For the tools' place in their app: one answer for every call."""
 
-    def __init__(self, world: World, size: int):
-        super().__init__(world, FACES[0], cache_bytes=0)
+    def __init__(self, folder: Path, size: int):
+        resources = ExitStack()
+        domain, place = resources.enter_context(open_folder(folder))
+        super().__init__(domain, place, FACES[0], 0, resources)
         self._constant = EncodedAnswer(
             json.dumps({"text": "x" * (size - 26), "error": False}).encode(), "calculator", False
         )
@@ -157,12 +162,12 @@ class Constant(Answers):
         return self._constant
 
 
-def constant_app(world: str, size: int, metrics_folder: str) -> ToolsApp:
+def constant_app(world: Path, size: int) -> ToolsApp:
     """What the workers of `constant` run."""
-    return ToolsApp(Constant(World.open(world), size), Path(metrics_folder))
+    return ToolsApp(Constant(world, size))
 
 
-def handler_app(world: str, size: int, metrics_folder: str) -> Any:
+def handler_app(world: Path, size: int) -> Any:
     """What the workers of `handler` run."""
     body = json.dumps({"text": "x" * (size - 26), "error": False}).encode()
 
@@ -173,7 +178,7 @@ def handler_app(world: str, size: int, metrics_folder: str) -> Any:
     return Starlette(routes=[Route("/tools/{name}", constant, methods=["POST"])])
 
 
-def bare_app(world: str, size: int, metrics_folder: str) -> Any:
+def bare_app(world: Path, size: int) -> Any:
     """What the workers of `bare` run. As many headers as an answer of a tool has."""
     body = b"x" * size
     start = {
@@ -238,9 +243,15 @@ class Server:
         said = self._process.stderr.readline()
         if "serving" not in said:
             raise SystemExit(f"{name} did not start: {said.strip()}")
+        with socket.create_connection(("127.0.0.1", port)) as first:
+            first.sendall(b"GET /health HTTP/1.1\r\nhost: here\r\n\r\n")
+            first.recv(1)  # waits for a worker
         pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self._workers = [
-            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            int(child)
+            for child in children  # another tracks resources
+            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
         ]
 
     def cpu_seconds(self) -> float:
@@ -286,11 +297,8 @@ def start_servers(world: Path, workers: int, size: int) -> Iterator[Server]:
 
 
 def serve_peer(app: str, world: Path, size: int, port: int, workers: int) -> int:
-    with open_port("127.0.0.1", port) as listener, metrics_folder() as folder:
-        arguments = {"world": str(world), "size": size, "metrics_folder": str(folder)}
-        return Supervisor(f"serve_tools:{app}", arguments, listener, workers).run(
-            lambda: print("serving", file=sys.stderr, flush=True)
-        )
+    with open_port("127.0.0.1", port) as listener:
+        return serve_app(partial(globals()[app], world, size), listener, workers, "serving")
 
 
 # ---- the measurement

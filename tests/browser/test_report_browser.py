@@ -187,7 +187,9 @@ def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place
 ) -> None:
     page = report("#episode=after_rl%2Ft01")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
-    assert "Diverse restaurants: needed a restaurant of Berryton" in page.text(".day.broken dd.wrong")
+    assert "Diverse restaurants: needed a restaurant of Berryton" in page.text(
+        ".day.broken dd.wrong"
+    )
     assert "Blue Door is not in Berryton." in page.text(
         ".facts .fail"
     ) and "Costs $260 of a budget of $900" in page.text(".total")

@@ -18,8 +18,8 @@ from tripwright.evals.study.dimensions import paper_dimensions
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.labels import read
 from tripwright.evals.study.sample import make_study, sources
+from tripwright.server.serving import open_port, url_of
 from tripwright.server.study import make_app
-from tripwright.server.supervisor import open_port, url_of
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 ANSWER = """To Berryton and back. <img src=x onerror="document.title='owned'"><script>document.title='owned'</script>

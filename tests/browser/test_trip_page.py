@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wording import word_query
 from tripwright.domains.travelplanner.query import Query
 from tripwright.server.agency import TripServer, open_agency
-from tripwright.server.supervisor import open_port, url_of
+from tripwright.server.serving import open_port, url_of
 from tripwright.server.trips import make_app
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World

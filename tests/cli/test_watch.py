@@ -23,9 +23,9 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.cli.watch_follow import follow
 from tripwright.cli.watch_serve import make_server
-from tripwright.training.watched import duration, read, signature
 from tripwright.cli.watch_text import BLOCKS, frame, sparkline
 from tripwright.errors import UserError
+from tripwright.training.watched import duration, read, signature
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -23,7 +23,7 @@ START_SECONDS = 60
 
 @dataclass
 class Served:
-    """A running `tripwright serve tools`, and what it has said on stderr."""
+    """A running `tripwright serve`, and what it has said on stderr."""
 
     process: subprocess.Popen[str]
     said: list[str] = field(default_factory=list)
@@ -36,7 +36,10 @@ class Served:
     @property
     def workers(self) -> list[int]:
         listed = subprocess.run(
-            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
+            ["pgrep", "-P", str(self.process.pid), "-f", "spawn_main"],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return [int(pid) for pid in listed.stdout.split()]
 
@@ -47,9 +50,13 @@ class Served:
 
 @contextmanager
 def serving(*options: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "tripwright", "serve", "tools", *options]
+    command = [sys.executable, "-m", "tripwright", "serve", *options]
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,  # so that a test can press Ctrl-C for the whole group
     )
     served, spoken = Served(process), threading.Event()
 
@@ -65,7 +72,7 @@ def serving(*options: str) -> Iterator[Served]:
     try:
         assert spoken.wait(START_SECONDS)
         assert served.said, "the server said nothing"
-        if found := re.search(r" at (http://\S+:\d+) ", served.said[0]):
+        if found := re.search(r" at (http://\S+:\d+)", served.said[0]):
             served.url = found.group(1)
         yield served
     finally:
@@ -92,9 +99,8 @@ def world(world_folder: Path) -> World:
 @pytest.fixture(scope="session")
 def server(world_folder: Path) -> Iterator[Served]:
     """For tests that leave it as it is: two workers, and a cache small enough to overflow."""
-    with serving(
-        "--world", str(world_folder), "--port", "0", "--workers", "2", "--cache-mb", "1"
-    ) as served:
+    options = ("--port", "0", "--workers", "2", "--cache-mb", "1")
+    with serving("tools", "--world", str(world_folder), *options) as served:
         yield served
 
 
@@ -102,11 +108,12 @@ def server(world_folder: Path) -> Iterator[Served]:
 def serve(world_folder: Path) -> Iterator[Callable[..., Served]]:
     """serve(*options) → a server of this test's own."""
     with ExitStack() as stack:
-        yield lambda *options: stack.enter_context(serving("--world", str(world_folder), *options))
+        world = ("--world", str(world_folder))
+        yield lambda *options: stack.enter_context(serving("tools", *world, *options))
 
 
 @pytest.fixture
 def serve_live() -> Iterator[Callable[..., Served]]:
     """serve_live(*options) → a server of live tools of this test's own."""
     with ExitStack() as stack:
-        yield lambda *options: stack.enter_context(serving(*options))
+        yield lambda *options: stack.enter_context(serving("tools", *options))

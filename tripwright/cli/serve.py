@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from tripwright.cli.options import PlaceFlags
 from tripwright.domains import OWN_FACES
 from tripwright.errors import UserError
+
+if TYPE_CHECKING:
+    from tripwright.server.answers import ServedTools
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +55,8 @@ def tools(settings: ServeFlags, place: PlaceFlags) -> None:
     were sent by then are still answered.
 
     A line on stderr says where. GET /docs there lists the calls; /metrics is for Prometheus.
-    Neither encryption nor
-    passwords: put a proxy before it where strangers can reach it.
+    Neither encryption nor passwords, nor limits on slow clients: put a proxy before it where
+    strangers can reach it.
 
     Live tools are the six of dialect deeptravel. They answer from --services, with --store through
     the sandbox that remembers, and with --replay from a recorded day. Several workers need a store,
@@ -66,57 +70,43 @@ def tools(settings: ServeFlags, place: PlaceFlags) -> None:
       curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
       curl http://127.0.0.1:8321/docs
     """
-    from tripwright.server.log import say
-    from tripwright.server.metrics import forget_worker, metrics_folder
-    from tripwright.server.supervisor import Supervisor, open_port, url_of
+    from tripwright.server.serving import open_port, serve_app, url_of
+    from tripwright.server.tools_api import make_app
 
-    app = _app(place, settings.face, settings.on_fault, settings.workers, settings.cache_mb)
-    default = settings.face or app.faces[0]
-    with open_port(settings.host, settings.port) as listener, metrics_folder() as folder:
+    served = _served(place, settings)
+    face = settings.face or served.faces[0]
+    with open_port(settings.host, settings.port) as listener:
+        many = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
+        faces = ", ".join(f"{each} (default)" if each == face else each for each in served.faces)
         url = url_of(listener)
-
-        def announce() -> None:
-            many = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
-            faces = ", ".join(
-                name + (" (default)" if name == default else "") for name in app.faces
-            )
-            say(f"serving {app.what} at {url} ({many}; faces {faces}; docs {url}/docs)")
-
-        of_worker = {**app.settings, "face": default, "metrics_folder": os.fspath(folder)}
-        supervisor = Supervisor(
-            app.name,
-            of_worker,
-            listener,
-            settings.workers,
-            on_death=lambda pid: forget_worker(folder, pid),
-        )
-        code = supervisor.run(announce)
-    raise typer.Exit(code)
+        line = f"serving {served.what} at {url} ({many}; faces {faces}; docs {url}/docs)"
+        make = partial(make_app, partial(served.open, face))
+        raise typer.Exit(serve_app(make, listener, settings.workers, line))
 
 
-class _App(NamedTuple):
-    """What a worker runs, under `name` as uvicorn knows it; `faces`, the default first."""
+class _Served(NamedTuple):
+    """`open` is called with a face in each worker; `faces`, the default first."""
 
-    name: str
-    settings: dict[str, Any]
+    open: Callable[[str], ServedTools]
     what: str
     faces: tuple[str, ...]
 
 
-def _app(place: PlaceFlags, face: str | None, on_fault: str, workers: int, cache_mb: int) -> _App:
+def _served(place: PlaceFlags, settings: ServeFlags) -> _Served:
     from tripwright.domains import domain_of_face, domains, face_named, faces
     from tripwright.domains.domain import PlaceOptions
     from tripwright.domains.folders import alike, open_folder
-    from tripwright.server import tools_api
+    from tripwright.server.answers import world_answers
 
-    options = PlaceOptions(**vars(place))
+    options, face = PlaceOptions(**vars(place)), settings.face
     live = next(domain for domain in domains().values() if domain.live)
     by_name = {each.name: each for each in live.faces} if options.live else faces()
     if face is not None:
         face_named(face, by_name)  # a wrong face is named even where the world is wrong too
     if options.live:
-        name, settings, what = import_module(str(live.live)).prepare(options, on_fault, workers)
-        return _App(name, {"live": settings}, what, tuple(by_name))
+        prepare = import_module(str(live.live)).prepare
+        open_tools, what = prepare(options, settings.on_fault, settings.workers)
+        return _Served(open_tools, what, tuple(by_name))
     if options.world is None:
         raise UserError(
             "What is served? Give --world DIR, or live tools: --services FILE, or --store with"
@@ -124,9 +114,8 @@ def _app(place: PlaceFlags, face: str | None, on_fault: str, workers: int, cache
         )
     with open_folder(options.world, domain_of_face(face) if face else None) as (domain, opened):
         what = f"the tools of world '{opened.where}'"
-    return _App(
-        f"{tools_api.__name__}:{tools_api.make_app.__name__}",
-        {"world": os.fspath(options.world.absolute()), "cache_bytes": cache_mb * 1_000_000},
+    return _Served(
+        partial(world_answers, options.world, settings.cache_mb * 1_000_000),
         what,
         tuple(faces({each.name: each for each in alike(domain)})),
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from socket import socket
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -92,8 +90,8 @@ def trips(settings: TripServeFlags) -> None:
 
     from tripwright.server import agency
     from tripwright.server.log import say
+    from tripwright.server.serving import open_port, serve_app, url_of
     from tripwright.server.study import LOOPBACK
-    from tripwright.server.supervisor import open_port, url_of
 
     if settings.endpoint and not settings.model:
         raise UserError("--endpoint needs --model NAME: which of its models plans?")
@@ -117,39 +115,12 @@ def trips(settings: TripServeFlags) -> None:
         where = agency.open_agency(served, resources).place.where
     if not served.keys and settings.host not in LOOPBACK:
         say("warning: no keys (--key-env): anybody who reaches this address can plan trips here.")
-    served.to_environment()
     with open_port(settings.host, settings.port) as listener:
         url = url_of(listener)
         also = f"; runs at {url}/runs" if settings.runs else ""
-        say(f"serving trips in world '{where}' at {url}{also}")
-        app = f"{agency.__name__}:{agency.app_from_environment.__name__}"
-        raise typer.Exit(_serve(app, listener, settings.workers))
-
-
-def _serve(app: str, listener: socket, workers: int) -> int:
-    """Until a signal; uvicorn replaces workers that die."""
-    import uvicorn
-    from uvicorn.supervisors import Multiprocess
-
-    config = uvicorn.Config(
-        app,
-        factory=True,
-        workers=workers,
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=10,
-    )
-    if workers == 1:
-        server = uvicorn.Server(config)
-        server.run(sockets=[listener])
-        return 0 if server.started else 3
-    with TemporaryDirectory(prefix="tripwright-metrics-") as metrics:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
-        Multiprocess(config, sockets=[listener]).run()
-    return 0
+        line = f"serving trips in world '{where}' at {url}{also}"
+        make = partial(agency.trip_app, served)
+        raise typer.Exit(serve_app(make, listener, settings.workers, line))
 
 
 def _nano(state: Path) -> Path:

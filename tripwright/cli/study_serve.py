@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -32,22 +32,13 @@ def serve(
     """
     from tripwright.evals.study.folder import Study
     from tripwright.server import study as study_pages
-    from tripwright.server.log import say
-    from tripwright.server.supervisor import Supervisor, open_port, url_of
+    from tripwright.server.serving import open_port, serve_app, url_of
 
     items = len(Study.open(study).items)
     with open_port(host, port) as listener:
-        url = url_of(listener)
-        settings = {
-            "study": os.fspath(study.absolute()),
-            "local_only": host in study_pages.LOOPBACK,
-        }
-        app = f"{study_pages.__name__}:{study_pages.make_app.__name__}"
-        supervisor = Supervisor(app, settings, listener, 1)
-        code = supervisor.run(
-            lambda: say(
-                f"serving the study '{study}' at {url} ({items} items); Ctrl-C stops, nothing is"
-                " lost"
-            )
+        line = (
+            f"serving the study '{study}' at {url_of(listener)} ({items} items); Ctrl-C stops,"
+            " nothing is lost"
         )
-    raise typer.Exit(code)
+        make = partial(study_pages.make_app, str(study), host in study_pages.LOOPBACK)
+        raise typer.Exit(serve_app(make, listener, 1, line))

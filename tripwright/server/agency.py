@@ -1,13 +1,11 @@
 """From the settings of `tripwright serve` to what a worker serves. Workers are processes of their
-own: the settings reach them as JSON in an environment variable, keys only by their variable's
-name."""
+own, which learn keys only by their variable's name."""
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,8 +19,6 @@ from tripwright.policies.settings import PolicySettings
 from tripwright.server.jobs import Agency, Planner
 from tripwright.server.study import LOOPBACK
 from tripwright.server.trips import make_app
-
-VARIABLE = "TRIPWRIGHT_SERVE"
 
 
 @dataclass(frozen=True)
@@ -39,9 +35,6 @@ class TripServer:
     key_env: str | None = None
     log_requests: bool = False
     runs: str | None = None
-
-    def to_environment(self) -> None:
-        os.environ[VARIABLE] = json.dumps(asdict(self))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -89,9 +82,8 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
     return planners
 
 
-def app_from_environment() -> FastAPI:
-    """What uvicorn calls in each worker."""
-    settings = TripServer(**json.loads(os.environ[VARIABLE]))
+def trip_app(settings: TripServer) -> FastAPI:
+    """What a worker runs."""
     agency = open_agency(settings, ExitStack())
     return make_app(
         agency,

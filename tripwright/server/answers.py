@@ -15,14 +15,15 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qs
 
 from tripwright.domains import domain_of_face, face_named, faces
 from tripwright.domains.domain import Domain, Place
-from tripwright.domains.folders import alike
+from tripwright.domains.folders import alike, open_folder
 from tripwright.errors import UserError
-from tripwright.server.metrics import UNKNOWN_TOOL
+from tripwright.server.metrics import CACHE_HITS, UNKNOWN_TOOL
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
@@ -49,14 +50,14 @@ class AnswerCache:
     """Least recently used answers out first. Not for several threads."""
 
     def __init__(self, max_bytes: int):
-        self.max_bytes, self.bytes, self.hits = max_bytes, 0, 0
+        self.max_bytes, self.bytes = max_bytes, 0
         self._answers: OrderedDict[Key, EncodedAnswer] = OrderedDict()
 
     def get(self, key: Key) -> EncodedAnswer | None:
         answer = self._answers.get(key)
         if answer is not None:
             self._answers.move_to_end(key)
-            self.hits += 1
+            CACHE_HITS.inc()
         return answer
 
     def put(self, key: Key, answered: EncodedAnswer) -> None:
@@ -205,6 +206,13 @@ class Answers(ServedTools):
 
     def close(self) -> None:
         self._opened.close()
+
+
+def world_answers(world: Path, cache_bytes: int, face: str) -> Answers:
+    """The tools of the world in a folder."""
+    resources = ExitStack()
+    domain, place = resources.enter_context(open_folder(world, domain_of_face(face)))
+    return Answers(domain, place, face, cache_bytes, resources)
 
 
 def core_tools(faces: Mapping[str, Face]) -> list[str]:

@@ -10,10 +10,12 @@ from collections.abc import MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tripwright.server.bodies import body_within
 from tripwright.server.log import say
 from tripwright.server.study import HEADERS, LOOPBACK
 from tripwright.server.trip_metrics import REQUESTS
@@ -91,14 +93,13 @@ class Guard:
         body = b""
         try:
             if self._local_only and host not in LOOPBACK:
-                refusal = problem(403, "Open this page by its address on this machine.")
-                await refusal(scope, receive, guarded)
-            elif (whole := await _body(receive)) is None:
-                refusal = problem(413, f"The body is larger than {MOST_BODY_BYTES:,} bytes.")
-                await refusal(scope, receive, guarded)
-            else:
-                body = whole
-                await self._app(scope, _again(body, receive), guarded)
+                raise HTTPException(403, "Open this page by its address on this machine.")
+            body = await body_within(Request(scope, receive), MOST_BODY_BYTES)
+            await self._app(scope, _again(body, receive), guarded)
+        except HTTPException as refused:
+            await problem(refused.status_code, refused.detail)(scope, receive, guarded)
+        except ClientDisconnect:
+            pass  # nobody waits for an answer
         finally:
             route = getattr(scope.get("route"), "path", None)
             REQUESTS.labels(scope["method"] if route else "", route or "", str(status)).inc()
@@ -112,21 +113,6 @@ class Guard:
             if self._log_requests:
                 line["body"] = body.decode("utf-8", "replace")
             say(json.dumps(line))
-
-
-async def _body(receive: Receive) -> bytes | None:
-    """None where it is too large."""
-    chunks, size = [], 0
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return b""
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > MOST_BODY_BYTES:
-            return None
-        if not message.get("more_body"):
-            return b"".join(chunks)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

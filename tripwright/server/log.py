@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import sys
-import time
 import traceback
-
-PAUSE_SECONDS = 60.0
 
 
 def say(line: str) -> None:
@@ -27,21 +24,3 @@ def _write(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError):  # its reader left, its disk is full, or it was closed
         return
-
-
-class Seldom:
-    """Says that something happened, at most once in `pause_seconds`, and how often it did
-    meanwhile: a stranger cannot flood the log."""
-
-    def __init__(self, pause_seconds: float = PAUSE_SECONDS):
-        self._pause_seconds = pause_seconds
-        self._said_at = -pause_seconds
-        self._unsaid = 0
-
-    def say(self, line: str) -> None:
-        now = time.monotonic()
-        if now - self._said_at < self._pause_seconds:
-            self._unsaid += 1
-            return
-        say(f"{line} (and {self._unsaid:,} like it before)" if self._unsaid else line)
-        self._said_at, self._unsaid = now, 0

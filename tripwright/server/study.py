@@ -32,6 +32,7 @@ from tripwright.evals.report.browser import script_file
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.labels import Label, append, checked, rater_name, read
 from tripwright.evals.study.view import item_view
+from tripwright.server.bodies import body_within
 
 MOST_BODY_BYTES = 65_536
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -113,7 +114,7 @@ class StudyPages:
     async def label(self, request: Request) -> Response:
         """Takes {"rater", "item", "values", "note"}, all that the rater says of the item; answers
         when it is on disk."""
-        fields = _object(await _body(request))
+        fields = _object(await body_within(request, MOST_BODY_BYTES))
         label = checked(
             self.study,
             fields.get("item"),
@@ -164,16 +165,6 @@ class _Guard:
         ):
             return "Labels come as application/json."
         return None
-
-
-async def _body(request: Request) -> bytes:
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > MOST_BODY_BYTES:
-            raise HTTPException(413, f"The body is larger than {MOST_BODY_BYTES:,} bytes.")
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -1,234 +1,248 @@
-"""The tools over HTTP: the ASGI app of one worker. What it answers is documented by the server
-itself, at /docs and /openapi.json.
+"""The tools over HTTP: the ASGI app of one worker. It describes itself at /openapi.json.
 
 No request leaves anything behind but counts and cached answers, so any number of workers may serve
-one port. Tool calls take a short way past the router, which would cost as much as a cached answer.
-A closed world's run on the event loop, since none blocks for longer than a look-up; live ones wait
-for their services in threads.
+one port. A closed world's calls run on the event loop, since none blocks for longer than a look-up;
+live ones wait for their services in threads.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
-from functools import cached_property
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 
-from starlette.applications import Starlette
+from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from tripwright.domains import domain_of_face
-from tripwright.domains.folders import open_folder
+from tripwright import __version__
 from tripwright.errors import UserError
 from tripwright.server.answers import (
     MAX_BODY_BYTES,
-    Answers,
+    MAX_PAGE_ROWS,
     EncodedAnswer,
+    Json,
     ServedTools,
     core_tools,
 )
-from tripwright.server.docs_page import docs_page
+from tripwright.server.bodies import body_within
 from tripwright.server.log import say_traceback
-from tripwright.server.metrics import CONTENT_TYPE, Metrics
-from tripwright.server.openapi import openapi_document
+from tripwright.server.metrics import FAULTS, REFUSED, TOOL_SECONDS, UNANSWERED, UNKNOWN_TOOL
+from tripwright.server.serving import metrics_page
 from tripwright.tools.remote import WORLD_HEADER
 from tripwright.tools.toolbox import ToolHostDown
 
-SAMPLE_SECONDS = 5.0  # between two looks at the worker's memory
 MOST_WAITING = 256  # live calls under way in one worker; more wait for their turn
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-
-def make_app(world: str, face: str, cache_bytes: int, metrics_folder: str) -> ToolsApp:
-    """What a worker runs: the tools of the world in a folder."""
-    resources = ExitStack()
-    domain, place = resources.enter_context(open_folder(Path(world), domain_of_face(face)))
-    app = ToolsApp(Answers(domain, place, face, cache_bytes, resources), Path(metrics_folder))
-    gc.collect()
-    gc.freeze()  # what is loaded now stays: the collector need not look at it again
-    return app
+CALLS = (
+    "A call that a tool cannot serve (an unknown city, a wrong argument, a body that is no JSON) is"
+    " answered with status 200 and an error: the text is what the agent reads. Other status codes"
+    " are faults of the request itself or of the server."
+)
 
 
-class _Refused(Exception):
-    def __init__(self, status: int, detail: str):
-        self.status, self.detail = status, detail
+class SentAnswer(BaseModel):
+    """What the agent reads, and the same as data. A row stands whole in the text after as many
+    characters as its `row_ends` says."""
+
+    text: str
+    error: bool
+    rows: dict[str, Any]
+    row_ends: list[int]
 
 
-class _Disconnected(Exception):
-    """The client left before its request was complete; nobody waits for an answer."""
+class SentProblem(BaseModel):
+    detail: str
+
+
+class SentCall(BaseModel):
+    """`arguments` is an object, or the JSON text of one, as models write it."""
+
+    name: Any
+    arguments: Any
+
+
+def make_app(open_answers: Callable[[], ServedTools]) -> ToolsApp:
+    """What a worker runs."""
+    return ToolsApp(open_answers())
 
 
 class ToolsApp:
-    def __init__(self, answers: ServedTools, metrics_folder: Path | None = None):
+    def __init__(self, answers: ServedTools):
         self.answers = answers
-        self.metrics = Metrics(core_tools(answers.faces), metrics_folder)
-        self._world_header = (WORLD_HEADER.encode(), answers.content_hash.encode())
+        self._header = {WORLD_HEADER: answers.content_hash}
         self._threads = ThreadPoolExecutor(MOST_WAITING) if answers.live else None
-        self._pages = Starlette(
-            routes=[
-                Route("/health", self._health),
-                Route("/world", self._world),
-                Route("/tools", self._schemas),
-                # for the router's 405; calls do not come this way
-                Route("/tools", _Posted(self), methods=["POST"]),
-                Route("/tools/{name:path}", _Posted(self), methods=["POST"]),
-                Route("/metrics", self._metrics_page),
-                Route("/openapi.json", self._openapi),
-                Route("/docs", self._docs),
-            ],
-            exception_handlers={HTTPException: _problem},
-            lifespan=self._lifespan,
-        )
+        self._seconds = {  # from the start on, so that a page has them all
+            (tool, error): TOOL_SECONDS.labels(tool, "error" if error else "ok")
+            for tool in (*core_tools(answers.faces), UNKNOWN_TOOL)
+            for error in (False, True)
+        }
+        self._pages = self._routes()
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Calls go past the router, which would cost as much as a cached answer."""
         if (
             scope["type"] == "http"
             and scope["method"] == "POST"
-            and scope["path"].startswith("/tools")
+            and (scope["path"] == "/tools" or scope["path"].startswith("/tools/"))
         ):
-            path = scope["path"]
-            if path == "/tools" or path[6] == "/":
-                await self.call(scope, receive, send)
-                return
-        await self._pages(scope, receive, send)
+            response = await self.call(Request(scope, receive))
+            await response(scope, receive, send)
+        else:
+            await self._pages(scope, receive, send)
 
-    async def call(self, scope: Message, receive: Receive, send: Send) -> None:
-        """A tool call: POST /tools/NAME with the arguments, or POST /tools with the name in the
-        body."""
+    async def call(self, request: Request) -> Response:
+        """POST /tools/NAME with the arguments, or POST /tools with the name in the body."""
         started = time.perf_counter()
-        path, query = scope["path"], scope["query_string"]
-        headers = [(b"content-type", b"application/json"), self._world_header]
-        status = 200
+        path, query = request.scope["path"], request.scope["query_string"]
         try:
-            request = await _body(receive)
+            body = await body_within(request, MAX_BODY_BYTES)
             if self._threads is None:
-                answered = self._answered(path, request, query)
+                answered = self._answered(path, body, query)
             else:
                 answered = await asyncio.get_running_loop().run_in_executor(
-                    self._threads, self._answered, path, request, query
+                    self._threads, self._answered, path, body, query
                 )
-            body = answered.body
-            self.metrics.called(answered.tool, answered.error, time.perf_counter() - started)
-        except _Disconnected:
-            return
+        except ClientDisconnect:
+            return Response()  # nobody waits for it
         except ToolHostDown as fault:
-            status, body = 503, _detail(str(fault))
-            self.metrics.unanswered()
-        except (_Refused, UserError) as problem:
-            status, detail = (
-                (problem.status, problem.detail)
-                if isinstance(problem, _Refused)
-                else (400, str(problem))
-            )
-            body = _detail(detail)
-            self.metrics.refused(status)
+            UNANSWERED.inc()
+            return self._problem(503, str(fault))
+        except HTTPException as refused:
+            REFUSED.labels(refused.status_code).inc()
+            return self._problem(refused.status_code, refused.detail)
+        except UserError as error:
+            REFUSED.labels(400).inc()
+            return self._problem(400, str(error))
         except Exception:
             say_traceback()
-            status, body = 500, _detail("The server failed on this call; its log says why.")
-            self.metrics.failed()
-        headers.append((b"content-length", b"%d" % len(body)))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            FAULTS.inc()
+            return self._problem(500, "The server failed on this call; its log says why.")
+        self._seconds[answered.tool, answered.error].observe(time.perf_counter() - started)
+        return Response(answered.body, 200, self._header, "application/json")
 
-    def _answered(self, path: str, request: bytes, query: bytes) -> EncodedAnswer:
-        return (
-            self.answers.call(path[7:], request, query)
-            if len(path) > 6
-            else self.answers.call_named(request, query)
-        )
+    def _answered(self, path: str, body: bytes, query: bytes) -> EncodedAnswer:
+        if path == "/tools":
+            return self.answers.call_named(body, query)
+        return self.answers.call(path.removeprefix("/tools/"), body, query)
+
+    def _problem(self, status: int, detail: str) -> Response:
+        body = json.dumps({"detail": detail})
+        return Response(body, status, self._header, "application/json")
 
     @asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        sampling = asyncio.create_task(self._sample_for_ever())
+    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         yield
-        sampling.cancel()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
         self.answers.close()
 
-    async def _sample_for_ever(self) -> None:
-        while True:
-            self._sample()
-            await asyncio.sleep(SAMPLE_SECONDS)
-
-    def _sample(self) -> None:
-        cache = self.answers.cache
-        self.metrics.sample(cache.bytes, cache.hits)
-
-    async def _health(self, _: Request) -> Response:
-        return JSONResponse({"status": "ok"})
-
-    async def _world(self, _: Request) -> Response:
-        return JSONResponse(self.answers.manifest)
-
-    async def _schemas(self, request: Request) -> Response:
-        try:
-            box = self.answers.toolbox(request.scope["query_string"])
-        except UserError as error:
-            raise HTTPException(400, str(error)) from None
-        return JSONResponse(
-            {"face": box.face.name, "faces": list(self.answers.faces), "schemas": box.schemas}
+    def _routes(self) -> FastAPI:
+        served = self.answers
+        pages = FastAPI(
+            title=f"tripwright tools: {served.what}",
+            version=__version__,
+            description=f"{served.about}\n\n{CALLS}",
+            docs_url=None,  # FastAPI's own page loads its scripts from elsewhere
+            redoc_url=None,
+            lifespan=self._lifespan,
         )
 
-    async def _metrics_page(self, _: Request) -> Response:
-        self._sample()
-        return Response(self.metrics.page(), media_type=CONTENT_TYPE)
+        @pages.get("/health")
+        async def health() -> dict[str, str]:
+            return {"status": "ok"}
 
-    @cached_property
-    def _document(self) -> dict[str, Any]:
-        return openapi_document(self.answers)
+        @pages.get("/world")
+        async def world() -> Json:
+            return served.manifest
 
-    async def _openapi(self, _: Request) -> Response:
-        return JSONResponse(self._document)
+        @pages.get("/tools", openapi_extra={"parameters": self._wording(list(served.faces))})
+        async def tools(request: Request) -> Json:
+            try:
+                box = served.toolbox(request.scope["query_string"])
+            except UserError as error:
+                raise HTTPException(400, str(error)) from None
+            return {"face": box.face.name, "faces": list(served.faces), "schemas": box.schemas}
 
-    async def _docs(self, request: Request) -> Response:
-        return HTMLResponse(docs_page(self._document, str(request.base_url)))
+        @pages.get("/metrics", include_in_schema=False)
+        async def metrics() -> Response:
+            return Response(metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
+        @pages.get("/docs", include_in_schema=False)
+        async def docs() -> Json:
+            return pages.openapi()
 
-class _Posted:
-    """An ASGI app, which the router lists with its method."""
+        self._describe_calls(pages)
+        return pages
 
-    def __init__(self, app: ToolsApp):
-        self._app = app
+    def _describe_calls(self, pages: FastAPI) -> None:
+        """Each tool with the schemas of its arguments, one for each way in which faces call it."""
+        served = self.answers
+        offering: dict[str, dict[str, Json]] = {}
+        for face in served.faces.values():
+            for schema in face.schemas(paged=not served.live):
+                function = schema["function"]
+                offering.setdefault(function["name"], {})[face.name] = function
+        call = SentCall.model_json_schema()
+        self._describe(pages, "/tools", "Call by name.", list(served.faces), [call], {})
+        for name, functions in offering.items():
+            schemas, examples = list[Json](), {}
+            for face_name, function in functions.items():
+                offer = served.faces[face_name].offer
+                if function["parameters"] not in schemas:
+                    schemas.append(function["parameters"])
+                if (core := offer.core_name(name)) in served.samples:
+                    sample = offer.call_of(core, served.samples[core])[1]
+                    examples[face_name] = {"value": sample}
+            summary = function["description"]
+            self._describe(pages, f"/tools/{name}", summary, list(functions), schemas, examples)
+        # for the router's 405; calls do not come this way
+        pages.add_api_route(
+            "/tools/{name:path}", self.call, methods=["POST"], include_in_schema=False
+        )
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        await self._app.call(scope, receive, send)
+    def _describe(
+        self,
+        pages: FastAPI,
+        path: str,
+        summary: str,
+        faces: Sequence[str],
+        schemas: list[Json],
+        examples: Json,
+    ) -> None:
+        body = {"schema": {"anyOf": schemas}, "examples": examples}
+        refusals = (400, 413, 503) if self.answers.live else (400, 413)
+        pages.add_api_route(
+            path,
+            self.call,
+            methods=["POST"],
+            summary=summary,
+            response_model=SentAnswer,
+            responses={status: {"model": SentProblem} for status in refusals},
+            openapi_extra={
+                "parameters": self._wording(faces),
+                "requestBody": {"required": True, "content": {"application/json": body}},
+            },
+        )
 
-
-async def _body(receive: Receive) -> bytes:
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):  # nearly always
-        body: bytes = message["body"]
-        if len(body) <= MAX_BODY_BYTES:
-            return body
-    chunks, size = [], 0
-    while message["type"] == "http.request":
-        chunks.append(message["body"])
-        size += len(message["body"])
-        if size > MAX_BODY_BYTES:
-            raise _Refused(413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
-        if not message.get("more_body"):
-            return b"".join(chunks)
-        message = await receive()
-    raise _Disconnected
-
-
-async def _problem(_: Request, problem: Exception) -> Response:
-    assert isinstance(problem, HTTPException)
-    return JSONResponse({"detail": problem.detail}, problem.status_code, headers=problem.headers)
-
-
-def _detail(text: str) -> bytes:
-    return json.dumps({"detail": text}).encode("ascii")
+    def _wording(self, faces: Sequence[str]) -> list[Json]:
+        default = self.answers.default_face
+        schemas: Json = {"face": {"type": "string", "enum": faces}}
+        if not self.answers.live:
+            schemas["page_rows"] = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_ROWS}
+        return [
+            {
+                "name": name,
+                "in": "query",
+                "schema": schema,
+                "required": name == "face" and default not in faces,
+            }
+            for name, schema in schemas.items()
+        ]

@@ -27,12 +27,12 @@ from starlette.exceptions import HTTPException
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
 from tripwright.evals.report.browser import script_file
-from tripwright.server import trip_metrics
 from tripwright.server.exports import export
 from tripwright.server.guard import Guard, OwnerPace, problem
 from tripwright.server.jobs import Agency, TripJobs
 from tripwright.server.log import say_traceback
 from tripwright.server.runs import RunPages
+from tripwright.server.serving import metrics_page
 from tripwright.server.store import OVER, TripStore, public, summary
 from tripwright.server.tool_routes import tool_routes
 
@@ -316,7 +316,7 @@ def _pages() -> APIRouter:
 
     @router.get("/metrics")
     def metrics() -> Response:
-        return Response(trip_metrics.page(), media_type=CONTENT_TYPE_LATEST)
+        return Response(metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
     return router
 

@@ -2,7 +2,7 @@
 them, or from a recorded day alone.
 
 What is served is worked out once, by the process that starts the workers (`survey`), and handed to
-them as JSON, so that all of them, and those that replace them after midnight, serve the same day
+them, so that all of them, and those that replace them after midnight, serve the same day
 under the same hash. The sandbox remembers; this server keeps no answers.
 """
 
@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
@@ -29,14 +31,13 @@ from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
 
-APP = "tripwright.domains.deeptravel.routes.live_api:make_app"
 DAYS_AHEAD = 30  # of the trip in the examples, where nothing says which days there are
 EXAMPLE_CITIES = ("London", "Paris")
 
 
 @dataclass(frozen=True)
 class LiveServerSettings:
-    """JSON values. `snapshot` is settled; `samples` are arguments to try each tool with."""
+    """`snapshot` is settled; `samples` are arguments to try each tool with."""
 
     world: str | None
     services: str | None
@@ -49,17 +50,16 @@ class LiveServerSettings:
     rows: dict[str, int]
     samples: dict[str, Json]
 
-    def record(self) -> Json:
-        return asdict(self)
-
     def options(self) -> PlaceOptions:
         world, services = (Path(path) if path else None for path in (self.world, self.services))
         return PlaceOptions(world, services, self.store, self.snapshot, self.replay)
 
 
-def prepare(options: PlaceOptions, on_fault: str, workers: int) -> tuple[str, Json, str]:
-    """(the app of a worker, its settings, what is served). A mistake is one line here, before any
-    worker starts."""
+def prepare(
+    options: PlaceOptions, on_fault: str, workers: int
+) -> tuple[Callable[[str], ServedTools], str]:
+    """(what opens the tools in a worker, in a face; what is served). A mistake is one line here,
+    before any worker starts."""
     if on_fault not in get_args(OnFault):
         raise UserError(f"--on-fault '{on_fault}' is none of {', '.join(get_args(OnFault))}.")
     if workers > 1 and options.store is None:
@@ -68,7 +68,7 @@ def prepare(options: PlaceOptions, on_fault: str, workers: int) -> tuple[str, Js
             " may. Give --store, or --workers 1."
         )
     settings = survey(options, cast(OnFault, on_fault))
-    return APP, settings.record(), settings.what
+    return partial(LiveAnswers, settings), settings.what
 
 
 def survey(options: PlaceOptions, on_fault: OnFault) -> LiveServerSettings:

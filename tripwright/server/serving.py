@@ -1,0 +1,116 @@
+"""How every server here runs: a port that is opened first, and uvicorn's workers behind it."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import signal
+import socket
+from collections.abc import Callable
+from functools import partial
+from multiprocessing import parent_process
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+import uvicorn
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
+
+from tripwright.errors import UserError
+from tripwright.server.log import say
+
+COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any free one. Raises UserError where it cannot be had."""
+    if not 0 <= port <= 65_535:
+        raise UserError(f"Port {port} does not exist: expected 1 to 65535, or 0 for any free one.")
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except socket.gaierror:
+        raise UserError(
+            f"Host '{host}' is no address of this machine: expected one like 127.0.0.1 or 0.0.0.0."
+        ) from None
+    except OSError as error:
+        why = (
+            "is already in use"
+            if error.errno == errno.EADDRINUSE
+            else f"cannot be opened ({os.strerror(error.errno or 0)})"
+        )
+        raise UserError(
+            f"Port {port} of {host} {why}. Choose another with --port; --port 0 takes any free one."
+        ) from None
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a client on this machine finds the listener."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve_app(
+    make: Callable[[], ASGIApp], listener: socket.socket, workers: int, announcement: str
+) -> int:
+    """Until SIGTERM or Ctrl-C; the exit code. `make` is pickled, and called in each worker."""
+    config = uvicorn.Config(
+        partial(_in_worker, make),
+        factory=True,
+        workers=workers,
+        ws="none",
+        log_config=None,  # warnings and tracebacks still reach stderr
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        # an agent thinks between two calls, and its connection should still be there
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=10,
+        timeout_worker_healthcheck=30,  # loading a model may hold up the thread that answers it
+    )
+    os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the current folder
+    with TemporaryDirectory(prefix="tripwright-metrics-") as folder:
+        os.environ[COUNTS_FOLDER] = folder
+        supervisor = _Workers(config, [listener])
+        say(announcement)  # signals are heeded from here on; requests wait for the first worker
+        supervisor.run()
+    # below 0: stopped by our signal; above: could not start
+    return max(0, *(worker.exitcode or 0 for worker in supervisor.processes))
+
+
+class _Workers(Multiprocess):
+    def init_processes(self) -> None:
+        """A terminal's Ctrl-C reaches workers too, which do not heed it before they serve."""
+        heed = signal.signal(signal.SIGINT, signal.SIG_IGN)  # and what starts now inherits that
+        super().init_processes()
+        signal.signal(signal.SIGINT, heed)
+
+
+def _in_worker(make: Callable[[], ASGIApp]) -> ASGIApp:
+    Thread(target=_stop_with_parent, daemon=True).start()
+    app = make()
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: the collector need not look at it again
+    return app
+
+
+def _stop_with_parent() -> None:
+    """A supervisor that was killed leaves its workers, who would keep the port."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def metrics_page() -> bytes:
+    """The counts of all workers, the dead included, in Prometheus' text format."""
+    if COUNTS_FOLDER not in os.environ:
+        return generate_latest()
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
