@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 import math
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ from tripwright.errors import UserError
 from tripwright.evals.report.browser import script_file
 from tripwright.server import trip_metrics
 from tripwright.server.exports import export
-from tripwright.server.guard import Guard, OwnerPace, problem
+from tripwright.server.guard import Guard, OwnerPace, problem, sendable
 from tripwright.server.jobs import Agency, TripJobs
 from tripwright.server.log import say_traceback
 from tripwright.server.store import OVER, TripStore, public, summary
@@ -49,15 +49,9 @@ class TypedWords(BaseModel):
     text: Text
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Python reads NaN and halves of characters in JSON, which nobody could be sent back."""
-    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
-    return values
-
-
 class AskedTrip(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    values: Annotated[dict[str, Any], AfterValidator(_plain)]
+    values: Annotated[dict[str, Any], AfterValidator(sendable)]
     text: Text | None = None
     planner: str | None = None
     replaces: str | None = None
@@ -243,9 +237,7 @@ class TripRoutes:
         return self._stream(id, int(last) if last.isdecimal() and len(last) < 16 else 0, {})
 
     def _stream(self, id: str, after: int, headers: dict[str, str]) -> Response:
-        return EventSourceResponse(
-            self._events(id, after), ping=HEARTBEAT_SECONDS, headers=headers
-        )
+        return EventSourceResponse(self._events(id, after), ping=HEARTBEAT_SECONDS, headers=headers)
 
     async def _events(self, id: str, after: int) -> AsyncIterator[dict[str, str]]:
         while True:
@@ -279,6 +271,9 @@ def make_app(
     trips = TripRoutes(agency, store, jobs, keys)
     app.include_router(trips.router)
     app.include_router(tool_routes(agency, trips.paced_caller))
+    if agency.domain.routes is not None:
+        of_domain = import_module(agency.domain.routes)
+        app.include_router(of_domain.router(agency.place, trips.paced_caller))
     app.include_router(_pages())
     app.add_middleware(Guard, local_only=local_only, log_requests=log_requests)
     app.exception_handler(HTTPException)(_http)

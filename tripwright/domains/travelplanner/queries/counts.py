@@ -208,7 +208,9 @@ def read_city_count(text: str, record: Mapping[str, Any]) -> int:
     numbers = {_number(match[1]) for match in matches}
     if len(numbers) > 1:
         raise CouldNotInfer(f"the text speaks of {_listed(numbers)} cities")
-    count = numbers.pop() if numbers else CITIES_BY_DAYS.get(record.get("days", 0))
+    days = record.get("days")  # as given: perhaps no number
+    by_days = CITIES_BY_DAYS.get(days) if isinstance(days, int | float) else None
+    count = numbers.pop() if numbers else by_days
     if count is None:
         raise CouldNotInfer("the text does not say how many cities")
     return count
