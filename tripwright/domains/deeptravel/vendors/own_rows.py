@@ -26,9 +26,9 @@ class BadRow(ValueError):
 
 
 def record_of_row(tool: str, number: int, row: Any, arguments: Mapping[str, Any]) -> Record:
-    """Of a dict, or of a record itself. Fields that have a default may be missing, those that the call names are the call's where
-    they are, and texts without which a record still says something are then empty. `price` is an
-    amount and has `currency` beside it. Raises BadRow."""
+    """Of a dict, or of a record itself. Fields that have a default may be missing; those that the
+    call names are then the call's, and texts without which a record still says something are empty.
+    `price` is an amount with `currency` beside it. Raises BadRow."""
     kind = RECORDS[tool]
     if isinstance(row, kind):
         row = {each.name: getattr(row, each.name) for each in fields(kind)}
