@@ -310,6 +310,8 @@ class Domain:
     # tool → arguments to try it with in this world
     samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
+    # module whose `router(place, caller)` has further routes of the trip server (server/trips.py)
+    routes: str | None = None
     desk: Desk | None = None  # what travellers are offered; without one, no page
 
     def __post_init__(self) -> None:

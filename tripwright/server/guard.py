@@ -46,6 +46,16 @@ def problem(
     return JSONResponse(body, status, headers=headers)
 
 
+def sendable(values: Any) -> Any:
+    """For pydantic: Python reads NaN and halves of characters in JSON, which nobody could be sent
+    back."""
+    try:
+        json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return values
+
+
 class OwnerPace:
     """A token bucket for each owner, of this worker."""
 

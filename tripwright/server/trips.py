@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 import math
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
 from tripwright.evals.report.browser import script_file
 from tripwright.server.exports import export
-from tripwright.server.guard import Guard, OwnerPace, problem
+from tripwright.server.guard import Guard, OwnerPace, problem, sendable
 from tripwright.server.jobs import Agency, TripJobs
 from tripwright.server.log import say_traceback
 from tripwright.server.runs import RunPages
@@ -50,15 +50,9 @@ class TypedWords(BaseModel):
     text: Text
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Python reads NaN and halves of characters in JSON, which nobody could be sent back."""
-    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
-    return values
-
-
 class AskedTrip(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    values: Annotated[dict[str, Any], AfterValidator(_plain)]
+    values: Annotated[dict[str, Any], AfterValidator(sendable)]
     text: Text | None = None
     planner: str | None = None
     replaces: str | None = None
@@ -279,6 +273,9 @@ def make_app(
     trips = TripRoutes(agency, store, jobs, keys)
     app.include_router(trips.router)
     app.include_router(tool_routes(agency, trips.paced_caller))
+    if agency.domain.routes is not None:
+        of_domain = import_module(agency.domain.routes)
+        app.include_router(of_domain.router(agency.place, trips.paced_caller))
     app.include_router(_pages())
     if runs is not None:
         app.include_router(RunPages(runs).router)

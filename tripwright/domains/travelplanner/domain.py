@@ -228,5 +228,6 @@ DOMAIN = Domain(
     ungrounded=(*GROUNDINGS, *written_work.GROUNDINGS),
     samples=sample_arguments,
     desk=DESK,
+    routes="tripwright.domains.travelplanner.routes.plan_routes",
     version_1=_version_1,
 )

@@ -96,7 +96,7 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
     path = Path(path)
     for number, record in query_records(path):
         try:
-            yield number, _query_of(record)
+            yield number, query_to_plan(record)
         except ValidationError as error:
             raise UserError(f"{path}:{number}: {first_problem(error)}") from None
         except (ValueError, RecursionError) as error:
@@ -164,7 +164,7 @@ def why_outside(query: Query, world: World) -> str | None:
     )
 
 
-def _query_of(record: Any) -> Query:
+def query_to_plan(record: Any) -> Query:
     """One request to be planned. Stricter than the judge, which takes what the official code
     takes."""
     if not isinstance(record, dict):

@@ -44,6 +44,7 @@ VENDORS: Mapping[str, tuple[str, str]] = {
     "valhalla": ("tripwright.domains.deeptravel.vendors.valhalla", "Valhalla"),
 }
 MCP = "mcp"  # and "mcp-NAME": there may be several servers
+PYTHON = "python"  # and "python-NAME": a function answers one tool
 WORLD = "world"
 TERMS_OPTIONS: Mapping[str, type] = {"requests_per_second": float, "burst": int, "may_store": bool}
 WEB_OPTIONS: Mapping[str, type] = {**TERMS_OPTIONS, "max_answer_mb": float}
@@ -66,7 +67,7 @@ def load_services(path: str | Path, limits: RateLimits | None = None) -> dict[st
     read, an unknown vendor, tool or option, and a key that is missing or written into the file."""
     body = _read(path)
     with _said_of(path):
-        return _Services(body, limits or LocalLimits()).by_tool()
+        return _Services(body, limits or LocalLimits(), Path(path).parent).by_tool()
 
 
 def tools_in(path: str | Path) -> tuple[str, ...]:
@@ -111,6 +112,7 @@ class _Services:
 
     body: Mapping[str, Any]
     limits: RateLimits
+    folder: Path  # where the file is, and functions of one's own are looked for
     made: dict[str, Provider] = field(default_factory=dict)
     positions: dict[str, Positions] = field(default_factory=dict)
     making: list[str] = field(default_factory=list)
@@ -169,6 +171,8 @@ class _Services:
                 if name in VENDORS
                 else _mcp(name, options)
                 if _is_mcp(name)
+                else self.function(name, options)
+                if _is_python(name)
                 else _world(options)
             )
             self.making.pop()
@@ -220,6 +224,29 @@ class _Services:
         made: Provider = provider
         return made
 
+    def function(self, name: str, options: Mapping[str, Any]) -> Provider:
+        from tripwright.domains.deeptravel.vendors.own_function import OwnFunction
+
+        accepted: Mapping[str, type] = {"function": str, "version": str, **TERMS_OPTIONS}
+        _known(f"vendors.{name}", options, tuple(accepted))
+        values = {
+            option: _checked(f"vendors.{name}.{option}", value, accepted[option])
+            for option, value in options.items()
+        }
+        if "function" not in values:
+            raise UserError(
+                f"vendors.{name} needs function, a file beside this one and a name in it, for"
+                ' instance function = "my_flights.py:search_flights".'
+            )
+        tools = [tool for tool, vendor in _table(self.body, "tools").items() if vendor == name]
+        if len(tools) != 1:
+            raise UserError(
+                f"'{name}' is one function, for one tool: found {', '.join(tools) or 'none'}."
+                f" Another one is {PYTHON}-NAME."
+            )
+        terms, version = _terms(Terms(), values), values.get("version", "1")
+        return OwnFunction(name, tools[0], values["function"], self.folder, version, terms)
+
     def positions_of(self, vendor: str, where: str) -> Positions:
         if vendor not in self.positions:
             self.positions[vendor] = Positions(self.answering(PLACES, vendor, where), self.limits)
@@ -230,11 +257,16 @@ def _is_mcp(vendor: str) -> bool:
     return vendor == MCP or vendor.startswith(f"{MCP}-")
 
 
+def _is_python(vendor: str) -> bool:
+    return vendor == PYTHON or vendor.startswith(f"{PYTHON}-")
+
+
 def _check_known(vendor: str) -> None:
-    if vendor not in VENDORS and vendor != WORLD and not _is_mcp(vendor):
+    named = vendor in VENDORS or vendor == WORLD
+    if not named and not _is_mcp(vendor) and not _is_python(vendor):
         raise UserError(
             f"There is no vendor '{vendor}': expected one of"
-            f" {', '.join(sorted([*VENDORS, MCP, WORLD]))}."
+            f" {', '.join(sorted([*VENDORS, MCP, PYTHON, WORLD]))}."
         )
 
 

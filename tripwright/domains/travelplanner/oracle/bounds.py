@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tripwright.domains.travelplanner.oracle.patience import check_time
 from tripwright.domains.travelplanner.oracle.problem import Problem
 
 NEVER = 1 << 60  # cents; more than any trip
@@ -53,6 +54,7 @@ class Bounds:
     def lengths(self, visited: int, day: int) -> Iterator[int]:
         """How many nights the next city may have, so that the cities after it can use up the
         rest."""
+        check_time()
         for nights in self.problem.lengths:
             if day + nights in self._days[visited + 1]:
                 yield nights
@@ -133,6 +135,7 @@ class Bounds:
 
     def _leave_row(self, visited: int, city: int, day: int) -> Row:
         row = [NEVER] * (self.all_cuisines + 1)
+        check_time()
         room = self.limit_cents - self._before[visited][city, day]
         arriving = self.to_arrive[visited]
         for other in range(self.count):

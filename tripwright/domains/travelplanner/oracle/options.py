@@ -15,6 +15,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
+from tripwright.domains.travelplanner.oracle.patience import check_time
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import Accommodation, Attraction, Flight, Ground, Restaurant
 from tripwright.world.store import World
@@ -219,6 +220,7 @@ def cheapest_meals(rows: list[Restaurant], cuisines: tuple[str, ...], most: int)
     kept = {*alone[:most], *(i for mask, i in first_of_mask.items() if mask)}
     best: list[Meals] = [{0: (0, ())}, *({} for _ in range(most))]
     for place in rows_of_place.values():
+        check_time()
         if len(place) == 1 and place[0] not in kept:
             continue
         for count in range(most - 1, -1, -1):

@@ -26,6 +26,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     road_legs,
     stays,
 )
+from tripwright.domains.travelplanner.oracle.patience import check_time
 from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.errors import counted
 from tripwright.world.records import Restaurant
@@ -152,6 +153,7 @@ class Problem:
 
     def _offer(self, city: str, nights: int) -> CityOffer | str:
         if (city, nights) not in self._offers:
+            check_time()
             self._offers[city, nights] = self._made_offer(city, nights)
         return self._offers[city, nights]
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tripwright.domains.travelplanner.oracle.bounds import NEVER, Bounds
+from tripwright.domains.travelplanner.oracle.patience import check_time
 from tripwright.domains.travelplanner.oracle.problem import Problem
 
 
@@ -42,6 +43,7 @@ def cheapest_trips(
     for node in _extensions(problem, bounds, (0, 0, (), 0, ((bounds.all_cuisines, 0),))):
         heapq.heappush(heap, node)
     while heap:
+        check_time()
         node = heapq.heappop(heap)
         bound, _, visits, _, _ = node
         if other_stays and (sibling := _next_stay(problem, node)) is not None:

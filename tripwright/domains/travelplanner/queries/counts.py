@@ -208,7 +208,9 @@ def read_city_count(text: str, record: Mapping[str, Any]) -> int:
     numbers = {_number(match[1]) for match in matches}
     if len(numbers) > 1:
         raise CouldNotInfer(f"the text speaks of {_listed(numbers)} cities")
-    count = numbers.pop() if numbers else CITIES_BY_DAYS.get(record.get("days", 0))
+    days = record.get("days")  # as given: perhaps a list
+    by_days = (cities for length, cities in CITIES_BY_DAYS.items() if length == days)
+    count = numbers.pop() if numbers else next(by_days, None)
     if count is None:
         raise CouldNotInfer("the text does not say how many cities")
     return count

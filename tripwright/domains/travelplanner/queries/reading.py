@@ -172,12 +172,12 @@ def read_dest(text: str, record: Mapping[str, Any], places: Gazetteer) -> str:
     mentions = places.mentions(text)
     if unwanted := next((name for before, name in mentions if _UNWANTED.search(before)), None):
         raise CouldNotInfer(f"'{unwanted}' is mentioned together with a 'not'")
-    is_city = record.get("visiting_city_number") == 1
+    is_city, org = record.get("visiting_city_number") == 1, str(record.get("org", ""))
     kind = places.cities if is_city else places.states
     names = {name for before, name in mentions if _role(before) == "to" and name in kind}
     if is_city:
-        names.discard(record.get("org", ""))
-    others = {name for _, name in mentions} - places.states - names - {record.get("org")}
+        names.discard(org)
+    others = {name for _, name in mentions} - places.states - names - {org}
     if len(names) == 1 and others and "org" in record:
         raise CouldNotInfer(f"the text also names {', '.join(sorted(others))}")
     return _only(names, f"{'city' if is_city else 'state'} of this world to travel to")

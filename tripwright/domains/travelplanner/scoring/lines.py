@@ -70,12 +70,12 @@ class LineReader:
         was scored; a .json file is one. Then the requests of the query file that none answers."""
         for number, text in _texts(transcripts_at(Path(path), "plans")):
             if text.strip():
-                yield self._line(number, text)
+                yield self.line(number, text)
         for place in range(len(self._queries.records) if self._queries else 0):
             if place not in self._answered:
                 yield self._unanswered(place)
 
-    def _line(self, number: int, line: bytes) -> PlanLine:
+    def line(self, number: int, line: bytes) -> PlanLine:
         try:
             record = read_record(line)
             query, inferred = self._request(number, record)

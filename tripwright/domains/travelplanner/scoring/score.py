@@ -67,9 +67,13 @@ def scored_lines(
     """What `LineReader.read` yields, judged one at a time."""
     check_rules(rules)
     for line in LineReader(world, queries, split).read(path):
-        yield ScoredLine(
-            line.number, judge_line(line, world, rules), line.query, line.problem, line.inferred
-        )
+        yield scored_line(line, world, rules)
+
+
+def scored_line(line: PlanLine, world: World, rules: str) -> ScoredLine:
+    return ScoredLine(
+        line.number, judge_line(line, world, rules), line.query, line.problem, line.inferred
+    )
 
 
 def judge_line(line: PlanLine, world: World, rules: str) -> PlanVerdict:

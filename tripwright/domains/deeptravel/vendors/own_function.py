@@ -1,0 +1,178 @@
+"""A Python function of the user's own behind one of the six tools (docs/live-tools.md, "Your own
+tools"): `function = "my_flights.py:search_flights"` in a services file.
+
+Its parameters are the tool's, by name; it answers a list of dicts whose keys are the fields of the
+tool's record. What it raises decides whose fault it was: a ValueError (itself, no subclass, since
+those come out of libraries) is a refusal that the model reads, anything else a fault of our side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
+
+from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault, Terms
+from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer
+from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
+from tripwright.domains.deeptravel.vendors.own_rows import BadRow, record_of_row
+from tripwright.domains.deeptravel.vendors.vendor import utc_now
+from tripwright.errors import UserError
+from tripwright.tools.redaction import Redaction
+
+CLIENT_VERSION = 1
+MOST_ROWS = 10_000  # of an answer: no model reads as many
+FORM = 'function = "my_flights.py:search_flights"'
+
+
+class OwnFunction:
+    """Threads may share one, so the function has to bear several calls at once. Its file is part of
+    the version: a change of it is another key in a snapshot. `version` is yours to raise when what
+    stands behind it changes. Raises UserError."""
+
+    def __init__(
+        self, name: str, tool: str, function: str, folder: Path, version: str, terms: Terms
+    ):
+        self.name, self.tool, self.shown, self.terms = name, tool, function, terms
+        path = folder / function.rpartition(":")[0]
+        self._file = str(path)
+        self._function, source = _found(name, function, path)
+        self._passed = _passed(function, self._function, tool)
+        digest = hashlib.sha256(source).hexdigest()[:12]
+        self.version = f"{CLIENT_VERSION}; function={function}; file={digest}; version={version}"
+
+    @property
+    def tools(self) -> frozenset[str]:
+        return frozenset({self.tool})
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
+        """Raises ProviderFault and nothing else."""
+        if tool != self.tool:
+            raise ProviderFault("bad_response", f"{self.shown} answers {self.tool}, not {tool}.")
+        passed = {name: arguments[name] for name in self._passed if name in arguments}
+        try:
+            rows = self._function(**passed)
+        except (Exception, SystemExit) as error:
+            if type(error) is ValueError:
+                return self._answer((), str(error) or "The call was refused.", refused=True)
+            raise ProviderFault(_kind(error), self._told(error)) from error
+        if not isinstance(rows, list | tuple) or len(rows) > MOST_ROWS:
+            what = f"{len(rows):,} rows" if isinstance(rows, list | tuple) else type(rows).__name__
+            raise ProviderFault(
+                "bad_response",
+                f"{self.shown} answered {what}: expected a list of at most {MOST_ROWS:,} dicts.",
+            )
+        try:
+            records = tuple(
+                record_of_row(tool, number, row, arguments)
+                for number, row in enumerate(rows, start=1)
+            )
+        except BadRow as problem:
+            shown = Redaction().shown(problem)
+            raise ProviderFault("bad_response", f"{self.shown} answered {shown}") from None
+        return self._answer(records, "Nothing was found.")
+
+    def _answer(self, records: Any, note: str, refused: bool = False) -> ProviderAnswer:
+        at = utc_now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        terms = self.terms
+        source = Provenance(self.name, self.version, at, terms.attribution, terms.may_store)
+        return ProviderAnswer(records, source, "" if records else note, refused)
+
+    def _told(self, error: BaseException) -> str:
+        """With the last line of the function's own file that took part."""
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == self._file
+        ]
+        where = f" in line {lines[-1]}" if lines else ""
+        message = Redaction().shown(error)
+        return (
+            f"{self.shown} raised {type(error).__name__}{where}{f': {message}' if message else ''}"
+        )
+
+
+def _kind(error: BaseException) -> FaultKind:
+    """A timeout or a lost connection may pass, and is tried again; a mistake in the function is
+    not."""
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return "connection" if isinstance(error, OSError) else "bad_response"
+
+
+def _found(vendor: str, function: str, path: Path) -> tuple[Callable[..., Any], bytes]:
+    """The function, and the text of its file."""
+    file, _, name = function.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier():
+        raise UserError(f"vendors.{vendor}.function is a file and a name in it, {FORM}.")
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"vendors.{vendor}.function: '{path}' cannot be read: {error.strerror}."
+        ) from None
+    found = getattr(_run(function, path), name, None)
+    if not callable(found):
+        raise UserError(f"vendors.{vendor}.function: '{file}' has no function '{name}'.")
+    if inspect.iscoroutinefunction(found) or inspect.isgeneratorfunction(found):
+        raise UserError(f"{function} is async or yields: give a plain function that returns rows.")
+    return found, source
+
+
+def _run(function: str, path: Path) -> ModuleType:
+    """The file as a module, under a name that nobody imports."""
+    name = f"tripwright_own_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        message = Redaction().shown(error)
+        raise UserError(
+            f"{function} cannot be loaded: {type(error).__name__}: {message}"
+        ) from error
+    return module
+
+
+def _passed(shown: str, function: Callable[..., Any], tool: str) -> tuple[str, ...]:
+    """The arguments of the tool that the function takes. It has to take those that every call has,
+    and may leave out the others. Raises UserError."""
+    asked = inspect.signature(getattr(LiveTools, tool)).parameters
+    own = {name: each for name, each in asked.items() if name != "self"}
+    try:
+        signature = inspect.signature(function)
+        hints = get_type_hints(function)
+    except (TypeError, ValueError, NameError) as error:
+        raise UserError(f"{shown} has a signature that cannot be read: {error}.") from None
+    expected = f"{tool} has {', '.join(own)}"
+    kinds = get_type_hints(getattr(LiveTools, tool))
+    takes = dict[str, inspect.Parameter]()
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            return tuple(own)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            continue
+        if name not in own or parameter.kind is parameter.POSITIONAL_ONLY:
+            if parameter.default is parameter.empty:
+                raise UserError(f"{shown} wants '{name}', which no call has: {expected}.")
+            continue
+        if hints.get(name, kinds[name]) not in (kinds[name], Any):
+            raise UserError(
+                f"{shown}: '{name}' is annotated otherwise than in {tool}, where it is"
+                f" {kinds[name].__name__}."
+            )
+        takes[name] = parameter
+    absent = [
+        name for name, each in own.items() if each.default is each.empty and name not in takes
+    ]
+    if absent:
+        raise UserError(f"{shown} does not take '{absent[0]}', which every call has: {expected}.")
+    return tuple(takes)

@@ -1,0 +1,1 @@
+"""What TravelPlanner adds to the trip server."""
