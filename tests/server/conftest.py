@@ -105,8 +105,8 @@ def server(world_folder: Path) -> Iterator[Served]:
 
 
 @pytest.fixture
-def serve(world_folder: Path) -> Iterator[Callable[..., Served]]:
-    """serve(*options) → a server of this test's own."""
+def served_tools(world_folder: Path) -> Iterator[Callable[..., Served]]:
+    """served_tools(*options) → a server of this test's own."""
     with ExitStack() as stack:
         world = ("--world", str(world_folder))
         yield lambda *options: stack.enter_context(serving("tools", *world, *options))

@@ -62,12 +62,12 @@ def test_episodes_do_not_notice_where_their_tools_run(
 def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_the_run(
     queries: Path,
     world_folder: Path,
-    serve: Callable[..., Served],
+    served_tools: Callable[..., Served],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tripwright.tools.remote.LONGEST_WAIT_SECONDS", 0.01)
-    served, judged = serve("--port", "0"), []
+    served, judged = served_tools("--port", "0"), []
 
     def close(*arguments: Any) -> Episode:
         judged.append(close_session(*arguments))
@@ -79,7 +79,10 @@ def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_t
     assert run(queries, world_folder, tmp_path / "out", "--server", served.url) == 0
     first = json.loads((tmp_path / "out" / "score.json").read_text())
     assert first["n"] + first["unscored"] == 8 and first["unscored"] > 0 and first["n"] >= 3
-    assert run(queries, world_folder, tmp_path / "out", "--server", serve("--port", "0").url) == 0
+    assert (
+        run(queries, world_folder, tmp_path / "out", "--server", served_tools("--port", "0").url)
+        == 0
+    )
     assert json.loads((tmp_path / "out" / "score.json").read_text())["n"] == 8
 
 

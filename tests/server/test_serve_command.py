@@ -46,8 +46,8 @@ def calculated(url: str) -> Any:
     return CLIENT.post(f"{url}/tools/calculator", content=b'{"expression": "6 * 7"}').json()["text"]
 
 
-def test_the_start_is_one_line_that_is_true(serve: Any) -> None:
-    served = serve("--port", "0", "--workers", "2", "--face", "star")
+def test_the_start_is_one_line_that_is_true(served_tools: Any) -> None:
+    served = served_tools("--port", "0", "--workers", "2", "--face", "star")
     assert len(served.said) == 1
     assert (
         "world 'nano-7'" in served.said[0]
@@ -60,8 +60,10 @@ def test_the_start_is_one_line_that_is_true(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(number: int, serve: Any) -> None:
-    served = serve("--port", "0")
+def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(
+    number: int, served_tools: Any
+) -> None:
+    served = served_tools("--port", "0")
     body = b'{"expression": "6 * 7"}'
     head = b"POST /tools/calculator HTTP/1.1\r\nhost: here\r\ncontent-length: %d\r\n\r\n"
     address = ("127.0.0.1", served.port)
@@ -80,16 +82,16 @@ def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(number: int, ser
     assert len(served.said) == 1
 
 
-def test_ctrl_c_while_workers_start_is_quiet(serve: Any) -> None:
-    served = serve("--port", "0", "--workers", "2")
+def test_ctrl_c_while_workers_start_is_quiet(served_tools: Any) -> None:
+    served = served_tools("--port", "0", "--workers", "2")
     until(lambda: len(served.workers) == 2)
     os.killpg(served.process.pid, signal.SIGINT)
     assert served.process.wait(PATIENCE_SECONDS) == 0
     assert len(served.said) == 1
 
 
-def test_a_killed_worker_is_replaced_and_its_counts_stay(serve: Any) -> None:
-    served = serve("--port", "0")
+def test_a_killed_worker_is_replaced_and_its_counts_stay(served_tools: Any) -> None:
+    served = served_tools("--port", "0")
     assert "42" in calculated(served.url)
     (before,) = served.workers
     os.kill(before, signal.SIGKILL)
@@ -100,12 +102,12 @@ def test_a_killed_worker_is_replaced_and_its_counts_stay(serve: Any) -> None:
     assert served.stop() == 0
 
 
-def test_a_killed_server_does_not_hinder_the_next_start(serve: Any) -> None:
-    first = serve("--port", "0", "--workers", "2")
+def test_a_killed_server_does_not_hinder_the_next_start(served_tools: Any) -> None:
+    first = served_tools("--port", "0", "--workers", "2")
     assert "42" in calculated(first.url)
     first.process.kill()
     until(lambda: closed(first.port))
-    second = serve("--port", str(first.port), "--workers", "2")
+    second = served_tools("--port", str(first.port), "--workers", "2")
     assert second.url == first.url
     assert "42" in calculated(second.url)
     page = CLIENT.get(f"{second.url}/metrics").text

@@ -247,8 +247,8 @@ def counts(url: str) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def test_metrics_add_up_over_workers(serve: Any) -> None:
-    server = serve("--port", "0", "--workers", "2")
+def test_metrics_add_up_over_workers(served_tools: Any) -> None:
+    server = served_tools("--port", "0", "--workers", "2")
     for i in range(30):
         # on a connection of its own, so that both workers get some
         with httpx2.Client(verify=False, timeout=60) as client:
@@ -328,8 +328,8 @@ def test_the_page_for_people_loads_nothing_from_elsewhere(server: Any) -> None:
     assert page.json() == document.json() and "/tools/search_flights" in page.json()["paths"]
 
 
-def test_what_is_no_call_leaves_no_traceback(serve: Any) -> None:
-    served = serve("--port", "0")
+def test_what_is_no_call_leaves_no_traceback(served_tools: Any) -> None:
+    served = served_tools("--port", "0")
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
         connection.sendall(b"\x00\x01\x02\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 400 Bad Request")

@@ -193,8 +193,6 @@ class Desk:
     no_plan: Callable[[Any, Place], NoPlan | None]
     # (record of the old trip, new request, place); None where this domain cannot keep parts
     replan: Callable[[Json, Any, Place], Replan | None] = lambda record, request, place: None
-    # wishes in words, to begin with
-    examples: Callable[[Place], tuple[str, ...]] = lambda place: ()
     # names of policies that need no model, by what they are called on the page; the first is the
     # default
     planners: Mapping[str, str] = field(default_factory=dict)

@@ -15,10 +15,14 @@ from tripwright.domains import domains
 from tripwright.domains.domain import Domain, PlaceOptions
 from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy
+from tripwright.llm.client import ChatEndpoint
 from tripwright.policies.settings import PolicySettings
 from tripwright.server.jobs import Agency, Planner
+from tripwright.server.reading import ModelReader
 from tripwright.server.study import LOOPBACK
 from tripwright.server.trips import make_app
+
+READ_SECONDS = 20.0  # for an endpoint to read what a traveller typed
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,17 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
         others = ", ".join(names) or "none"
         raise UserError(f"{whose}, so no trips can be served. Those with one: {others}.")
     place = resources.enter_context(domain.open_place(PlaceOptions(world=Path(settings.world))))
-    return Agency(domain, domain.desk, place, _planners(settings, domain))
+    reader = None
+    if settings.endpoint:
+        endpoint = ChatEndpoint(
+            settings.endpoint,
+            settings.model or "",
+            settings.api_key_env,
+            READ_SECONDS,
+            max_retries=1,
+        )
+        reader = ModelReader(endpoint)
+    return Agency(domain, domain.desk, place, _planners(settings, domain), reader)
 
 
 def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:

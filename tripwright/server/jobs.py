@@ -13,20 +13,23 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Call, opening_thoughts
-from tripwright.domains.desk import Desk
+from tripwright.domains.desk import Desk, FormProblems, Understood
 from tripwright.domains.domain import Domain, Place
 from tripwright.episode import Episode, closed, open_session
 from tripwright.policies.base import Policy
 from tripwright.server.log import say_traceback
+from tripwright.server.reading import ModelReader
 from tripwright.server.store import LEASE_SECONDS, TripStore
 from tripwright.server.trip_metrics import TRIP_SECONDS, TRIPS
 from tripwright.transcript import ToolCall
 
+DRAWN, DRAW_SEED, MOST_EXAMPLES = 6, 1, 2
 LOOK_SECONDS = 0.2  # between two looks for trips that other workers were asked for
 
 
@@ -53,6 +56,29 @@ class Agency:
     desk: Desk
     place: Place
     planners: dict[str, Planner]
+    reader: ModelReader | None = None  # of words; without one the desk reads them
+
+    @cached_property
+    def examples(self) -> list[str]:
+        """Wishes to begin with: drawn ones that the desk reads whole and takes."""
+        found = []
+        for wish in self.domain.draw(None)(self.place.source, DRAWN, DRAW_SEED):
+            understood = self.desk.read(wish.query, self.place)
+            if not understood.missing and not self._problems(understood.values):
+                found.append(wish.query)
+        return found[:MOST_EXAMPLES]
+
+    def _problems(self, values: Any) -> bool:
+        try:
+            self.desk.request(values, self.place)
+        except FormProblems:
+            return True
+        return False
+
+    def read(self, text: str) -> Understood:
+        if self.reader is not None:
+            return self.reader.read(text, self.desk, self.place)
+        return self.desk.read(text, self.place)
 
     @property
     def default_planner(self) -> str:

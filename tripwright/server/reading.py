@@ -8,7 +8,6 @@ endpoint does not answer, the domain's own reader does.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +79,7 @@ def _field_words(field: FormField) -> str:
 def _said(text: str) -> Iterator[tuple[str, Any, str]]:
     """(field, value, words) of each object that has them; nothing of an answer that is no list."""
     try:
-        objects = read_json(text)
+        objects = read_json(text.encode())
     except NotJson:
         return
     for each in objects if isinstance(objects, list) else ():

@@ -134,18 +134,18 @@ def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
     """Runs in groups that may be compared, the best first, each with its interval."""
     reported = {name: read_run(path) for name, path in runs.items() if _holds_something(path)}
     groups: list[dict[str, ReportedRun]] = []
+    without = dict[str, ReportedRun]()
     for name, run in reported.items():
         card = _evaluation_card(run)
-        group = next(
-            (each for each in groups if card and not unlike(_first_and(each, name, card))), None
-        )
-        if group is None or not card:
+        if not card or not _final(run):
+            without[name] = run
+            continue
+        group = next((each for each in groups if not unlike(_first_and(each, name, card))), None)
+        if group is None:
             groups.append({name: run})
         else:
             group[name] = run
-    scored = [group for group in groups if any(map(_final, group.values()))]
-    without = {name: run for group in groups if group not in scored for name, run in group.items()}
-    tables = "".join(map(_group_section, sorted(scored, key=len, reverse=True)))
+    tables = "".join(map(_group_section, sorted(groups, key=len, reverse=True)))
     if without:
         tables += _table("Not examined", "", without)
     words = plural(len(reported), "run") + f" in {folder}. Each table holds runs that were"

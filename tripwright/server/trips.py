@@ -136,14 +136,13 @@ class TripRoutes:
                 {"name": name, "label": each.label} for name, each in agency.planners.items()
             ],
             "default_planner": agency.default_planner,
-            "currency": "USD",
-            "examples": [],
-            "reader": "rules",
+            "examples": agency.examples,
+            "reader": "model" if agency.reader else "rules",
         }
 
     def read(self, words: TypedWords, request: Request, response: Response) -> dict[str, Any]:
         self._paced(self.owner(request, response))
-        return asdict(self._agency.desk.read(words.text, self._agency.place))
+        return asdict(self._agency.read(words.text))
 
     async def add(self, asked: AskedTrip, request: Request, response: Response) -> Response:
         trip = await run_in_threadpool(self._add, asked, request, response)

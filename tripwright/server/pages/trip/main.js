@@ -69,7 +69,7 @@ async function read() {
 }
 
 let pause;
-$("words").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 400); });
+$("words").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, desk.reader === "model" ? 1200 : 400); });
 
 async function plan(values, from = replaces) {
   $("fault").hidden = true;
