@@ -8,7 +8,7 @@ from tools or travellers is data as well, and the page makes text nodes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -193,6 +193,8 @@ class Desk:
     no_plan: Callable[[Any, Place], NoPlan | None]
     # (record of the old trip, new request, place); None where this domain cannot keep parts
     replan: Callable[[Json, Any, Place], Replan | None] = lambda record, request, place: None
+    # requests of the place, some of which become examples of what to type
+    wishes: Callable[[Place], Iterable[Any]] = lambda place: ()
     # names of policies that need no model, by what they are called on the page; the first is the
     # default
     planners: Mapping[str, str] = field(default_factory=dict)

@@ -29,7 +29,7 @@ from tripwright.server.store import LEASE_SECONDS, TripStore
 from tripwright.server.trip_metrics import TRIP_SECONDS, TRIPS
 from tripwright.transcript import ToolCall
 
-DRAWN, DRAW_SEED, MOST_EXAMPLES = 6, 1, 2
+MOST_EXAMPLES = 2
 LOOK_SECONDS = 0.2  # between two looks for trips that other workers were asked for
 
 
@@ -62,7 +62,7 @@ class Agency:
     def examples(self) -> list[str]:
         """Wishes to begin with: drawn ones that the desk reads whole and takes."""
         found = []
-        for wish in self.domain.draw(None)(self.place.source, DRAWN, DRAW_SEED):
+        for wish in self.desk.wishes(self.place):
             understood = self.desk.read(wish.query, self.place)
             if not understood.missing and not self._problems(understood.values):
                 found.append(wish.query)

@@ -17,6 +17,7 @@ from tripwright.agent.session import Session
 from tripwright.domains.deeptravel.answer.page import page_of
 from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
 from tripwright.domains.deeptravel.desk import DESK
+from tripwright.domains.deeptravel.desk_view import CHECKS, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.groundings import GROUNDINGS
@@ -221,7 +222,8 @@ DOMAIN = Domain(
     opinions=opinions,
     counterparts=COUNTERPARTS,
     samples=sample_arguments,
-    desk=DESK,
+    titles=CHECKS,
+    desk=replace(DESK, wishes=lambda place: _draw(None)(provider_at(place).world, 6, 1)),
     version_1=version_1,
     live="tripwright.domains.deeptravel.routes.live_answers",
 )

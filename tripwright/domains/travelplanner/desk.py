@@ -26,6 +26,7 @@ from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, R
 from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.queries.counts import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
@@ -240,6 +241,7 @@ def no_plan(query: Query, place: Place) -> NoPlan | None:
 
 DESK = Desk(
     form=form,
+    wishes=lambda place: make_queries(place.source, 4, 1),
     read=read,
     request=request,
     values=values,
