@@ -22,6 +22,12 @@ class TripServeFlags:
             help="World folder to travel in.", show_default="a nano world beside the state file"
         ),
     ] = None
+    services: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file: who answers which tool, in place of a world.", show_default=False
+        ),
+    ] = None
     state: Annotated[Path, typer.Option(help="SQLite file with all trips.")] = Path(
         "runs/serve/trips.sqlite"
     )
@@ -82,6 +88,7 @@ def trips(settings: TripServeFlags) -> None:
       tripwright serve --domain deeptravel
       tripwright serve --model runs/quickstart/model/rl
       tripwright serve --endpoint http://localhost:8001/v1 --model Qwen/Qwen3-8B
+      tripwright serve --services docs/examples/own_flights.toml
       tripwright serve --runs runs
       TRIP_KEYS=secret1,secret2 tripwright serve --host 0.0.0.0 --key-env TRIP_KEYS
       curl -H 'Accept: text/event-stream' -d '{"values": {…}}' http://127.0.0.1:8000/v1/trips
@@ -95,12 +102,16 @@ def trips(settings: TripServeFlags) -> None:
 
     if settings.endpoint and not settings.model:
         raise UserError("--endpoint needs --model NAME: which of its models plans?")
+    if settings.services is not None and (settings.world is not None or settings.workers > 1):
+        raise UserError("--services goes with neither --world nor several --workers.")
     if settings.runs is not None and settings.key_env:
         raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
     if settings.runs is not None and not settings.runs.is_dir():
         raise UserError(f"No folder '{settings.runs}' of --runs.")
     served = agency.TripServer(
-        world=str((settings.world or _nano(settings.state)).absolute()),
+        world=""
+        if settings.services
+        else str((settings.world or _nano(settings.state)).absolute()),
         state=str(settings.state.absolute()),
         host=settings.host,
         domain=settings.domain,
@@ -110,6 +121,7 @@ def trips(settings: TripServeFlags) -> None:
         key_env=settings.key_env,
         log_requests=settings.log_requests,
         runs=str(settings.runs.absolute()) if settings.runs else None,
+        services=str(settings.services.absolute()) if settings.services else None,
     )
     with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
         where = agency.open_agency(served, resources).place.where

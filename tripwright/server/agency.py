@@ -39,6 +39,7 @@ class TripServer:
     key_env: str | None = None
     log_requests: bool = False
     runs: str | None = None
+    services: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -54,7 +55,11 @@ class TripServer:
 
 
 def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
-    with_desk = [domain for domain in domains().values() if domain.desk is not None]
+    with_desk = [
+        domain
+        for domain in domains().values()
+        if domain.desk is not None and (domain.live or settings.services is None)
+    ]
     names = [domain.name for domain in with_desk]
     name = settings.domain or (names[0] if names else "")
     domain = next((each for each in with_desk if each.name == name), None)
@@ -62,7 +67,12 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
         whose = f"Domain '{name}' has no desk" if name else "No domain has a desk"
         others = ", ".join(names) or "none"
         raise UserError(f"{whose}, so no trips can be served. Those with one: {others}.")
-    place = resources.enter_context(domain.open_place(PlaceOptions(world=Path(settings.world))))
+    where = (
+        PlaceOptions(services=Path(settings.services))
+        if settings.services
+        else PlaceOptions(world=Path(settings.world))
+    )
+    place = resources.enter_context(domain.open_place(where))
     reader = None
     if settings.endpoint:
         endpoint = ChatEndpoint(

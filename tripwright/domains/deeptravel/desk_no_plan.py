@@ -67,6 +67,8 @@ class _WholeSurvey(_DirectSurvey):
 
 def no_plan(request: TravelRequest, place: Place) -> NoPlan | None:
     provider = provider_at(place)
+    if place.source.ask is not provider:
+        return None  # services answer, too, and of what they would say nothing is proved
     direct, whole = _DirectSurvey(provider), _WholeSurvey(provider)
     if isinstance(prove(request, whole), Proof):
         return None

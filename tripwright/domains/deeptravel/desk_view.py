@@ -55,10 +55,14 @@ Problem = Mapping[str, Any]  # `VerifierProblem` in a record
 
 
 def provider_at(place: Place) -> WorldProvider:
-    """Raises UserError where live services answer, which name no cities to choose from."""
-    provider = place.source.ask
-    if not isinstance(provider, WorldProvider):
-        raise UserError("Errands are planned at a desk in closed worlds only: give --world DIR.")
+    """Whose cities and days the form offers. Raises UserError where live services alone answer:
+    they name none."""
+    provider: WorldProvider | None = place.source.closed
+    if provider is None:
+        raise UserError(
+            "A desk offers the cities of a closed world: give --world DIR, or a services file in"
+            " which vendor 'world' answers a tool."
+        )
     return provider
 
 

@@ -32,6 +32,7 @@ class LiveSource:
     ask: AnswerSource
     where: str
     identity: dict[str, Any]
+    closed: WorldProvider | None = None  # a world that answers some of the tools, or all
 
     @property
     def sandbox(self) -> Sandbox | None:
@@ -142,4 +143,5 @@ def _source(
             if options.replay and store is not None
             else str(options.services)
         )
-    return LiveSource(source, where, identity)
+    closed = [each for each in providers.values() if isinstance(each, WorldProvider)]
+    return LiveSource(source, where, identity, closed[0] if closed else None)

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,27 @@ def test_training_asks_the_function_and_replays_it(at_the_root: Path) -> None:
     store = open_store("runs/own_flights.sqlite", create=False)
     asked = {(count.tool, count.provider) for count in store.counts()}
     assert {("flight_search", "python"), ("hotel_search", "world")} <= asked
+
+
+def test_the_travellers_page_plans_with_it(at_the_root: Path) -> None:
+    pytest.importorskip("fastapi")
+    from fastapi.testclient import TestClient
+
+    from tripwright.server.agency import TripServer, open_agency
+    from tripwright.server.trips import make_app
+
+    assert main(shlex.split(COMMANDS[0])[1:]) == 0
+    served = TripServer("", "", "127.0.0.1", services="docs/examples/own_flights.toml")
+    wish = {"origin": "Ashelmont", "destination": "Orford", "transport": "flight"}
+    days = {"depart_date": "2022-03-04", "return_date": "2022-03-06", "party_size": 2}
+    with ExitStack() as resources:
+        app = make_app(open_agency(served, resources), at_the_root / "trips.sqlite")
+        with TestClient(app, "http://127.0.0.1") as client:
+            asked = {"values": {**wish, **days}, "wait": True}
+            trip = client.post("/v1/trips", json=asked).json()
+    there, stay, back = trip["view"]["parts"]
+    assert trip["view"]["passed"] and stay["items"][0]["evidence"] == [3, 2]
+    assert {item["text"][:3] for part in (there, back) for item in part["items"]} == {"OWN"}
 
 
 def test_the_example_is_short() -> None:
