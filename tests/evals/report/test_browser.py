@@ -354,9 +354,9 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
         if node["kind"] == "card"
     ]
     assert cards == [{"kind": "card", "call": 1, "row": 2}]
-    assert found["facts"] == [["trajectory", "Complete", "passed", "", []]] and found["gated"] == [
-        "turns"
-    ]
+    assert found["facts"] == [
+        ["trajectory", "Every part of the trip is there", "passed", "", []]
+    ] and found["gated"] == ["turns"]
     assert found["found"][1]["problems"] == [["price", "No such price.", "9 USD", 1, 2]]
     assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
 

@@ -21,6 +21,7 @@ from tripwright.domains.deeptravel.answer.cards import (
 from tripwright.domains.deeptravel.answer.page import amount, duration, reason_words, risk_words
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import nights_of
+from tripwright.domains.deeptravel.tools.live_source import LiveSource
 from tripwright.domains.deeptravel.worlds.city import CityMap
 from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, WorldProvider
 from tripwright.domains.desk import Check, Item, PlanPart, RouteStop, State, TripView
@@ -57,7 +58,8 @@ Problem = Mapping[str, Any]  # `VerifierProblem` in a record
 def provider_at(place: Place) -> WorldProvider:
     """Whose cities and days the form offers. Raises UserError where live services alone answer:
     they name none."""
-    provider: WorldProvider | None = place.source.closed
+    source: LiveSource = place.source
+    provider = source.ask if isinstance(source.ask, WorldProvider) else source.closed
     if provider is None:
         raise UserError(
             "A desk offers the cities of a closed world: give --world DIR, or a services file in"

@@ -28,7 +28,6 @@ from tripwright.evals.report.markup import (
 from tripwright.evals.report.training_charts import (
     HELD_OUT,
     group_sections,
-    laboratory_sections,
 )
 
 
@@ -59,7 +58,10 @@ def _laboratory(run: ReportedRun, rl: Sequence[Json]) -> str:
         time_words(rl, reinforcement(run.recipe)[0]),
         lemma_words(rl),
     )
-    words, charts = "".join(map(_lede, findings)), laboratory_sections(rl, validation)
+    words, charts = (
+        "".join(map(_lede, findings)),
+        group_sections(rl, laboratory=True, validated=validation),
+    )
     if not words and not charts:
         return ""
     summary = "How episodes ended, speed, memory, arithmetic, variance of rewards"

@@ -14,7 +14,7 @@ from tripwright.evals.report.learning import warnings_section
 from tripwright.evals.report.markup import esc
 from tripwright.evals.report.overlay import overlay_sections
 from tripwright.evals.report.page import html_page
-from tripwright.evals.report.training_charts import group_sections, laboratory_sections
+from tripwright.evals.report.training_charts import group_sections
 
 # The charts are drawn on the server; the page only asks for a new body when there is one. No
 # library, nothing from elsewhere.
@@ -86,7 +86,7 @@ def live_body(runs: Sequence[LiveRun]) -> str:
         before = "".join(supervised_figures(run.supervised))
         title = "Before RL" if len(runs) == 1 else f"{run.name}: before RL"
         if len(runs) == 1:
-            parts.append(group_sections(run.rl) + laboratory_sections(run.rl))
+            parts.append(group_sections(run.rl) + group_sections(run.rl, laboratory=True))
             if small := constraint_figures(run.rl):
                 parts.append(f'<h3>Each constraint</h3><div class="smalls">{small}</div>')
         parts.append(f'<h3>{esc(title)}</h3><div class="charts">{before}</div>' if before else "")

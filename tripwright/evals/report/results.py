@@ -239,12 +239,9 @@ def _stops(run: ReportedRun) -> str:
     """Why the episodes of each evaluation ended, behind a fold."""
     lines = []
     for name, score in run.scores.items():
-        reasons = [
-            (plain(reason), number(count))
-            for reason, count in _object(score.get("stop_reasons")).items()
-        ]
-        words = ", ".join(f"{reason} {count:,.0f}" for reason, count in reasons if count)
-        if words:
+        reasons = _object(score.get("stop_reasons")).items()
+        counts = [(plain(reason), number(count)) for reason, count in reasons]
+        if words := ", ".join(f"{reason} {count:,.0f}" for reason, count in counts if count):
             lines.append(f"<li>{esc(evaluation_words(name)[0])}: {esc(words)}</li>")
     if not lines:
         return ""

@@ -286,29 +286,22 @@ GROUPS = (
 )
 
 
-def group_sections(rows: Sequence[Json], held_out: Mapping[str, Series] | None = None) -> str:
-    """The groups that have anything to show, each with a heading, but for the laboratory's.
-    `held_out` are drawn beside the figures of steps that they are named after."""
-    return _sections(rows, held_out, False, {})
-
-
-def laboratory_sections(rows: Sequence[Json], validated: Sequence[Json] = ()) -> str:
-    """The other groups; `validated` as in `against_flops`, whose charts end the last of them."""
-    return _sections(rows, None, True, {GROUPS[-1].title: against_flops(rows, validated)})
-
-
-def _sections(
+def group_sections(
     rows: Sequence[Json],
-    held_out: Mapping[str, Series] | None,
-    laboratory: bool,
-    further: Mapping[str, str],
+    held_out: Mapping[str, Series] | None = None,
+    laboratory: bool = False,
+    validated: Sequence[Json] = (),
 ) -> str:
+    """The groups that have anything to show, each with a heading: the laboratory's, or all others.
+    `held_out` are drawn beside the figures of steps that they are named after, `validated` as in
+    `against_flops`, whose charts end the last group."""
     sections = []
     for group in GROUPS:
         if group.laboratory != laboratory:
             continue
         figures = "".join(draw(chart, rows, held_out) for chart in group.charts)
-        if figures := figures + further.get(group.title, ""):
+        figures += against_flops(rows, validated) if group is GROUPS[-1] else ""
+        if figures:
             sections.append(f'<h3>{esc(group.title)}</h3><div class="charts">{figures}</div>')
     return "".join(sections)
 

@@ -32,7 +32,7 @@ class LiveSource:
     ask: AnswerSource
     where: str
     identity: dict[str, Any]
-    closed: WorldProvider | None = None  # a world that answers some of the tools, or all
+    closed: WorldProvider | None = None  # a world among the services
 
     @property
     def sandbox(self) -> Sandbox | None:
