@@ -94,9 +94,8 @@ def headline_section(run: ReportedRun) -> str:
         '<figure class="wide"><figcaption>Final pass rate on the test'
         f" queries</figcaption>{picture}</figure>"
     )
-    heading = "What improved" if run.comparison else "Result"
     return (
-        f'<section id="result"><h2>{heading}</h2>{warnings}'
+        f'<section id="result"><h2>{"What improved" if run.comparison else "Result"}</h2>{warnings}'
         f'<div class="cards">{"".join(cards)}</div>'
         f"{chart if len(bars) > 1 else ''}{slice_tables(run)}{_stops(run)}</section>"
     )

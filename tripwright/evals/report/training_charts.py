@@ -52,11 +52,9 @@ class Chart:
 
 @dataclass(frozen=True)
 class ChartGroup:
-    """`laboratory`: what few readers ask for, and the page of a run keeps behind a fold."""
-
     title: str
     charts: tuple[Chart, ...]
-    laboratory: bool = False
+    laboratory: bool = False  # what few readers ask for, behind a fold on the page of a run
 
 
 REWARD = Chart(
@@ -78,7 +76,6 @@ OWN = Chart(
     (),
     "Means over episodes: penalties, and whatever a function of yours names.",
 )  # as PARTS
-# its names come from the rows
 STOPS = Chart("Why episodes stop", "share of episodes", (), "Only an answer can pass.", share=True)
 PASSES = Chart(
     "Passes, strict and official",
@@ -293,12 +290,9 @@ def group_sections(
     validated: Sequence[Json] = (),
 ) -> str:
     """The groups that have anything to show, each with a heading: the laboratory's, or all others.
-    `held_out` are drawn beside the figures of steps that they are named after, `validated` as in
-    `against_flops`, whose charts end the last group."""
+    `held_out` stand beside the figures that they are named after; `validated`: `against_flops`."""
     sections = []
-    for group in GROUPS:
-        if group.laboratory != laboratory:
-            continue
+    for group in (each for each in GROUPS if each.laboratory == laboratory):
         figures = "".join(draw(chart, rows, held_out) for chart in group.charts)
         figures += against_flops(rows, validated) if group is GROUPS[-1] else ""
         if figures:
