@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -209,3 +210,10 @@ def test_a_trip_that_is_cancelled_asks_no_more(server: Server) -> None:
     calls = len(server.client.get(f"/v1/trips/{id}").json()["calls"])
     time.sleep(0.5)
     assert len(server.client.get(f"/v1/trips/{id}").json()["calls"]) == calls
+
+
+def test_the_documentation_asks_nobody_else(client: TestClient) -> None:
+    page = client.get("/docs")
+    files = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(files) == 3 and all(client.get(file).status_code == 200 for file in files)
+    assert "'self'" in page.headers["content-security-policy"] and "https://" not in page.text

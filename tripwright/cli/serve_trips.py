@@ -41,6 +41,13 @@ class TripServeFlags:
             show_default=False,
         ),
     ] = None
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            help="The dialect that the model was trained in, or is prompted in.",
+            show_default="the desk's",
+        ),
+    ] = None
     endpoint: Annotated[
         str | None,
         typer.Option(
@@ -87,7 +94,9 @@ def trips(settings: TripServeFlags) -> None:
       tripwright serve --world worlds/nano --port 9000 --workers 2
       tripwright serve --domain deeptravel
       tripwright serve --model runs/quickstart/model/rl
-      tripwright serve --endpoint http://localhost:8001/v1 --model Qwen/Qwen3-8B
+      tripwright serve --endpoint http://localhost:8001/v1 --model Qwen3-8B --dialect planner_r1
+      tripwright serve --domain deeptravel --model runs/nano_errands/cold_start/model/sft \
+        --dialect deeptravel_cards_compact
       tripwright serve --services docs/examples/own_flights.toml
       tripwright serve --runs runs
       TRIP_KEYS=secret1,secret2 tripwright serve --host 0.0.0.0 --key-env TRIP_KEYS
@@ -102,6 +111,8 @@ def trips(settings: TripServeFlags) -> None:
 
     if settings.endpoint and not settings.model:
         raise UserError("--endpoint needs --model NAME: which of its models plans?")
+    if settings.dialect and not settings.model:
+        raise UserError("--dialect is the model's: give --model too.")
     if settings.services is not None and (settings.world is not None or settings.workers > 1):
         raise UserError("--services goes with neither --world nor several --workers.")
     if settings.runs is not None and settings.key_env:
@@ -116,6 +127,7 @@ def trips(settings: TripServeFlags) -> None:
         host=settings.host,
         domain=settings.domain,
         model=settings.model,
+        dialect=settings.dialect,
         endpoint=settings.endpoint,
         api_key_env=settings.api_key_env,
         key_env=settings.key_env,

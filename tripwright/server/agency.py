@@ -40,6 +40,7 @@ class TripServer:
     log_requests: bool = False
     runs: str | None = None
     services: str | None = None
+    dialect: str | None = None  # of the model
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -89,9 +90,15 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
 def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
     """A model, where there is one, comes first and is the default."""
     assert domain.desk is not None
-    dialect = next(each for each in domain.dialects if each.name == domain.desk.dialect)
+    by_name = {each.name: each for each in domain.dialects}
+    if settings.dialect is not None and settings.dialect not in by_name:
+        raise UserError(
+            f"Unknown dialect '{settings.dialect}' of {domain.title}. There are"
+            f" {', '.join(by_name)}."
+        )
     planners = dict[str, Planner]()
     if settings.model is not None:
+        dialect = by_name[settings.dialect or domain.desk.dialect]
         kind = "endpoint" if settings.endpoint else "local"
         told = PolicySettings(
             model=settings.model, base_url=settings.endpoint, api_key_env=settings.api_key_env
@@ -100,6 +107,7 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
         label = f"The model {Path(settings.model).name}"
         alone = kind == "local"
         planners["model"] = Planner(label, lambda: choice.policy, dialect, choice.chat, alone)
+    dialect = by_name[domain.desk.dialect]
     for name, label in domain.desk.planners.items():
         make = partial(choose_policy, name, PolicySettings(), dialect)
         planners[name] = Planner(label, lambda make=make: make().policy, dialect)  # type: ignore[misc]

@@ -34,6 +34,7 @@ from tripwright.server.answers import (
     core_tools,
 )
 from tripwright.server.bodies import body_within
+from tripwright.server.docs_page import add_docs
 from tripwright.server.log import say_traceback
 from tripwright.server.metrics import FAULTS, REFUSED, TOOL_SECONDS, UNANSWERED, UNKNOWN_TOOL
 from tripwright.server.serving import metrics_page
@@ -175,10 +176,7 @@ class ToolsApp:
         async def metrics() -> Response:
             return Response(metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
-        @pages.get("/docs", include_in_schema=False)
-        async def docs() -> Json:
-            return pages.openapi()
-
+        add_docs(pages)
         self._describe_calls(pages)
         return pages
 

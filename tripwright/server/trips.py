@@ -27,6 +27,7 @@ from starlette.exceptions import HTTPException
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
 from tripwright.evals.report.browser import script_file
+from tripwright.server.docs_page import add_docs
 from tripwright.server.exports import export
 from tripwright.server.guard import Guard, OwnerPace, problem, sendable
 from tripwright.server.jobs import Agency, TripJobs
@@ -276,6 +277,7 @@ def make_app(
         of_domain = import_module(agency.domain.routes)
         app.include_router(of_domain.router(agency.place, trips.paced_caller))
     app.include_router(_pages())
+    add_docs(app)
     if runs is not None:
         app.include_router(RunPages(runs).router)
     app.add_middleware(Guard, local_only=local_only, log_requests=log_requests)

@@ -1,0 +1,138 @@
+"""`tripwright serve` as it is started, and what only TravelPlanner's own desk shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+
+from tripwright.cli.main import main
+from tripwright.server.agency import TripServer, open_agency
+from tripwright.server.trips import make_app
+from tripwright.world.generator.build import build_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world") / "nano"
+    build_world(folder, "nano", 7)
+    return folder
+
+
+Open = Callable[..., TestClient]
+
+
+@pytest.fixture
+def opened(world: Path, tmp_path: Path) -> Iterator[Open]:
+    """opened(**settings) → a client of a server in this process."""
+    with ExitStack() as resources:
+
+        def made(**settings: Any) -> TestClient:
+            agency = open_agency(TripServer(str(world), "", "127.0.0.1", **settings), resources)
+            app = make_app(agency, tmp_path / "trips.sqlite")
+            return resources.enter_context(TestClient(app, "http://127.0.0.1"))
+
+        yield made
+
+
+def ask(client: Any, values: Any, **more: Any) -> dict[str, Any]:
+    answer = client.post("/v1/trips", json={"values": values, "wait": True, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()  # type: ignore[no-any-return]
+
+
+def example(client: TestClient) -> dict[str, Any]:
+    text = client.get("/v1/desk").json()["examples"][0]
+    return client.post("/v1/read", json={"text": text}).json()["values"]  # type: ignore[no-any-return]
+
+
+def test_workers_share_trips_behind_keys(world: Path, tmp_path: Path) -> None:
+    place = ["--world", str(world), "--state", str(tmp_path / "trips.sqlite")]
+    options = ["--port", "0", "--workers", "2", "--key-env", "TRIP_KEYS"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tripwright", "serve", *place, *options],
+        env={"TRIP_KEYS": "one,two", "PATH": ""},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    url = process.stderr.readline().rsplit(" ", 1)[1].strip()
+    try:
+        with httpx2.Client(base_url=url, timeout=60) as client:
+            assert client.get("/v1/desk").status_code == 401
+            client.headers["Authorization"] = "Bearer two"
+            values = example(client)  # type: ignore[arg-type]
+            trips = [ask(client, values) for _ in range(4)]
+            assert {trip["status"] for trip in trips} == {"done"}
+            assert len(client.get("/v1/trips").json()["trips"]) == 4
+            client.headers["Authorization"] = "Bearer one"
+            assert client.get(f"/v1/trips/{trips[0]['id']}").status_code == 404
+            client.headers["Authorization"] = "Bearer three"
+            assert client.get("/v1/trips").status_code == 401
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+        process.stderr.close()
+
+
+def test_a_changed_wish_keeps_the_days_that_need_not_change(opened: Open) -> None:
+    client = opened()
+    old = ask(client, values := example(client))
+    dearer = {**values, "budget_usd": values["budget_usd"] + 100}
+    new = ask(client, dearer, replaces=old["id"])
+    assert new["status"] == "done" and new["changed"] == []
+    assert "stays as it is" in new["replan"]
+
+
+def test_a_trip_that_cannot_be_had_offers_changes_that_help(opened: Open) -> None:
+    client = opened()
+    values = example(client)
+    trip = ask(client, {**values, "budget_usd": 10})
+    assert trip["status"] == "no_plan" and trip["no_plan"]["why"]
+    change = trip["no_plan"]["changes"][0]
+    assert ask(client, {**values, **change["values"]})["status"] == "done"
+
+
+def test_a_checkpoint_plans_first_and_may_fail(opened: Open, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tripwright.training.nano import NanoShape, new_model
+    from tripwright.training.tokenizer import make_tokenizer
+
+    tokenizer = make_tokenizer(["Plan the trip. <answer>[]</answer>"] * 5, ["Plan"], superwords=4)
+    shape = NanoShape(hidden=16, layers=1, heads=2, kv_heads=1, head_size=8, feed_forward=16)
+    new_model(shape, tokenizer, 0).save_pretrained(tmp_path / "m")
+    tokenizer.save_pretrained(tmp_path / "m")
+    client = opened(model=str(tmp_path / "m"), dialect="compact")
+    assert client.get("/v1/desk").json()["default_planner"] == "model"
+    failed = ask(client, values := example(client))
+    assert failed["status"] == "failed" and failed["error"]
+    assert ask(client, values, planner="expert")["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--dialect compact", "--model"),
+        ("--model m --dialect klingon", "klingon"),
+        ("--endpoint http://127.0.0.1:9/v1", "--model NAME"),
+        ("--services s.toml --world w", "neither --world"),
+        ("--domain nowhere", "no desk"),
+        ("--key-env NOT_SET", "holds no keys"),
+        ("--runs nowhere", "No folder"),
+    ],
+)
+def test_a_wrong_option_is_one_line(
+    options: str, said: str, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = [] if "--world" in options else ["--world", str(world)]
+    state = ["--state", str(tmp_path / "t.sqlite"), "--port", "0"]
+    assert main(["serve", *place, *state, *options.split()]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
