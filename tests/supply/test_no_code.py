@@ -44,6 +44,8 @@ ALLOWED = {
     "domains/__init__.py": "import_module, entry_points: domains of our table, or installed",
     "domains/deeptravel/sandbox/services.py": "import_module: vendors of our own table",
     "domains/deeptravel/vendors/mcp_session.py": "stdio_client: what a services file names",
+    "domains/deeptravel/vendors/own_function.py": "exec_module: what a services file names",
+    "server/trips.py": "import_module: a module named by a domain",
     "evals/run_card.py": "run: git, on our own checkout",
     "rewards/spec.py": "import_module: the reward of a recipe, only when training begins",
     "training/checkpoint.py": "pickle: the name of its error; torch.load with weights_only",
