@@ -109,16 +109,7 @@ def trips(settings: TripServeFlags) -> None:
     from tripwright.server.serving import open_port, serve_app, url_of
     from tripwright.server.study import LOOPBACK
 
-    if settings.endpoint and not settings.model:
-        raise UserError("--endpoint needs --model NAME: which of its models plans?")
-    if settings.dialect and not settings.model:
-        raise UserError("--dialect is the model's: give --model too.")
-    if settings.services is not None and (settings.world is not None or settings.workers > 1):
-        raise UserError("--services goes with neither --world nor several --workers.")
-    if settings.runs is not None and settings.key_env:
-        raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
-    if settings.runs is not None and not settings.runs.is_dir():
-        raise UserError(f"No folder '{settings.runs}' of --runs.")
+    _check(settings)
     served = agency.TripServer(
         world=""
         if settings.services
@@ -142,9 +133,23 @@ def trips(settings: TripServeFlags) -> None:
     with open_port(settings.host, settings.port) as listener:
         url = url_of(listener)
         also = f"; runs at {url}/runs" if settings.runs else ""
-        line = f"serving trips in world '{where}' at {url}{also}"
+        line = f"serving trips of '{where}' at {url}{also}"
         make = partial(agency.trip_app, served)
         raise typer.Exit(serve_app(make, listener, settings.workers, line))
+
+
+def _check(settings: TripServeFlags) -> None:
+    """Raises UserError for options that do not go together."""
+    if settings.endpoint and not settings.model:
+        raise UserError("--endpoint needs --model NAME: which of its models plans?")
+    if settings.dialect and not settings.model:
+        raise UserError("--dialect is the model's: give --model too.")
+    if settings.services is not None and (settings.world is not None or settings.workers > 1):
+        raise UserError("--services goes with neither --world nor several --workers.")
+    if settings.runs is not None and settings.key_env:
+        raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
+    if settings.runs is not None and not settings.runs.is_dir():
+        raise UserError(f"No folder '{settings.runs}' of --runs.")
 
 
 def _nano(state: Path) -> Path:
