@@ -130,12 +130,13 @@ def test_a_view_adds_up_to_what_the_judge_says(place: Place, queries: list[Query
         assert all(stop.latitude is not None for stop in view.route)
         for part in view.parts:
             for item in part.items:
-                if item.evidence is not None:
-                    call, row = item.evidence
-                    rows = episode.transcript.calls[call - 1].rows
-                    assert rows is not None and any(
-                        str(value) in item.text for value in rows.values[row - 1]
-                    )
+                assert item.evidence is not None, item
+                call, row = item.evidence
+                asked = episode.transcript.calls[call - 1]
+                assert asked.rows is not None
+                # a duration and a distance of a way by road, else a name or a number
+                assert any(str(value) in item.text for value in asked.rows.values[row - 1])
+                assert any(str(city) in item.text for city in asked.arguments.values())
         json.dumps(asdict(view))
 
 

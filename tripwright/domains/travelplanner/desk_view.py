@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tripwright.domains.desk import Check, Item, PlanPart, RouteStop, TripView
 from tripwright.domains.domain import Place
@@ -17,7 +17,13 @@ from tripwright.domains.travelplanner.rules.text import from_to, name_and_city, 
 from tripwright.verdict import Evidence, Fact
 from tripwright.world.store import World
 
-Seen = Mapping[str, tuple[int, int]]  # a row's name or number → (call, row), both from 1
+
+class _Shown(NamedTuple):
+    """A row, by its name or number (None: a way by road), with the texts that it was asked by."""
+
+    name: str | None
+    asked: frozenset[str]
+    place: tuple[int, int]  # (call, row), both from 1
 
 
 def view(record: Mapping[str, Any], place: Place) -> TripView:
@@ -27,7 +33,7 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     plan: list[Any] = record.get("plan") or []
     rules = (record.get("verdict") or {}).get("rules", "strict")
     verdict = judge(query, plan or None, world, cast(Rules, rules))
-    seen = _seen(record["transcript"])
+    seen = tuple(_seen(record["transcript"]))
     shown = plan_view(query, plan, verdict)
     days = {number: day for number, day in enumerate(plan, start=1) if isinstance(day, dict)}
     parts = [
@@ -62,7 +68,7 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
 
 
 def _items(
-    lines: Sequence[DayLine], query: Query, day: int, seen: Seen, world: World
+    lines: Sequence[DayLine], query: Query, day: int, seen: Sequence[_Shown], world: World
 ) -> Iterator[Item]:
     for line in lines:
         if line.text == "-" and not line.remarks:
@@ -71,10 +77,11 @@ def _items(
         if kind == "transportation":
             kind = (travel_mode(line.text) or "way").lower()
             number = _flight_number(line.text)
-            evidence = seen.get(number or "")
+            mode = () if number else (kind.removeprefix("self-"),)
+            evidence = _evidence(seen, number, *from_to(line.text), *mode)
             starts, ends = _flight_times(number, query, day, line.text, world)
         else:
-            evidence = seen.get(name_and_city(line.text)[0])
+            evidence = _evidence(seen, *name_and_city(line.text))
         yield Item(
             kind,
             line.label,
@@ -110,18 +117,31 @@ def _flight_times(
     return None, None
 
 
-def _seen(transcript: Mapping[str, Any]) -> Seen:
-    """Where each name was shown first."""
-    seen: dict[str, tuple[int, int]] = {}
+def _seen(transcript: Mapping[str, Any]) -> Iterator[_Shown]:
     calls = [segment["call"] for segment in transcript["segments"] if segment.get("call")]
     for call_number, call in enumerate(calls, start=1):
         rows = call.get("rows") or {}
         fields = rows.get("fields", ())
         at = next((fields.index(key) for key in ("number", "name") if key in fields), None)
-        if at is not None:
-            for number, row in enumerate(rows.get("values", ()), start=1):
-                seen.setdefault(str(row[at]), (call_number, number))
-    return seen
+        asked = frozenset(str(value).lower() for value in call["arguments"].values())
+        for number, row in enumerate(rows.get("values", ()), start=1):
+            yield _Shown(None if at is None else str(row[at]), asked, (call_number, number))
+
+
+def _evidence(
+    seen: Sequence[_Shown], name: str | None, *asked: str | None
+) -> tuple[int, int] | None:
+    """Where a row of this name was first shown to somebody who asked for these places. Names come
+    twice in a world, and a flight's number is asked for by both of its cities."""
+    words = [word.strip().lower() for word in asked if word]
+    return next(
+        (
+            row.place
+            for row in seen
+            if row.name == name and all(any(word in each for each in row.asked) for word in words)
+        ),
+        None,
+    )
 
 
 def _route(query: Query, days: Mapping[int, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
