@@ -45,14 +45,7 @@ def main() -> None:
         sys.exit("No Chromium on this machine (Debian: apt-get install chromium).")
     with TemporaryDirectory() as folder, sync_playwright() as driver:
         build_world(Path(folder, "world"), "nano", 990)
-        server = subprocess.Popen(
-            [sys.executable, "-m", "tripwright", "serve", "--world", f"{folder}/world"]
-            + ["--state", f"{folder}/trips.sqlite", "--port", "0"],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert server.stderr is not None
-        url = server.stderr.readline().rsplit(" ", 1)[1].strip()
+        server, url = started(folder)
         queries = make_queries(World.open(Path(folder, "world")), settings.times, 8)
         words = [word_query(random.Random(0), query, "plain") for query in queries]
         browser = driver.chromium.launch(
@@ -62,6 +55,9 @@ def main() -> None:
             figures = measured(browser, url, words)
             if settings.pictures:
                 pictures(browser, url, words[0], settings.pictures)
+                other, url = started(folder, "--domain", "deeptravel")
+                picture_of_example(browser, url, settings.pictures / "trip-page-errand.png")
+                other.terminate()
         finally:
             browser.close()
             server.terminate()
@@ -70,6 +66,18 @@ def main() -> None:
     else:
         for name, row in figures.items():
             print(f"{name:<12} median {row['median_ms']:.0f} ms, worst {row['worst_ms']:.0f} ms")
+
+
+def started(folder: str, *options: str) -> tuple[subprocess.Popen[str], str]:
+    """A server and its address."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tripwright", "serve", "--world", f"{folder}/world"]
+        + ["--state", f"{folder}/{len(options)}.sqlite", "--port", "0", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    return server, server.stderr.readline().rsplit(" ", 1)[1].strip()
 
 
 def measured(browser: Browser, url: str, words: list[str]) -> dict[str, dict[str, float]]:
@@ -114,6 +122,17 @@ def pictures(browser: Browser, url: str, words: str, folder: Path) -> None:
         page.wait_for_selector(".map svg")
         page.screenshot(path=folder / f"trip-page-{name}-planned.png")
         context.close()
+
+
+def picture_of_example(browser: Browser, url: str, file: Path) -> None:
+    page = browser.new_page(viewport={"width": 1120, "height": 1180})
+    page.goto(url)
+    page.click(".example >> nth=0")
+    page.wait_for_selector("#heard mark")
+    page.click("#plan")
+    page.wait_for_selector(".map svg")
+    page.screenshot(path=file)
+    page.close()
 
 
 if __name__ == "__main__":

@@ -266,7 +266,9 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         jobs.start()
+        drawing = asyncio.create_task(run_in_threadpool(lambda: agency.examples))  # for the first
         yield
+        await drawing
         await run_in_threadpool(jobs.stop)
 
     app = FastAPI(title="tripwright", docs_url=None, redoc_url=None, lifespan=lifespan)
