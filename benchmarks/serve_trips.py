@@ -47,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--travellers", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=120.0)
-    parser.add_argument("--think", type=float, default=2.0, help="seconds, at most")
+    parser.add_argument("--think", type=float, default=10.0, help="seconds, at most")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     settings = parser.parse_args()
@@ -99,6 +99,7 @@ async def traveller(
     draw = random.Random(number)
     async with httpx2.AsyncClient(base_url=url, timeout=60) as client:
         await asyncio.sleep(draw.random() * think)
+        await client.get("/v1/desk")  # as the page does; its cookie says who asks
         while time.monotonic() < until:
             try:
                 await ask(client, draw.choice(forms), seen)

@@ -75,9 +75,17 @@ def test_what_cannot_be_checked_stays_unread(serve: Callable[..., str], lie: Any
     assert found.values == {} and [span.field for span in found.spans] == [None]
 
 
-@pytest.mark.parametrize("answer", ["Sure! Here you go: []", "{}", "", "[[[["])
-def test_an_answer_that_is_no_list_reads_nothing(serve: Callable[..., str], answer: str) -> None:
-    assert read(serve, answer).values == {}
+@pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>They go away.</think>\n{}", "{}"])
+def test_a_list_in_a_fence_or_after_thoughts_is_read(
+    serve: Callable[..., str], around: str
+) -> None:
+    answer = around.format(json.dumps([said("destination", AWAY, AWAY)]))
+    assert read(serve, answer).values == {"destination": AWAY}
+
+
+@pytest.mark.parametrize("answer", ["I cannot do that.", "{}", "", "[[[["])
+def test_without_a_list_the_desk_reads(serve: Callable[..., str], answer: str) -> None:
+    assert read(serve, answer) == DOMAIN.desk.read(TEXT, PLACE)  # type: ignore[union-attr]
 
 
 def test_without_an_endpoint_the_desk_reads() -> None:

@@ -55,7 +55,7 @@ def test_the_start_is_one_line_that_is_true(served_tools: Any) -> None:
         and "star (default)" in served.said[0]
     )
     until(lambda: len(served.workers) == 2)
-    assert CLIENT.get(f"{served.url}/docs").json()["openapi"]
+    assert CLIENT.get(f"{served.url}/openapi.json").json()["openapi"]
     assert CLIENT.get(f"{served.url}/tools").json()["face"] == "star"
 
 

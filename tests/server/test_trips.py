@@ -217,3 +217,16 @@ def test_the_documentation_asks_nobody_else(client: TestClient) -> None:
     files = re.findall(r'(?:src|href)="([^"]+)"', page.text)
     assert len(files) == 3 and all(client.get(file).status_code == 200 for file in files)
     assert "'self'" in page.headers["content-security-policy"] and "https://" not in page.text
+
+
+@pytest.mark.parametrize("host", ["[", "[::1", "evil.example"])
+def test_a_host_that_is_none_of_this_machine_is_refused(client: TestClient, host: str) -> None:
+    assert client.get("/v1/desk", headers={"host": host}).status_code == 403
+
+
+def test_callers_without_a_cookie_share_one_pace(client: TestClient) -> None:
+    answers = []
+    for _ in range(25):
+        client.cookies.clear()
+        answers.append(client.post("/v1/read", json={"text": "x"}).status_code)
+    assert set(answers[:20]) == {200} and answers[-1] == 429

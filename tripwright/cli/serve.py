@@ -68,7 +68,7 @@ def tools(settings: ServeFlags, place: PlaceFlags) -> None:
       tripwright serve tools --services live.toml --store runs/live.sqlite --workers 2
       tripwright serve tools --store runs/live.sqlite --snapshot 2026-06-20 --replay
       curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
-      curl http://127.0.0.1:8321/docs
+      curl http://127.0.0.1:8321/openapi.json
     """
     from tripwright.server.serving import open_port, serve_app, url_of
     from tripwright.server.tools_api import make_app

@@ -129,7 +129,8 @@ def trips(settings: TripServeFlags) -> None:
     with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
         where = agency.open_agency(served, resources).place.where
     if not served.keys and settings.host not in LOOPBACK:
-        say("warning: no keys (--key-env): anybody who reaches this address can plan trips here.")
+        what = "plan trips here" + (" and read the runs" if settings.runs else "")
+        say(f"warning: no keys (--key-env): anybody who reaches this address can {what}.")
     with open_port(settings.host, settings.port) as listener:
         url = url_of(listener)
         also = f"; runs at {url}/runs" if settings.runs else ""

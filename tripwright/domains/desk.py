@@ -8,7 +8,7 @@ from tools or travellers is data as well, and the page makes text nodes of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -48,6 +48,20 @@ class Span:
     start: int
     end: int
     field: str | None
+
+
+def whole(found: Iterable[Span], length: int) -> Iterator[Span]:
+    """Those that were read, in order, and what was not read between them."""
+    at = 0
+    for span in sorted(found, key=lambda span: span.start):
+        if span.start < at:
+            continue
+        if span.start > at:
+            yield Span(at, span.start, None)
+        yield span
+        at = span.end
+    if at < length:
+        yield Span(at, length, None)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
     name = settings.domain or (names[0] if names else "")
     domain = next((each for each in with_desk if each.name == name), None)
     if domain is None or domain.desk is None:
-        whose = f"Domain '{name}' has no desk" if name else "No domain has a desk"
+        what = "desk with live tools" if settings.services else "desk"
+        whose = f"Domain '{name}' has no {what}" if name else f"No domain has a {what}"
         others = ", ".join(names) or "none"
         raise UserError(f"{whose}, so no trips can be served. Those with one: {others}.")
     where = (
@@ -74,6 +75,7 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
         else PlaceOptions(world=Path(settings.world))
     )
     place = resources.enter_context(domain.open_place(where))
+    domain.desk.form(place)  # a place that offers nothing is refused now, not to every traveller
     reader = None
     if settings.endpoint:
         endpoint = ChatEndpoint(
@@ -81,7 +83,7 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
             settings.model or "",
             settings.api_key_env,
             READ_SECONDS,
-            max_retries=1,
+            max_retries=0,
         )
         reader = ModelReader(endpoint)
     return Agency(domain, domain.desk, place, _planners(settings, domain), reader)

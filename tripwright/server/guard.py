@@ -7,6 +7,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import MutableMapping
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +33,7 @@ CODES = {
     422: "bad_form",
     429: "too_many",
     500: "server_failed",
+    503: "service_down",
 }
 
 
@@ -62,16 +64,25 @@ class OwnerPace:
     def __init__(self, per_second: float, burst: int):
         self._per_second, self._burst = per_second, burst
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
 
     def wait(self, owner: str) -> float:
         """Takes a token and returns 0, or the seconds until there is one."""
         now = time.monotonic()
-        tokens, seen = self._buckets.pop(owner, (float(self._burst), now))
-        tokens = min(self._burst, tokens + (now - seen) * self._per_second)
-        self._buckets[owner] = (tokens - 1 if tokens >= 1 else tokens, now)
-        if len(self._buckets) > MOST_OWNERS:
-            self._buckets.popitem(last=False)
+        with self._lock:
+            tokens, seen = self._buckets.pop(owner, (float(self._burst), now))
+            tokens = min(self._burst, tokens + (now - seen) * self._per_second)
+            self._buckets[owner] = (tokens - 1 if tokens >= 1 else tokens, now)
+            if len(self._buckets) > MOST_OWNERS:
+                self._buckets.popitem(last=False)
         return 0.0 if tokens >= 1 else (1 - tokens) / self._per_second
+
+
+def _host(request: Request) -> str | None:
+    try:
+        return urlsplit(f"//{request.headers.get('host', '')}").hostname
+    except ValueError:  # brackets that hold no address
+        return None
 
 
 class Guard:
@@ -99,10 +110,9 @@ class Guard:
                 ]
             await send(message)
 
-        host = urlsplit(f"//{Request(scope).headers.get('host', '')}").hostname
         body = b""
         try:
-            if self._local_only and host not in LOOPBACK:
+            if self._local_only and _host(Request(scope)) not in LOOPBACK:
                 raise HTTPException(403, "Open this page by its address on this machine.")
             body = await body_within(Request(scope, receive), MOST_BODY_BYTES)
             await self._app(scope, _again(body, receive), guarded)

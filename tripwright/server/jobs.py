@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from tripwright.agent.turn import Call, opening_thoughts
 from tripwright.domains.desk import Desk, FormProblems, Understood
 from tripwright.domains.domain import Domain, Place
 from tripwright.episode import Episode, closed, open_session
+from tripwright.errors import UserError
 from tripwright.policies.base import Policy
 from tripwright.server.log import say_traceback
 from tripwright.server.reading import ModelReader
@@ -62,10 +63,11 @@ class Agency:
     def examples(self) -> list[str]:
         """Wishes to begin with: drawn ones that the desk reads whole and takes."""
         found = []
-        for wish in self.desk.wishes(self.place):
-            understood = self.desk.read(wish.query, self.place)
-            if not understood.missing and not self._problems(understood.values):
-                found.append(wish.query)
+        with suppress(UserError, LookupError):  # a place may be too small to draw any
+            for wish in self.desk.wishes(self.place):
+                understood = self.desk.read(wish.query, self.place)
+                if not understood.missing and not self._problems(understood.values):
+                    found.append(wish.query)
         return found[:MOST_EXAMPLES]
 
     def _problems(self, values: Any) -> bool:

@@ -8,15 +8,15 @@ endpoint does not answer, the domain's own reader does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.desk import Desk, FormField, Span, Understood
+from tripwright.domains.desk import Desk, FormField, Span, Understood, whole
 from tripwright.domains.domain import Place
 from tripwright.domains.forms import problems_of
-from tripwright.errors import NotJson, read_json
+from tripwright.errors import NotJson, UserError, read_json
 from tripwright.llm.client import ChatEndpoint, Completion
+from tripwright.server.log import say
 
 PROMPT = """A traveller's words follow. Fill this form from them.
 
@@ -39,12 +39,17 @@ class ModelReader:
             {"role": "system", "content": PROMPT + "\n".join(map(_field_words, fields))},
             {"role": "user", "content": text},
         ]
-        answer = self.endpoint.complete(messages)
-        if not isinstance(answer, Completion):
+        try:
+            answer = self.endpoint.complete(messages)
+            if not isinstance(answer, Completion):
+                raise UserError(answer.message)
+            objects = _said(answer.text)
+        except UserError as problem:
+            say(f"warning: the endpoint did not read a traveller's words: {problem}")
             return desk.read(text, place)
         values, found = dict[str, Any](), list[Span]()
         by_name = {field.name: field for field in fields}
-        for name, value, words in _said(answer.text):
+        for name, value, words in objects:
             field, start = by_name.get(name), text.find(words)
             end = start + len(words)
             taken = any(start < span.end and span.start < end for span in found)
@@ -55,7 +60,7 @@ class ModelReader:
                 found.append(Span(start, end, name))
         questions = desk.read("", place).missing
         missing = {name: words for name, words in questions.items() if name not in values}
-        return Understood(values, tuple(_all_spans(found, len(text))), missing)
+        return Understood(values, tuple(whole(found, len(text))), missing)
 
 
 def _field_words(field: FormField) -> str:
@@ -76,26 +81,18 @@ def _field_words(field: FormField) -> str:
     return f"- {field.name}: {field.label}{unit}; {words}. {field.help}".rstrip()
 
 
-def _said(text: str) -> Iterator[tuple[str, Any, str]]:
-    """(field, value, words) of each object that has them; nothing of an answer that is no list."""
+def _said(text: str) -> list[tuple[str, Any, str]]:
+    """(field, value, words) of each object that has them. Models put their list into a fence, or
+    think before it: what counts is from the first bracket to the last. Raises UserError where that
+    is no list."""
     try:
-        objects = read_json(text.encode())
-    except NotJson:
-        return
+        objects = read_json(text[text.find("[") : text.rfind("]") + 1].encode())
+    except NotJson as problem:
+        raise UserError(f"no JSON list ({problem})") from None
+    found = []
     for each in objects if isinstance(objects, list) else ():
         if isinstance(each, dict) and {"field", "value", "words"} <= each.keys():
             name, words = each["field"], each["words"]
             if isinstance(name, str) and isinstance(words, str) and words.strip():
-                yield name, each["value"], words
-
-
-def _all_spans(found: list[Span], length: int) -> Iterator[Span]:
-    """In order, with what was not read between them."""
-    at = 0
-    for span in sorted(found, key=lambda span: span.start):
-        if span.start > at:
-            yield Span(at, span.start, None)
-        yield span
-        at = span.end
-    if at < length:
-        yield Span(at, length, None)
+                found.append((name, each["value"], words))
+    return found

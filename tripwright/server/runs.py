@@ -8,15 +8,19 @@ run's files have changed.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from threading import Lock
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from tripwright.errors import UserError
 from tripwright.evals.comparison_cards import unlike
 from tripwright.evals.report.bars import range_strip
 from tripwright.evals.report.browser import Budget
@@ -32,11 +36,13 @@ from tripwright.training.watched import LiveBody, read, standing
 
 MOST_DEEP = 4  # folders below the given one in which runs are looked for
 LOOK_SECONDS = 3.0
-# Pages of ours forbid in their own head all scripts but their own, by hash; this lets those run.
+MOST_DRAWN = 8  # pages that are kept as they were drawn, each up to some 25 MB
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self';"
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; connect-src 'self';"
     " img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+NO_SCRIPTS = "'none'"
+OWN_SCRIPTS = "'unsafe-inline'"  # of pages that name theirs by hash in their own head
 Named = Annotated[list[str], Query(alias="run")]
 
 
@@ -58,8 +64,9 @@ def run_folders(folder: Path) -> dict[str, Path]:
 class RunPages:
     def __init__(self, folder: Path):
         self._folder = folder
-        self._drawn: dict[tuple[str, ...], tuple[str, str]] = {}  # names → (mark, page)
-        self._bodies: dict[tuple[str, ...], LiveBody] = {}
+        self._drawn: OrderedDict[tuple[str, ...], tuple[str, str]] = OrderedDict()  # mark, page
+        self._bodies: OrderedDict[tuple[str, ...], LiveBody] = OrderedDict()
+        self._lock = Lock()  # one page is drawn at a time
         self.router = APIRouter(include_in_schema=False)
         for path, route in (
             ("/runs/", self.leaderboard),
@@ -72,48 +79,62 @@ class RunPages:
 
     def leaderboard(self) -> Response:
         runs = run_folders(self._folder)
-        return self._page((), runs, lambda: leaderboard_page(self._folder, runs))
+        return _html(self._page((), runs, lambda: leaderboard_page(self._folder, runs)), NO_SCRIPTS)
 
     def report(self, run: Named) -> Response:
         chosen = self._chosen(run)
-        if len(chosen) > 1:
-            return self._page(
-                run, chosen, lambda: compared_page(list(chosen.values()), allow_unlike=True)
-            )
-        (folder,) = chosen.values()
-        return self._page(run, chosen, lambda: run_page(read_run(folder), Budget()))
+        folders = list(chosen.values())
+
+        def draw() -> str:
+            if len(folders) > 1:
+                return compared_page(folders, allow_unlike=True)
+            return run_page(read_run(folders[0]), Budget())
+
+        return _html(self._page(tuple(chosen), chosen, draw), OWN_SCRIPTS)
 
     def live(self, run: Named) -> Response:
-        return _html(live_page(list(self._chosen(run)), LOOK_SECONDS)[0])
+        text, script = live_page(list(self._chosen(run)), LOOK_SECONDS)
+        return _html(text, f"'{script}'")
 
-    def now(self, run: Named, request: Request, seen: str = "") -> Response:
+    def now(self, run: Named, seen: str = "") -> Response:
         chosen = self._chosen(run)
-        body = self._bodies.setdefault(tuple(chosen), LiveBody(list(chosen.values()), list(chosen)))
+        with self._lock:
+            body = self._bodies.pop(tuple(chosen), None) or LiveBody(
+                list(chosen.values()), list(chosen)
+            )
+            _keep(self._bodies, tuple(chosen), body)
         mark, content = body.now()
         if seen == mark:
             return Response(status_code=204, headers={"X-Seen": mark})
         return HTMLResponse(content, headers={"X-Seen": mark})
 
     def _chosen(self, names: Sequence[str]) -> dict[str, Path]:
+        """Each once, in the order asked for."""
         runs = run_folders(self._folder)
         for name in names:
             if name not in runs:
                 raise HTTPException(404, f"No run '{name[:80]}' in {self._folder}.")
         return {name: runs[name] for name in names}
 
-    def _page(
-        self, names: Sequence[str], runs: dict[str, Path], draw: Callable[[], str]
-    ) -> Response:
-        mark = _mark(runs)
-        drawn = self._drawn.get(tuple(names))
-        if drawn is None or drawn[0] != mark:
-            drawn = self._drawn[tuple(names)] = mark, draw()
-        return _html(drawn[1])
+    def _page(self, names: tuple[str, ...], runs: dict[str, Path], draw: Callable[[], str]) -> str:
+        with self._lock:
+            mark, drawn = _mark(runs), self._drawn.pop(names, None)
+            if drawn is None or drawn[0] != mark:
+                drawn = mark, draw()
+            _keep(self._drawn, names, drawn)
+            return drawn[1]
 
 
-def _html(text: str) -> Response:
+def _keep(kept: OrderedDict[tuple[str, ...], Any], names: tuple[str, ...], what: Any) -> None:
+    kept[names] = what
+    if len(kept) > MOST_DRAWN:
+        kept.popitem(last=False)
+
+
+def _html(text: str, scripts: str) -> Response:
+    policy = POLICY.format(scripts=scripts)
     return HTMLResponse(
-        text.encode("utf-8", "replace"), headers={"Content-Security-Policy": POLICY}
+        text.encode("utf-8", "replace"), headers={"Content-Security-Policy": policy}
     )
 
 
@@ -122,8 +143,9 @@ def _mark(runs: dict[str, Path]) -> str:
     marks = []
     for folder in runs.values():
         for path in (*folder.glob("*.json*"), *folder.glob("eval/*/*.json*")):
-            stat = path.stat()
-            marks.append((path, stat.st_mtime_ns, stat.st_size))
+            with suppress(OSError):  # a file being written has another name for a moment
+                stat = path.stat()
+                marks.append((path, stat.st_mtime_ns, stat.st_size))
     return str(hash(tuple(marks)))
 
 
@@ -132,7 +154,10 @@ def _mark(runs: dict[str, Path]) -> str:
 
 def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
     """Runs in groups that may be compared, the best first, each with its interval."""
-    reported = {name: read_run(path) for name, path in runs.items() if _holds_something(path)}
+    reported = dict[str, ReportedRun]()
+    for name, path in runs.items():
+        with suppress(UserError):  # it has only begun, or is none
+            reported[name] = read_run(path)
     groups: list[dict[str, ReportedRun]] = []
     without = dict[str, ReportedRun]()
     for name, run in reported.items():
@@ -160,11 +185,6 @@ def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
         "",
         f'<section><p class="lede">{esc(words)}</p></section><form action="report">{tables}</form>',
     )
-
-
-def _holds_something(path: Path) -> bool:
-    """A run that has only begun has nothing to report."""
-    return any((path / name).is_file() for name in (CARD, METRICS, SCORE))
 
 
 def _evaluation_card(run: ReportedRun) -> Json:

@@ -36,6 +36,7 @@ from tripwright.server.runs import RunPages
 from tripwright.server.serving import metrics_page
 from tripwright.server.store import OVER, TripStore, public, summary
 from tripwright.server.tool_routes import tool_routes
+from tripwright.tools.toolbox import ToolHostDown
 
 MOST_TEXT = 4_000  # characters
 LOOK_SECONDS = 0.05  # between two looks for events of a trip
@@ -115,13 +116,16 @@ class TripRoutes:
             raise HTTPException(404, f"No trip '{id[:40]}' of yours.")
         return trip
 
-    def _paced(self, owner: str) -> None:
+    def _paced(self, request: Request, owner: str) -> None:
+        """Callers without a cookie are paced together, by their address."""
+        if hasattr(request.state, "cookie"):
+            owner = f"new at {request.client.host if request.client else ''}"
         if seconds := self._pace.wait(owner):
             after = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, f"Too many at once: wait {seconds:.1f} s.", after)
 
     def paced_caller(self, request: Request, response: Response) -> None:
-        self._paced(self.owner(request, response))
+        self._paced(request, self.owner(request, response))
 
     # ---- routes
 
@@ -142,7 +146,7 @@ class TripRoutes:
         }
 
     def read(self, words: TypedWords, request: Request, response: Response) -> dict[str, Any]:
-        self._paced(self.owner(request, response))
+        self._paced(request, self.owner(request, response))
         return asdict(self._agency.read(words.text))
 
     async def add(self, asked: AskedTrip, request: Request, response: Response) -> Response:
@@ -160,7 +164,7 @@ class TripRoutes:
 
     def _add(self, asked: AskedTrip, request: Request, response: Response) -> dict[str, Any]:
         owner = self.owner(request, response)
-        self._paced(owner)
+        self._paced(request, owner)
         if self._store.unfinished(owner) >= self._limits.unfinished:
             most = self._limits.unfinished
             why = f"{most} trips of yours are unfinished, the most there may be."
@@ -261,7 +265,7 @@ def make_app(
     runs: Path | None = None,
 ) -> FastAPI:
     store = TripStore(state)
-    jobs = TripJobs(agency, store)
+    jobs = TripJobs(agency, store, 32 if agency.reader else 4)  # endpoints mostly wait
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -286,6 +290,7 @@ def make_app(
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(RequestValidationError)(_unreadable)
     app.exception_handler(UserError)(_refused)
+    app.exception_handler(ToolHostDown)(_down)
     app.exception_handler(Exception)(_failed)
     return app
 
@@ -349,6 +354,10 @@ async def _unreadable(_: Request, error: Exception) -> Response:
 async def _refused(_: Request, error: Exception) -> Response:
     problems = [asdict(each) for each in error.problems] if isinstance(error, FormProblems) else []
     return problem(422, str(error), problems)
+
+
+async def _down(_: Request, error: Exception) -> Response:
+    return problem(503, str(error))
 
 
 async def _failed(_: Request, error: Exception) -> Response:

@@ -21,7 +21,15 @@ from tripwright.domains.deeptravel.requests.reading import (
 )
 from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
 from tripwright.domains.deeptravel.worlds.city import CityMap
-from tripwright.domains.desk import Desk, FieldProblem, FormField, FormProblems, Span, Understood
+from tripwright.domains.desk import (
+    Desk,
+    FieldProblem,
+    FormField,
+    FormProblems,
+    Span,
+    Understood,
+    whole,
+)
 from tripwright.domains.domain import Place
 from tripwright.domains.forms import EMPTY, problems_of, unknown
 from tripwright.errors import counted
@@ -227,7 +235,8 @@ def read(text: str, place: Place) -> Understood:
         found = {each.field: each.value for each in heard}
     found = {name: value for name, value in found.items() if value not in EMPTY}
     missing = {name: question for name, question in ASKED.items() if name not in found}
-    return Understood(found, tuple(_spans(text, heard)), missing)
+    spans = (Span(each.start, each.end, each.field) for each in heard)
+    return Understood(found, tuple(whole(spans, len(text))), missing)
 
 
 _BEFORE_CITY = {"from": "origin", "to": "destination"}
@@ -274,20 +283,6 @@ def _is_day(word: str) -> bool:
         return str(Date.fromisoformat(word)) == word
     except ValueError:
         return False
-
-
-def _spans(text: str, heard: list[_Heard]) -> Iterator[Span]:
-    """In order, with what nobody read between them."""
-    at = 0
-    for each in sorted(heard):
-        if each.start < at:
-            continue
-        if each.start > at:
-            yield Span(at, each.start, None)
-        yield Span(each.start, each.end, each.field)
-        at = each.end
-    if at < len(text):
-        yield Span(at, len(text), None)
 
 
 DESK = Desk(

@@ -86,6 +86,7 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     parts = tuple(_parts(request, cards, problems))
     costs = [part.cost for part in parts if part.key != "visits"]
     known = [cost for cost in costs if cost is not None]
+    currencies = _currencies(cards, request)
     world = provider_at(place).world
     stops = [
         request.origin,
@@ -98,8 +99,11 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         parts,
         tuple(_checks(verdict, finding.get("rubrics") or {})),
         verdict.final,
-        currency=_currency(cards, request),
-        cost=round(sum(known), 2) if known and len(known) == len(costs) else None,
+        currency=currencies[0],
+        # prices in two currencies have no sum
+        cost=round(sum(known), 2)
+        if known and len(known) == len(costs) and len(currencies) == 1
+        else None,
         budget=request.total_budget,
         route=tuple(_stop(world, city) for city in stops),
         means=tuple(rides[0].kind if rides else "way" for rides in ways),
@@ -251,10 +255,11 @@ def _cost(price: Fare | RoomPrice | None, times: Mapping[str, int]) -> tuple[flo
     return round(many * price.amount, 2), f"{many} × {each}" if many > 1 else ""
 
 
-def _currency(cards: Cards, request: TravelRequest) -> str:
+def _currencies(cards: Cards, request: TravelRequest) -> list[str]:
+    """Of the prices, each once; of an answer without any, the request's."""
     cards_with_price: tuple[RideCard | StayCard, ...] = (*cards.outbound, *cards.stay, *cards.back)
     said = (card.price.currency for card in cards_with_price if card.price is not None)
-    return next(filter(None, said), request.currency)
+    return list(dict.fromkeys(filter(None, said))) or [request.currency]
 
 
 def _why(card: RideCard | StayCard) -> str:
