@@ -21,8 +21,8 @@ Made by `make licences` from what each package says of itself; `tests/supply` ho
 requirements.lock. tripwright is Apache-2.0. Of the copyleft ones none is changed or shipped by us:
 they are installed from the index, and whoever ships them in an image has their terms to keep. A
 package may carry libraries under further licences; only those that its metadata names stand here.
-The one file of others in our own: the outlines of the map, from us-atlas (ISC; the data are the U.S.
-Census Bureau's, public domain).
+The one file of others in our own: the outlines of the map, from us-atlas (ISC; the data are the
+U.S. Census Bureau's, public domain).
 
 | package | licence | copyleft |
 |---|---|---|
