@@ -31,12 +31,12 @@ ROW = 46  # pixels of a bar with its name above it
 
 
 @styled
-def rate_bars(bars: Sequence[Bar], title: str, width: int = 440) -> str:
+def rate_bars(bars: Sequence[Bar], title: str, width: int = 410) -> str:
     """One bar per share from 0 to 100% under its name, with the 95% interval as a whisker and the
     figure in words at its right. Narrow, so that it can be read on a phone as well."""
     if not bars:
         return ""
-    axes = new_axes(width, ROW * len(bars) + 26, 4, 128, 2, 22)
+    axes = new_axes(width, ROW * len(bars) + 26, 14, 138, 2, 22)
     axes.set_xlim(0, 1)
     axes.set_ylim(len(bars), 0)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])

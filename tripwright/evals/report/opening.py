@@ -12,7 +12,6 @@ from tripwright.evals.report.markup import (
     estimate,
     number,
     of_words,
-    percent,
     plural,
 )
 from tripwright.evals.report.results import evaluation_words, metric_of
@@ -71,19 +70,19 @@ def _warned(run: ReportedRun) -> str:
 
 
 def _weakest(run: ReportedRun) -> str:
-    """The check that fails most often, with where to read such episodes."""
+    """The check that most answers fail, with where to read such episodes."""
     checks = run.scores.get(str(run.main_evaluation), {}).get("constraints")
-    rates = {
-        name: rate
+    failed = {
+        name: rate.n - rate.k
         for name, record in (checks if isinstance(checks, dict) else {}).items()
-        if (rate := estimate(record)) and rate.value < 1
+        if (rate := estimate(record)) and rate.k is not None and rate.n is not None
     }
-    if not rates:
+    name = max(failed, key=lambda name: failed[name], default="")
+    if not failed.get(name):
         return ""
-    name, rate = min(rates.items(), key=lambda each: each[1].value)
     return (
-        f"See what fails most: <strong>{esc(fact_title(name))}</strong> holds in"
-        f" {percent(rate.value)} of the answers that it applies to. The filter “Fails at” of the"
+        f"See what fails most: <strong>{esc(fact_title(name))}</strong>, in"
+        f" {plural(failed[name], 'answer')}. The filter “Fails at” of the"
         ' <a href="#episodes">episodes</a> lists those that break it.'
     )
 
