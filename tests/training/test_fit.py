@@ -19,8 +19,9 @@ from tripwright.learning.flops import update_flops
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import GrpoSettings, Kl
 from tripwright.sft.trainer import SftSettings
-from tripwright.training.fit import activation_bytes, memory, precision_name
-from tripwright.training.fit_advice import changes, peak
+from tripwright.training.fit import NARROWED, activation_bytes, memory, precision_name
+from tripwright.training.fit_advice import changes, peak, with_checkpointed_activations
+from tripwright.training.fit_devices import device_peaks
 from tripwright.training.fit_time import Rates, lengths, measured, steps_of
 from tripwright.training.model_shapes import known_models, size_of
 from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe, Reinforcement
@@ -91,28 +92,68 @@ def test_activations_are_what_torch_keeps(
     if not in_blocks:
         monkeypatch.setattr("tripwright.inference.decoder.MOST_IN_BLOCKS", 0)
 
-    def kept(layers: int) -> int:
-        model = tiny_model(kind, 50, num_hidden_layers=layers)
-        weights, seen = {p.untyped_storage().data_ptr() for p in model.parameters()}, {}
-
-        def keep(tensor: Any) -> Any:
-            storage = tensor.untyped_storage()
-            if storage.data_ptr() not in weights:
-                # the tensor as well, so that no address is used twice
-                seen[storage.data_ptr()] = storage.nbytes(), tensor
-            return tensor
-
-        ids = torch.zeros(3, 64, dtype=torch.long)
-        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            hidden = Decoder(model).hidden(ids, torch.arange(64).expand(3, -1))
-        assert hidden.requires_grad
-        return sum(size for size, _ in seen.values())
-
     tiny_model(kind, 50).save_pretrained(tmp_path)
     size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
+    models = [tiny_model(kind, 50, num_hidden_layers=layers) for layers in (4, 2)]
+    four, two = (kept_bytes(model, False) for model in models)
     assert activation_bytes(size, "float32", 64 if in_blocks else 0) == pytest.approx(
-        (kept(4) - kept(2)) / 2 / (3 * 64), rel=0.02
+        (four - two) / 2 / (3 * 64), rel=0.02
     )
+    four, two = (kept_bytes(model, True) for model in models)  # a layer's input, and nothing else
+    assert four - two == 2 * 3 * 64 * size.shape.hidden * 4
+
+
+def kept_bytes(model: Any, again: bool) -> int:
+    """What is saved for the backward pass of three rows of 64 tokens."""
+    weights, seen = {p.untyped_storage().data_ptr() for p in model.parameters()}, {}
+
+    def keep(tensor: Any) -> Any:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            # the tensor as well, so that no address is used twice
+            seen[storage.data_ptr()] = storage.nbytes(), tensor
+        return tensor
+
+    decoder, ids = Decoder(model), torch.zeros(3, 64, dtype=torch.long)
+    decoder.checkpoint_activations = again
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        hidden = decoder.hidden(ids, torch.arange(64).expand(3, -1))
+    assert hidden.requires_grad
+    return sum(size for size, _ in seen.values())
+
+
+def test_checkpointed_activations_are_inputs_of_layers_and_two_layers() -> None:
+    """Of Qwen3-8B in bf16 on a GPU: the stream between layers is in fp32, and of the weights for
+    products one layer's and the output's are there at a time."""
+    one_row = replace(LARGE.rl.settings, micro_batch_size=1)
+    recipe = replace(LARGE, rl=Reinforcement("grpo", one_row))
+    size, places = size_of(recipe), 8192
+    (kept,), (again,) = (
+        memory(with_checkpointed_activations(recipe, on), size, "cuda") for on in (False, True)
+    )
+    layer = activation_bytes(size, "bfloat16")
+    assert kept.learning["activations"] == places * 37 * layer
+    assert again.learning["activations"] == places * (36 * 4096 * 4 + 2 * layer)
+    of_layer, output = size.shape.layer_parameters, 151_936 * 4096
+    assert kept.learning[NARROWED] == 2 * (36 * of_layer + output)
+    assert again.learning[NARROWED] == 2 * (of_layer + output)
+    assert kept.held == again.held and kept.playing == again.playing
+
+
+def test_several_devices_share_what_a_sharding_engine_divides() -> None:
+    size = size_of(LARGE)
+    (stage,) = memory(with_checkpointed_activations(LARGE), size, "cuda")
+    peaks = {(p.devices, p.checkpoint_activations): p.peak_gb for p in device_peaks(LARGE, size)}
+    assert list(peaks) == [(n, on) for n in (1, 8, 16) for on in (False, True)]
+    assert peaks[1, False] == peak(memory(LARGE, size, "cuda"))
+    assert peaks[1, True] == peak([stage])
+    held = sum(stage.held.values())
+    learning = sum(stage.learning.values()) - stage.learning["gradients"] * 7 / 8
+    playing = (
+        stage.playing["sampler's weights"]
+        + (stage.playing["keys and values"] + stage.playing["logits of a token"]) / 8
+    )
+    assert peaks[8, True] == pytest.approx((held / 8 + max(learning, playing)) / 1e9)
 
 
 def test_each_part_is_counted_by_hand() -> None:
@@ -161,6 +202,15 @@ def test_changes_are_cumulative_and_each_saves_something() -> None:
     assert enough and peaks[-1] <= 170 < peaks[-2] and peaks == sorted(peaks, reverse=True)
     settings = [change.setting.partition(" = ")[0] for change in found]
     assert settings[0] == "grpo.micro_batch_size" and len(set(settings)) == len(settings)
+
+
+def test_a_change_that_saves_nothing_yet_is_looked_at_again() -> None:
+    """Playing takes the most at first, so fewer rows come first; then learning does."""
+    settings = replace(LARGE.rl.settings, micro_batch_size=1)
+    recipe = replace(LARGE, rl=Reinforcement("grpo", settings))
+    found, enough = changes(recipe, size_of(recipe), 160.0, "cuda")
+    names = [change.setting.partition(" = ")[0] for change in found]
+    assert enough and names == ["grpo.max_concurrent_rollouts", "model.checkpoint_activations"]
 
 
 def test_the_last_resort_is_a_smaller_model_of_the_kind() -> None:

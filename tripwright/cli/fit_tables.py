@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tripwright.training.fit import GB, WEIGHT_BYTES
 from tripwright.training.fit_advice import peak
+from tripwright.training.fit_devices import CARDS_GB, DevicePeak
 from tripwright.training.fit_estimate import FitEstimate
 from tripwright.training.fit_time import StepWork
 
@@ -30,6 +31,11 @@ def estimate_lines(estimate: FitEstimate) -> list[str]:
                     f"    {kind:9}"
                     + ", ".join(f"{name} {_gb(value)}" for name, value in parts.items() if value)
                 )
+    lines.append(
+        f"  activations kept: {_gb(estimate.kept_gb)}, checkpointed"
+        f" (model.checkpoint_activations): {_gb(estimate.checkpointed_gb)}"
+    )
+    lines += _devices(estimate.devices)
     how = "as the expert's" if episode.measured else "as long as they may be, or as you said"
     lines += [
         "",
@@ -45,6 +51,26 @@ def estimate_lines(estimate: FitEstimate) -> list[str]:
             f" learn{rolled}{_time(work)}"
         )
     return [*lines, "", *_verdict(estimate)]
+
+
+def _devices(peaks: list[DevicePeak]) -> list[str]:
+    """A line for each number of GPUs: the peak of each, and which cards have so much."""
+    lines = ["", "each of so many GPUs, activations kept or checkpointed"] if peaks else []
+    for kept, checkpointed in zip(peaks[::2], peaks[1::2], strict=True):
+        number = f"  {kept.devices}:"
+        lines.append(
+            f"{number:6}{kept.peak_gb:.1f} GB {_cards(kept)}; {checkpointed.peak_gb:.1f} GB"
+            f" {_cards(checkpointed)} ({kept.record()['state']})"
+        )
+        if gained := [card for card in checkpointed.cards if card not in kept.cards]:
+            cards = " and ".join(map(str, gained))
+            lines.append(f"      model.checkpoint_activations = true makes it fit {cards} GB")
+    return lines
+
+
+def _cards(each: DevicePeak) -> str:
+    cards = " and ".join(map(str, each.cards))
+    return f"fits {cards}" if cards else f"fits neither {' nor '.join(map(str, CARDS_GB))}"
 
 
 def _time(work: StepWork) -> str:

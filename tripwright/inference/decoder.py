@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from tripwright.errors import UserError
 from tripwright.inference.cache import Cache, CacheView, round_up
@@ -28,7 +29,11 @@ __all__ = ["SUPPORTED", "Cache", "CacheView", "Decoder", "round_up"]
 
 class Decoder:
     """Reads the modules of a Hugging Face causal LM once. Its parameters are used as they are:
-    training it trains what is read here."""
+    training it trains what is read here.
+
+    `checkpoint_activations`: where gradients are asked for, of each layer only its input is kept,
+    and the rest is computed again in the backward pass.
+    """
 
     def __init__(self, model: Any):
         config = model.config
@@ -51,6 +56,7 @@ class Decoder:
         self.heads, self.kv_heads = config.num_attention_heads, config.num_key_value_heads
         self.head_size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
         self.eps = config.rms_norm_eps
+        self.checkpoint_activations = False
         self.device = self.embed.weight.device
         frequencies = model.model.rotary_emb.inv_freq.float().to(self.device)
         angles = torch.outer(
@@ -82,16 +88,34 @@ class Decoder:
             self.sin[positions].to(x.dtype)[:, None],
         )
         view = cache.view(ids, positions, rows) if cache is not None else None
-        for index, layer in enumerate(self.layers):
-            normed = _rms(x, layer.input_layernorm.weight, self.eps)
-            mixed = self._attention(index, layer.self_attn, normed, cos, sin, view)
-            if places is not None and index == len(self.layers) - 1:
-                # index_select, because the backward pass of a boolean index is slower
-                x, mixed = (part.flatten(0, 1).index_select(0, places) for part in (x, mixed))
-            x = x + layer.self_attn.o_proj(mixed)
-            h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
-            x = x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
+        again = self.checkpoint_activations and torch.is_grad_enabled()
+        for index in range(len(self.layers)):
+            asked = places if index == len(self.layers) - 1 else None
+            inputs = (index, x, cos, sin, view, asked)
+            if again:  # nothing in a layer is drawn at random
+                x = checkpoint(self._layer, *inputs, use_reentrant=False, preserve_rng_state=False)
+            else:
+                x = self._layer(*inputs)
         return _rms(x, self.norm.weight, self.eps)
+
+    def _layer(
+        self,
+        index: int,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        view: CacheView | None,
+        places: Tensor | None,
+    ) -> Tensor:
+        layer = self.layers[index]
+        normed = _rms(x, layer.input_layernorm.weight, self.eps)
+        mixed = self._attention(index, layer.self_attn, normed, cos, sin, view)
+        if places is not None:
+            # index_select, because the backward pass of a boolean index is slower
+            x, mixed = (part.flatten(0, 1).index_select(0, places) for part in (x, mixed))
+        x = x + layer.self_attn.o_proj(mixed)
+        h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
+        return x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
 
     def logits(self, hidden: Tensor) -> Tensor:
         scores: Tensor = self.model.lm_head(hidden)

@@ -61,5 +61,8 @@ def _has(sign: str) -> bool:
 
 
 def autocast(dtype: torch.dtype, device: str = "cpu") -> AbstractContextManager[object]:
-    """Matrix products in `dtype`, weights as they are."""
-    return nullcontext() if dtype == torch.float32 else torch.autocast(device, dtype=dtype)
+    """Matrix products in `dtype`, weights as they are. A weight is narrowed where it is used, once
+    a pass: kept for a second use, it would stay when the layer is done."""
+    if dtype == torch.float32:
+        return nullcontext()
+    return torch.autocast(device, dtype=dtype, cache_enabled=False)

@@ -3,7 +3,8 @@
     held all the while    weights, optimizer state, the reference of a KL term, what Python and
     torch take while it plays        keys and values of every row, weights in the sampler's
     precision, the logits of one token a row while it learns       gradients, what the backward pass
-    needs of every token (activations), logits of the tokens that carry loss
+    needs of every token (activations; of each layer its input alone, where the recipe has them
+    checkpointed), weights in the products' precision, logits of the tokens that carry loss
 
 A stage's peak is what is held and the larger of the other two. Episodes are taken to be as long as
 the dialect allows, so it is what a run may need, not what it mostly does. The counts are of this
@@ -30,6 +31,7 @@ from tripwright.training.recipe_tables import Recipe
 
 # weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)
 WEIGHT_BYTES = 4
+NARROWED = "weights for products"  # as autocast makes them, kept as long as a layer's activations
 GB = 1e9
 # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the
 # CPU
@@ -66,14 +68,13 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
             StageMemory(
                 "copy_pretraining",
                 held,
-                _learning(model, rows, length, 0.5, recipe.copy_pretraining.dtype, device),
+                _learning(recipe, model, rows, length, 0.5, recipe.copy_pretraining.dtype, device),
             )
         )
     if recipe.sft is not None:
         rows = recipe.sft.micro_batch_size or recipe.sft.batch_size
-        learning = _learning(
-            model, rows, sft_tokens(recipe.sft, recipe, model), 1.0, recipe.sft.dtype, device
-        )
+        length = sft_tokens(recipe.sft, recipe, model)
+        learning = _learning(recipe, model, rows, length, 1.0, recipe.sft.dtype, device)
         stages.append(StageMemory("sft", _held(model, recipe.sft.optimizer, device), learning))
     if recipe.rl is not None:
         name, settings = recipe.rl
@@ -81,6 +82,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
         if settings.has_reference:
             held["reference model"] = model.parameters * WEIGHT_BYTES
         learning = _learning(
+            recipe,
             model,
             settings.micro_batch_size,
             episode_tokens(recipe, model),
@@ -118,19 +120,29 @@ def _held(model: ModelSize, optimizer: OptimizerSettings, device: str) -> dict[s
 
 
 def _learning(
-    model: ModelSize, rows: int, length: int, share: float, dtype: str, device: str
+    recipe: Recipe,
+    model: ModelSize,
+    rows: int,
+    length: int,
+    share: float,
+    dtype: str,
+    device: str,
 ) -> dict[str, float]:
     """`share` of the tokens carry loss, and have logits."""
-    length = round_up(length)
-    places = rows * length
-    per_layer = activation_bytes(
-        model, precision_name(dtype, device), length if device == "cpu" else 0
-    )
+    s, length, precision = model.shape, round_up(length), precision_name(dtype, device)
+    places, size = rows * length, BYTES[precision]
+    per_layer = activation_bytes(model, precision, length if device == "cpu" else 0)
+    again = recipe.model.checkpoint_activations
+    whole_layers = 1 if again else s.layers
+    # the stream between layers is in the weights' format
+    inputs = s.layers * s.hidden * WEIGHT_BYTES if again else 0
+    narrowed = whole_layers * s.layer_parameters + s.vocabulary * s.hidden
     return {
         "gradients": model.parameters * WEIGHT_BYTES,
         # one more: the layer whose backward pass is under way
-        "activations": places * per_layer * (model.shape.layers + 1),
-        "logits": places * share * model.shape.vocabulary * 4 * LOGIT_COPIES,
+        "activations": places * (inputs + per_layer * (whole_layers + 1)),
+        NARROWED: 0.0 if size == WEIGHT_BYTES else float(narrowed * size),
+        "logits": places * share * s.vocabulary * 4 * LOGIT_COPIES,
     }
 
 

@@ -14,6 +14,7 @@ from tripwright.training.fit import GB, StageMemory, memory, precision_name
 from tripwright.training.model_shapes import ModelSize, known_models
 from tripwright.training.recipe_tables import Recipe
 
+Step = tuple[str, Callable[[Recipe], Recipe]]  # as it is written in a recipe, and the change
 LEAST_CONTEXT = 1024  # tokens: what a trip of three days takes in the shortest dialect
 LEAST_ROWS = 8  # episodes played at once: with fewer, time grows more than memory shrinks
 
@@ -34,24 +35,22 @@ def changes(
     recipe: Recipe, model: ModelSize, most_gb: float, device: str
 ) -> tuple[list[Change], bool]:
     """(the changes in order, whether they suffice). Each one saves something; after the last that
-    is needed there are no more."""
-    needed_changes: list[Change] = []
-    now = peak(memory(recipe, model, device))
-    for setting, changed in _candidates(recipe, model, device):
-        if now <= most_gb:
+    is needed there are no more. What saves nothing yet may do so once something else is smaller, so
+    every step looks at all of them again."""
+    context = recipe.dialect.dialect().context_tokens
+    least = max(LEAST_CONTEXT, context // 2)  # with less, most trips could not be planned at all
+    changed, steps = recipe, dict[str, Step]()
+    while peak(memory(changed, model, device)) > most_gb:
+        step = _next_step(changed, model, device, least)
+        if step is None:
             break
-        candidate = changed(recipe)
-        after = peak(memory(candidate, model, device))
-        if after >= 0.99 * now:
-            continue
-        recipe = candidate
-        if (
-            needed_changes
-            and needed_changes[-1].setting.partition(" = ")[0] == setting.partition(" = ")[0]
-        ):
-            needed_changes.pop()  # a further step of the same change
-        needed_changes.append(Change(setting, after))
-        now = after
+        steps[step[0].partition(" = ")[0]] = step  # in place of a smaller step of the same change
+        changed = step[1](changed)
+    needed_changes: list[Change] = []
+    for setting, change in steps.values():
+        recipe = change(recipe)
+        needed_changes.append(Change(setting, peak(memory(recipe, model, device))))
+    now = peak(memory(recipe, model, device))
     if now > most_gb and (smaller := _smaller(recipe, model, most_gb, device)) is not None:
         needed_changes.append(
             Change(f'model.pretrained = "{smaller.name}"', peak(memory(recipe, smaller, device)))
@@ -60,17 +59,28 @@ def changes(
     return needed_changes, now <= most_gb
 
 
-def _candidates(
-    recipe: Recipe, model: ModelSize, device: str
-) -> Iterator[tuple[str, Callable[[Recipe], Recipe]]]:
-    """(as it is written in a recipe, the change). The first ones change nothing but the time that a
-    step takes."""
+def _next_step(recipe: Recipe, model: ModelSize, device: str, least: int) -> Step | None:
+    """The first one that saves something."""
+    now = peak(memory(recipe, model, device))
+    for setting, change in _candidates(recipe, device, least):
+        if peak(memory(change(recipe), model, device)) < 0.99 * now:
+            return setting, change
+    return None
+
+
+def _candidates(recipe: Recipe, device: str, least: int) -> Iterator[Step]:
+    """The first ones change nothing but the time that a step takes. `least`: tokens that the
+    context keeps."""
     if recipe.sft is not None and (recipe.sft.micro_batch_size or recipe.sft.batch_size) > 1:
         yield "sft.micro_batch_size = 1", _one_row_of_sft
     if recipe.rl is not None:
         name, settings = recipe.rl
         if settings.micro_batch_size > 1:
             yield f"{name}.micro_batch_size = 1", partial(_rl, micro_batch_size=1)
+    if not recipe.model.checkpoint_activations:
+        yield "model.checkpoint_activations = true", with_checkpointed_activations
+    if recipe.rl is not None:
+        name, settings = recipe.rl
         rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
         while rows > LEAST_ROWS:
             rows = max(LEAST_ROWS, rows // 2)
@@ -87,10 +97,13 @@ def _candidates(
                 partial(_rl, kl=replace(settings.kl, beta=0.0)),
             )
     context = recipe.dialect.dialect().context_tokens
-    least = max(LEAST_CONTEXT, context // 2)  # with less, most trips could not be planned at all
     while context > least:
         context = max(least, context * 7 // 8)
         yield f"dialect.context_tokens = {context}", partial(_shorter, context=context)
+
+
+def with_checkpointed_activations(recipe: Recipe, on: bool = True) -> Recipe:
+    return replace(recipe, model=replace(recipe.model, checkpoint_activations=on))
 
 
 def _one_row_of_sft(recipe: Recipe) -> Recipe:

@@ -8,7 +8,8 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.training.fit import WEIGHT_BYTES, StageMemory, memory, total_memory_gb
-from tripwright.training.fit_advice import Change, changes, peak
+from tripwright.training.fit_advice import Change, changes, peak, with_checkpointed_activations
+from tripwright.training.fit_devices import DevicePeak, device_peaks
 from tripwright.training.fit_time import Lengths, StepWork, lengths, steps_of
 from tripwright.training.model_shapes import ModelSize, size_of
 from tripwright.training.recipe import load_recipe
@@ -17,10 +18,14 @@ from tripwright.training.recipe import load_recipe
 @dataclass(frozen=True)
 class FitEstimate:
     """What is printed. `available_gb` None: cannot be seen here. `changes_suffice` is True where
-    none are needed."""
+    none are needed; `devices` is empty for a CPU; `checkpointed_gb` is the peak with checkpointed
+    activations, `kept_gb` without."""
 
     size: ModelSize
     stages: list[StageMemory]
+    kept_gb: float
+    checkpointed_gb: float
+    devices: list[DevicePeak]
     works: list[StepWork]
     lengths: Lengths
     available_gb: float | None
@@ -42,6 +47,9 @@ class FitEstimate:
             },
             "memory": [{**asdict(stage), "peak": stage.peak} for stage in self.stages],
             "peak_gb": peak(self.stages),
+            "kept_activations_peak_gb": self.kept_gb,
+            "checkpointed_activations_peak_gb": self.checkpointed_gb,
+            "devices": [each.record() for each in self.devices],
             "available_gb": self.available_gb,
             "fits": self.fits,
             "changes": [asdict(change) for change in self.changes],
@@ -68,4 +76,11 @@ def estimate(
     episode = lengths(recipe, size, tokens)
     needed = changes(recipe, size, available, device) if available is not None else ([], True)
     works = steps_of(recipe, size, episode, device)
-    return FitEstimate(size, stages, works, episode, available, *needed)
+    kept_gb, checkpointed_gb = (
+        peak(memory(with_checkpointed_activations(recipe, on), size, device))
+        for on in (False, True)
+    )
+    devices = device_peaks(recipe, size) if device == "cuda" else []
+    return FitEstimate(
+        size, stages, kept_gb, checkpointed_gb, devices, works, episode, available, *needed
+    )

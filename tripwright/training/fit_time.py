@@ -182,7 +182,13 @@ def _update(
     )
     # an optimizer step reads and writes weights, gradients and states
     weights = model.parameters * WEIGHT_BYTES * 8
-    seconds = flops_count / (EFFICIENCY * rates.update) + (moved + weights) / rates.memory
+    again = (
+        flops(model.shape, rows * length, rows * length**2, 0)
+        if recipe.model.checkpoint_activations
+        else 0.0
+    )
+    computing = (flops_count + again) / (EFFICIENCY * rates.update)
+    seconds = computing + (moved + weights) / rates.memory
     return StepWork(stage, rows * length, flops_count, update_seconds=seconds)
 
 

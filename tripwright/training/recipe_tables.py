@@ -107,12 +107,17 @@ class DialectSettings:
 @dataclass(frozen=True)
 class ModelSettings:
     """`pretrained` (a folder, or a name that `from_pretrained` finds) or a new model of `shape`
-    with a tokenizer made on the spot."""
+    with a tokenizer made on the spot.
+
+    `checkpoint_activations`: an update keeps of each layer only its input, and computes the rest
+    again in the backward pass. Less memory, a forward pass more, the same gradients.
+    """
 
     pretrained: str | None = None
     shape: NanoShape = NanoShape()
     tokenizer_transcripts: Count = 160
     superwords: Annotated[int, Ge(0)] = 320
+    checkpoint_activations: bool = False
 
 
 @dataclass(frozen=True)

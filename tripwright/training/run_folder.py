@@ -62,6 +62,8 @@ from tripwright.training.stopping import Stopping
 
 # tables and settings of a recipe that may change when a run is continued
 FREE = ("checkpoint", "loggers", "threads", "evaluation", "validation")
+# and of single tables; checkpointed activations have the same gradients, in less memory
+FREE_WITHIN = {"judging": FREE_OF_JUDGING, "model": ("checkpoint_activations",)}
 # of a manifest with the present, or the steps would mean nothing
 MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")
 # or they are equal to rounding only
@@ -359,8 +361,9 @@ class Status:
 def _bound(record: dict[str, Any]) -> dict[str, Any]:
     """The part of a recipe that a run cannot change."""
     bound = {key: value for key, value in record.items() if key not in FREE}
-    if isinstance(bound.get("judging"), dict):
-        bound["judging"] = {k: v for k, v in bound["judging"].items() if k not in FREE_OF_JUDGING}
+    for table, free in FREE_WITHIN.items():
+        if isinstance(bound.get(table), dict):
+            bound[table] = {k: v for k, v in bound[table].items() if k not in free}
     return bound
 
 

@@ -82,11 +82,9 @@ def copy_pretraining(run: RunFolder, after: str = "start") -> None:
     if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
         return
     model, tokenizer = load_trainable(run.model(after))
-    run.drive(
-        "copy_pretraining",
-        CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed),
-        model.device.type,
-    )
+    loop = CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed)
+    loop.decoder.checkpoint_activations = run.recipe.model.checkpoint_activations
+    run.drive("copy_pretraining", loop, model.device.type)
     run.save("copy_pretraining", model, tokenizer)
 
 
@@ -109,7 +107,9 @@ def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
         )
         if recipe.sft.expert_transcripts is not None:
             source = expert_samples(source, recipe.sft, recipe.seed)
-    run.drive("sft", FineTuning(model, source, recipe.sft), model.device.type)
+    loop = FineTuning(model, source, recipe.sft)
+    loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
+    run.drive("sft", loop, model.device.type)
     run.save("sft", model, tokenizer)
 
 
@@ -130,6 +130,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
         loop = ALGORITHMS[name].loop(
             model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
         )
+        loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
         during = (
             Validation(run, recipe.validation, loop, tokenizer, after)
             if recipe.validation is not None

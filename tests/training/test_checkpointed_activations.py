@@ -1,0 +1,158 @@
+"""What a layer computes twice in place of keeping it: the same losses, gradients and runs, to the
+last bit, in every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tripwright.inference import decoder as decoding
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.local import load_model
+from tripwright.learning.batches import collate, token_logprobs
+from tripwright.rl.grpo import Grpo, Kl
+from tripwright.rl.ppo import PpoSettings
+from tripwright.sft.packing import pack
+from tripwright.sft.trainer import FineTuning
+from tripwright.training import stages
+from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.recipe import Reinforcement
+from tripwright.training.run_folder import RunFolder
+
+STAGES = ("copy_pretraining", "sft", "rl")
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    before = torch.get_num_threads()  # a run sets them for its process
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def recipe(tiny_recipe: Any) -> Any:
+    """Of two layers, with a reference model and a bonus that moves the weights where no episode is
+    worth anything."""
+    grpo = replace(tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1, kl=Kl(0.01))
+    return replace(
+        tiny_recipe,
+        model=replace(tiny_recipe.model, shape=replace(tiny_recipe.model.shape, layers=2)),
+        rl=Reinforcement("grpo", grpo),
+        checkpoint=CheckpointSettings(every_steps=2, every_minutes=None),
+    )
+
+
+def checkpointed(recipe: Any) -> Any:
+    return replace(recipe, model=replace(recipe.model, checkpoint_activations=True))
+
+
+def trained(run: RunFolder) -> RunFolder:
+    stages.make(run)
+    stages.copy_pretraining(run)
+    stages.cold_start(run)
+    stages.reinforce(run)
+    return run
+
+
+def assert_the_same(one: RunFolder, other: RunFolder) -> None:
+    for stage in STAGES:
+        here, there = (load_model(run.model(stage))[0].state_dict() for run in (one, other))
+        assert all(torch.equal(here[name], there[name]) for name in here), stage
+
+
+# ---- an update
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_loss_and_gradients_are_those_of_an_update_that_keeps_all(
+    kind: str, packed: bool, dtype: str, tiny_model: Any
+) -> None:
+    model, rng = tiny_model(kind, 50, scale=3.0), torch.Generator().manual_seed(0)
+    rows = [torch.randint(50, (n,), generator=rng).tolist() for n in (300, 180, 5)]
+    positions, blocks = None, None
+    if packed:
+        batch, positions, blocks = pack([(ids, [1] * len(ids)) for ids in rows])
+    else:
+        batch = collate([(ids, [1] * len(ids), [0.0] * len(ids)) for ids in rows])
+    found = []
+    for again in (False, True):
+        decoder = Decoder(model)
+        decoder.checkpoint_activations = again
+        model.zero_grad()
+        loss = -token_logprobs(decoder, batch, dtype, batch.mask > 0, positions, blocks).mean()
+        loss.backward()
+        found.append([loss.detach(), *(p.grad.clone() for p in model.parameters())])
+    assert all(torch.equal(kept, again) for kept, again in zip(*found, strict=True))
+
+
+def test_what_needs_no_gradient_computes_nothing_twice(
+    tiny_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(decoding, "checkpoint")  # to call it would be an error
+    decoder, ids = Decoder(tiny_model("qwen3", 50)), torch.zeros(1, 64, dtype=torch.long)
+    decoder.checkpoint_activations = True
+    with torch.no_grad():
+        decoder.hidden(ids, torch.arange(64)[None])
+
+
+# ---- runs
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
+def test_every_stage_does_it_and_leaves_the_same_weights(
+    algorithm: str, recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if algorithm == "ppo":
+        ppo = PpoSettings(steps=2, prompts_per_step=2, micro_batch_size=2, entropy_bonus=0.1)
+        recipe = replace(recipe, rl=Reinforcement("ppo", ppo))
+    keeps = trained(RunFolder(tmp_path / "keeps", recipe))
+    layers: dict[str, int] = dict.fromkeys(STAGES, 0)
+    genuine, drive = decoding.checkpoint, RunFolder.drive
+
+    def counted_drive(run: RunFolder, stage: str, *others: Any) -> None:
+        def counted(*inputs: Any, **options: Any) -> Any:
+            layers[stage] += 1
+            return genuine(*inputs, **options)
+
+        monkeypatch.setattr(decoding, "checkpoint", counted)
+        drive(run, stage, *others)
+
+    monkeypatch.setattr(RunFolder, "drive", counted_drive)
+    again = trained(RunFolder(tmp_path / "again", checkpointed(recipe)))
+    assert all(layers.values()), layers
+    assert_the_same(keeps, again)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("loop", [FineTuning, Grpo])
+def test_a_killed_run_goes_on_with_it_or_without_bit_for_bit(
+    loop: Any, recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who runs out of memory may switch it on and go on."""
+    whole = trained(RunFolder(tmp_path / "whole", recipe))
+    for name, first in (("with", checkpointed(recipe)), ("without", recipe)):
+        take_step = loop.take_step
+
+        def or_die(self: Any, take_step: Any = take_step) -> Any:
+            if self.step == 3:
+                raise Killed
+            return take_step(self)
+
+        with monkeypatch.context() as patched, pytest.raises(Killed):
+            patched.setattr(loop, "take_step", or_die)
+            trained(RunFolder(tmp_path / name, first))
+        killed = RunFolder(tmp_path / name, checkpointed(recipe))
+        assert (killed.folder / "checkpoints").exists()
+        assert_the_same(whole, trained(killed))
