@@ -78,6 +78,7 @@ def test_what_checkpointed_activations_save_is_said_for_each_number_of_devices(
     assert rows[0]["state"] == "not verified" and "for an engine that shards" in rows[2]["state"]
     assert main(command) == 0
     text = capsys.readouterr().out
+    assert f"  all of it: {kept:.2f} GB with activations kept, {again:.2f} GB with" in text
     assert f"  1:  {kept:.1f} GB fits" in text and "(not verified)" in text
 
 

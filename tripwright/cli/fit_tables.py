@@ -32,8 +32,8 @@ def estimate_lines(estimate: FitEstimate) -> list[str]:
                     + ", ".join(f"{name} {_gb(value)}" for name, value in parts.items() if value)
                 )
     lines.append(
-        f"  activations kept: {_gb(estimate.kept_gb)}, checkpointed"
-        f" (model.checkpoint_activations): {_gb(estimate.checkpointed_gb)}"
+        f"  all of it: {estimate.kept_gb:.2f} GB with activations kept,"
+        f" {estimate.checkpointed_gb:.2f} GB with model.checkpoint_activations"
     )
     lines += _devices(estimate.devices)
     how = "as the expert's" if episode.measured else "as long as they may be, or as you said"
