@@ -257,7 +257,7 @@ def _end_labels(axes: Axes, ends: Sequence[_End], frame: Frame) -> None:
             "",
             (edge + 1, places[i][1]),
             (edge + 11, height),
-            "figure pixels",
+            "figure points",
             arrowprops={
                 "arrowstyle": "-",
                 "color": ends[i].colour,
@@ -272,7 +272,7 @@ def _end_labels(axes: Axes, ends: Sequence[_End], frame: Frame) -> None:
         axes.annotate(
             f"{printable(end.name)} {_value(end.last, frame)}",
             (x, y),
-            xycoords="figure pixels",
+            xycoords="figure points",
             va="center",
             color=end.colour,
             size=11.5,
