@@ -152,6 +152,7 @@ def test_bodies_that_are_no_labels_are_refused(ask: Ask, study: Study) -> None:
         ({"host": "localhost:8330"}, True, 200),
         ({"host": "[::1]:8330"}, True, 200),
         ({"host": "evil.example"}, True, 403),
+        ({"host": "["}, True, 403),
         ({"host": "127.0.0.1.evil.example"}, True, 403),
         ({"host": "lab.example"}, False, 200),
         ({"sec-fetch-site": "cross-site"}, True, 403),

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import MutableMapping
 from threading import Lock
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -18,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.server.bodies import body_within
 from tripwright.server.log import say
-from tripwright.server.study import HEADERS, LOOPBACK
+from tripwright.server.study import HEADERS, LOOPBACK, asked_host
 from tripwright.server.trip_metrics import REQUESTS
 
 MOST_BODY_BYTES = 65_536
@@ -78,13 +77,6 @@ class OwnerPace:
         return 0.0 if tokens >= 1 else (1 - tokens) / self._per_second
 
 
-def _host(request: Request) -> str | None:
-    try:
-        return urlsplit(f"//{request.headers.get('host', '')}").hostname
-    except ValueError:  # brackets that hold no address
-        return None
-
-
 class Guard:
     """ASGI: the Host check of servers on loopback (a page of somebody else's that gives its name
     to this machine's address), the size of bodies, security headers, one line of log a request."""
@@ -112,7 +104,7 @@ class Guard:
 
         body = b""
         try:
-            if self._local_only and _host(Request(scope)) not in LOOPBACK:
+            if self._local_only and asked_host(Request(scope)) not in LOOPBACK:
                 raise HTTPException(403, "Open this page by its address on this machine.")
             body = await body_within(Request(scope, receive), MOST_BODY_BYTES)
             await self._app(scope, _again(body, receive), guarded)

@@ -10,10 +10,11 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
@@ -62,20 +63,17 @@ class Agency:
     @cached_property
     def examples(self) -> list[str]:
         """Wishes to begin with: drawn ones that the desk reads whole and takes."""
-        found = []
+        return list(islice(self._readable_wishes(), MOST_EXAMPLES))
+
+    def _readable_wishes(self) -> Iterator[str]:
         with suppress(UserError, LookupError):  # a place may be too small to draw any
             for wish in self.desk.wishes(self.place):
                 understood = self.desk.read(wish.query, self.place)
-                if not understood.missing and not self._problems(understood.values):
-                    found.append(wish.query)
-        return found[:MOST_EXAMPLES]
-
-    def _problems(self, values: Any) -> bool:
-        try:
-            self.desk.request(values, self.place)
-        except FormProblems:
-            return True
-        return False
+                if understood.missing:
+                    continue
+                with suppress(FormProblems):
+                    self.desk.request(understood.values, self.place)
+                    yield wish.query
 
     def read(self, text: str) -> Understood:
         if self.reader is not None:

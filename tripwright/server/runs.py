@@ -32,7 +32,7 @@ from tripwright.evals.report.page import page as run_page
 from tripwright.evals.report.results import evaluation_words, metric_of
 from tripwright.evals.report.together import compared_page
 from tripwright.runs import CARD, METRICS, RECIPE, SCORE
-from tripwright.training.watched import LiveBody, read, standing
+from tripwright.training.watched import LiveBody, standing, watched
 
 MOST_DEEP = 4  # folders below the given one in which runs are looked for
 LOOK_SECONDS = 3.0
@@ -173,9 +173,9 @@ def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
     tables = "".join(map(_group_section, sorted(groups, key=len, reverse=True)))
     if without:
         tables += _table("Not examined", "", without)
-    words = plural(len(reported), "run") + f" in {folder}. Each table holds runs that were"
-    words += (
-        " examined alike (requests, world, rules, prompt, tools, decoding): only those compare."
+    words = (
+        f"{plural(len(reported), 'run')} in {folder}. Each table holds runs that were examined"
+        " alike (requests, world, rules, prompt, tools, decoding): only those compare."
     )
     if not reported:
         words = f"No run folder in {folder}. 'train', 'run' and 'quickstart' make such folders."
@@ -201,6 +201,11 @@ def _final(run: ReportedRun) -> Estimate | None:
     return metric_of(run.scores.get(str(run.main_evaluation), {}), "final")
 
 
+def _passes(run: ReportedRun) -> float:
+    final = _final(run)
+    return final.value if final else 0.0
+
+
 def _group_section(group: dict[str, ReportedRun]) -> str:
     card = _evaluation_card(next(iter(group.values())))
     facts = [str(card.get("rules") or "")]
@@ -209,11 +214,8 @@ def _group_section(group: dict[str, ReportedRun]) -> str:
         named = value.get("name") or value.get("count") if isinstance(value, dict) else value
         if named:
             facts.append(f"{named:,} requests" if isinstance(named, int) else str(named))
-    best_first = sorted(group.items(), key=lambda each: -(_final(each[1]) or _NOTHING).value)
+    best_first = sorted(group.items(), key=lambda each: _passes(each[1]), reverse=True)
     return _table("Final pass rate", " · ".join(filter(None, facts)), dict(best_first))
-
-
-_NOTHING = Estimate(-1.0, None, None, None, None)
 
 
 def _table(title: str, about: str, runs: dict[str, ReportedRun]) -> str:
@@ -241,7 +243,7 @@ def _row(name: str, run: ReportedRun) -> str:
         rate = f"<strong>{shown(final)}</strong><small>{esc(shown_interval(final))}</small>"
     state = ""
     if run.metrics:
-        facts = standing(read(run.path, name))
+        facts = standing(watched(run.path, name, run.metrics))
         words = "; ".join(" ".join(fact) for fact in facts)
         state = f'<a href="live?{esc(address)}">curves</a><small>{esc(words)}</small>'
     box = f'<input type="checkbox" name="run" value="{esc(name)}" aria-label="Compare {esc(name)}">'

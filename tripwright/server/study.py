@@ -56,6 +56,14 @@ HEADERS = {
 }
 
 
+def asked_host(request: Request) -> str | None:
+    """The host that a browser asks for; None where its header holds none."""
+    try:
+        return urlsplit(f"//{request.headers.get('host', '')}").hostname
+    except ValueError:  # brackets around what is no address
+        return None
+
+
 def make_app(study: str, local_only: bool = True) -> ASGIApp:
     """What a worker runs. `local_only`: refuse pages of other sites that give their own name to
     this machine's address."""
@@ -151,8 +159,7 @@ class _Guard:
             await self._app(scope, receive, guarded)
 
     def _objection(self, request: Request) -> str | None:
-        host = urlsplit(f"//{request.headers.get('host', '')}").hostname
-        if self._local_only and host not in LOOPBACK:
+        if self._local_only and asked_host(request) not in LOOPBACK:
             return "Open this page by its address on this machine."
         if (
             request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none")

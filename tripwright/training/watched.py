@@ -103,6 +103,11 @@ def _evaluation(folder: Path) -> str | None:
 def read(folder: Path, name: str) -> Watched:
     """Whatever is there: a run that has not begun has no rows."""
     rows, _ = logged_steps(folder / METRICS)
+    return watched(folder, name, rows)
+
+
+def watched(folder: Path, name: str, rows: list[Json]) -> Watched:
+    """Where the steps that were logged are at hand already."""
     stage = str(rows[-1].get("stage")) if rows else ""
     recipe = json_object(folder / RECIPE) or {}
     settings = _settings(recipe, stage)

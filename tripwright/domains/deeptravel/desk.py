@@ -29,6 +29,7 @@ from tripwright.domains.desk import (
     Span,
     Understood,
     whole,
+    words_in,
 )
 from tripwright.domains.domain import Place
 from tripwright.domains.forms import EMPTY, problems_of, unknown
@@ -249,7 +250,8 @@ _BEFORE_DAY = {
 def _looked_up(text: str, world: World) -> Iterator[_Heard]:
     """Cities of the world after "from" and "to", ISO days after such words (an "on" between them
     says nothing) or right after a city."""
-    words = list(_words(text))
+    # with the marks that may follow them taken off
+    words = [(start, end, text[start:end].rstrip(",.;:!?")) for start, end in words_in(text)]
     longest = max(len(city.split()) for city in world.cities)
     after_city = -1
     for at, (start, _, word) in enumerate(words):
@@ -267,15 +269,6 @@ def _looked_up(text: str, world: World) -> Iterator[_Heard]:
             field = "depart_date" if after_city == at - on else _BEFORE_DAY.get(before)
             if field is not None:
                 yield _Heard(start, start + len(word), field, word)
-
-
-def _words(text: str) -> Iterator[tuple[int, int, str]]:
-    """With the marks that may follow them taken off."""
-    at = 0
-    for word in text.split():
-        start = text.index(word, at)
-        at = start + len(word)
-        yield start, at, word.rstrip(",.;:!?")
 
 
 def _is_day(word: str) -> bool:

@@ -17,6 +17,8 @@ from tripwright.domains.desk import (
     RequestChange,
     Span,
     Understood,
+    whole,
+    words_in,
 )
 from tripwright.domains.domain import Place
 from tripwright.domains.forms import problems_of
@@ -166,34 +168,20 @@ def read(text: str, place: Place) -> Understood:
     used is ever called unread by mistake of a second reader."""
     places = Gazetteer(place.source.cities)
     found = _form_values(text, places)
-    words = _words(text)
-    spans: list[Span] = []
-    at = 0
-    for start, end in words:
-        if len(words) > MOST_WORDS or not found:
-            break
+    words = list(words_in(text))
+    read_spans: list[Span] = []
+    for start, end in words if found and len(words) <= MOST_WORDS else ():
         without = _form_values(text[:start] + text[end:], places)
         field = next((name for name in found if without.get(name) != found[name]), None)
         if field is None:
             continue
-        if spans and spans[-1].field == field and not text[spans[-1].end : start].strip():
-            spans[-1] = Span(spans[-1].start, end, field)
+        last = read_spans[-1] if read_spans else None
+        if last and last.field == field and not text[last.end : start].strip():
+            read_spans[-1] = Span(last.start, end, field)
         else:
-            spans += [Span(at, start, None)] if start > at else []
-            spans.append(Span(start, end, field))
-        at = end
-    spans += [Span(at, len(text), None)] if at < len(text) else []
+            read_spans.append(Span(start, end, field))
     missing = {name: question for name, question in ASKED.items() if found.get(name) is None}
-    return Understood(found, tuple(spans), missing)
-
-
-def _words(text: str) -> list[tuple[int, int]]:
-    ends, at = [], 0
-    for word in text.split():
-        start = text.index(word, at)
-        at = start + len(word)
-        ends.append((start, at))
-    return ends
+    return Understood(found, tuple(whole(read_spans, len(text))), missing)
 
 
 def _form_values(text: str, places: Gazetteer) -> dict[str, Any]:
