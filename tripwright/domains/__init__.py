@@ -42,7 +42,8 @@ OWN_DIALECTS = (
 OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptravel_compact")
 OWN_RULES = ("strict", "star", "official")
 OWN_POLICIES = (
-    *("expert", "expert-careful", "expert-brief", "greedy-search", "first-row", "cheapest-row"),
+    *("expert", "expert-spender", "expert-careful", "expert-brief"),
+    *("greedy-search", "first-row", "cheapest-row"),
     *("errand-expert", "errand-first-row", "errand-cheapest", "errand-in-time", "errand-fastest"),
 )
 

@@ -256,6 +256,8 @@ class Domain:
 
     # Who plays
     expert: Callable[[], Policy]
+    # whom else a cold start may imitate, by the names of `sft.expert`; the expert is added
+    teachers: Mapping[str, Callable[[], Policy]] = field(default_factory=dict)
     # policies without a mind, which say how hard requests are; the expert is added to them
     baselines: Mapping[str, Callable[[], Policy]]
     # by the names of `run --policy`; by default the baselines
@@ -317,6 +319,7 @@ class Domain:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
         object.__setattr__(self, "baselines", {**self.baselines, "expert": self.expert})
+        object.__setattr__(self, "teachers", {"expert": self.expert, **self.teachers})
         if not self.policies:
             names = {baseline.replace("_", "-"): baseline for baseline in self.baselines}
             table = {name: plain(name, self.baselines[row]) for name, row in names.items()}

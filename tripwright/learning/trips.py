@@ -190,8 +190,8 @@ class ExpertTranscripts:
     """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well
     teaches nothing and is passed over."""
 
-    def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat):
-        self.trips, self.dialect, self.chat = trips, dialect, chat
+    def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat, teacher: str = "expert"):
+        self.trips, self.dialect, self.chat, self.teacher = trips, dialect, chat, teacher
         self._in_vain = 0  # trips in a row without an answer
 
     @property
@@ -206,7 +206,9 @@ class ExpertTranscripts:
         while True:
             request, place = self.trips.request_at(self.trips.position)
             self.trips.position += 1
-            session = expert_session(self.trips.domain, request, place, self.dialect, self.chat)
+            session = expert_session(
+                self.trips.domain, request, place, self.dialect, self.chat, self.teacher
+            )
             if self.trips.domain.keeps(session):
                 self._in_vain = 0
                 return session.transcript
@@ -231,12 +233,17 @@ class ExpertTranscripts:
 
 
 def expert_session(
-    domain: Domain, request: Any, place: Any, dialect: Dialect, chat: ChatFormat | None
+    domain: Domain,
+    request: Any,
+    place: Any,
+    dialect: Dialect,
+    chat: ChatFormat | None,
+    teacher: str = "expert",
 ) -> Session:
-    """The expert's session of one request; with a ChatFormat, as token ids whose loss mask covers
+    """A teacher's session of one request; with a ChatFormat, as token ids whose loss mask covers
     the assistant's turns."""
     session = open_session(domain.task("expert", request, place), dialect, chat)
-    return next(iter(domain.expert().play([session])))
+    return next(iter(domain.teachers[teacher]().play([session])))
 
 
 def expert_sessions(

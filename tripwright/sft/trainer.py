@@ -43,6 +43,7 @@ class SftSettings:
     dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
     data: str | None = None  # a file of transcripts or messages; see `data`
+    expert: str = "expert"  # one of the domain's `teachers`: whose transcripts, without `data`
     # So many of the expert's, read in epochs (1,198 in row S4); None: without end
     expert_transcripts: Annotated[int, Ge(1)] | None = None
     max_epochs: float | None = None  # of `data` or of so many transcripts

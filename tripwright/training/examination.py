@@ -155,15 +155,18 @@ def settle_exam(run: RunFolder, exam: HeldOut) -> None:
 
 
 def measure_difficulty(run: RunFolder) -> None:
-    """What baselines and the expert reach on the exam and more requests like it, written down
-    before anything is trained. Where a model judges nobody pays for that."""
+    """What baselines, the expert and another teacher reach on the exam and more requests like it,
+    written down before anything is trained. Where a model judges nobody pays for that."""
     path = run.folder / DIFFICULTY
     if path.is_file() or run.recipe.judging is not None:
         return
     recipe = run.recipe
     requests = requests_of_exam(recipe, recipe.evaluation.difficulty_queries)
     difficulty: dict[str, Any] = {"levels": {}}
-    for name, policy in recipe.domain.baselines.items():
+    policies = dict(recipe.domain.baselines)
+    if recipe.sft is not None and recipe.sft.expert != "expert":
+        policies["teacher"] = recipe.domain.teachers[recipe.sft.expert]
+    for name, policy in policies.items():
         folder = _evaluation(run, f"difficulty/{name}")
         print(f"examining {name}", file=sys.stderr)
         score = play(recipe, requests, policy(), folder, {"kind": name})

@@ -1,8 +1,12 @@
 """The whole loop on two CPU cores in minutes, from nothing to a trained, judged travel agent (row
 B4): its recipe, and its parts in order.
 
-    difficulty of the exam → tokenizer and model → copy warm-up → cold start on expert trips → GRPO
-    → exam before, after, and blind
+    difficulty of the exam → tokenizer and model → copy warm-up → cold start on a teacher's trips →
+    GRPO → exam before, after, and blind
+
+The teacher never looks at the price of a place to stay, so a quarter of its trips break the budget,
+and a model that imitates it does no better. What RL adds is what no transcript shows: to spend
+less. (A perfect expert would leave RL of minutes nothing to show: docs/log.md, 2026-11-24.)
 
 Every part leaves its files behind and is skipped when they are there, so a stopped run goes on.
 """
@@ -16,6 +20,7 @@ from tripwright.domains import domain_of
 from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.files import json_object, write_atomically
 from tripwright.learning.optim import OptimizerSettings
+from tripwright.rewards.curriculum import Curriculum
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.runs import COMPARISON, SCORE
 from tripwright.sft.copy_pretraining import CopyPretrainingSettings
@@ -49,8 +54,6 @@ def quickstart_recipe(minutes: float) -> Recipe:
     """Nano worlds and a model of 4.1 million parameters: a cold start, then RL for the rest of
     `minutes`. A shorter run has shorter schedules, not cut-off ones: so many steps, or, on a
     processor that does not manage them, so many minutes.
-
-    With a perfect expert at hand imitation is the cheaper teacher, so it has the larger share.
     """
     minutes_left = max(1.0, minutes - FIXED_MINUTES)
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-4, weight_decay=0.01)
@@ -63,6 +66,7 @@ def quickstart_recipe(minutes: float) -> Recipe:
         prompts_per_step=8,
         whole_groups=False,  # as its figures were measured
         final_rate=0.1,
+        curriculum=Curriculum(stages=(("saving", 1),)),
         optimizer=rate,
     )
     return Recipe(
@@ -70,7 +74,9 @@ def quickstart_recipe(minutes: float) -> Recipe:
         data=DataSettings(rl_mix=rl_mix, training_scales=("nano", "nano_alike")),
         copy_pretraining=CopyPretrainingSettings(),
         sft=SftSettings(
-            steps=math.ceil(COLD_START_STEPS * cold_start), max_minutes=round(cold_start, 2)
+            expert="expert-spender",
+            steps=math.ceil(COLD_START_STEPS * cold_start),
+            max_minutes=round(cold_start, 2),
         ),
         rl=Reinforcement("grpo", grpo),
     )

@@ -46,6 +46,7 @@ def check(recipe: Recipe) -> None:
         )
     if recipe.sft:
         check_end("sft", recipe.sft.steps, recipe.sft.max_minutes, recipe.sft.max_epochs)
+        one_of("sft.expert", recipe.sft.expert, tuple(recipe.domain.teachers))
     if recipe.rl is not None:
         _rl(recipe, *recipe.rl)
 

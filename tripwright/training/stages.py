@@ -103,7 +103,10 @@ def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
         print(source.figures.line(recipe.sft.max_tokens or dialect.context_tokens), file=sys.stderr)
     else:
         source = ExpertTranscripts(
-            trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas())
+            trips_of(recipe, COLD_START),
+            dialect,
+            ChatFormat(tokenizer, dialect.schemas()),
+            recipe.sft.expert,
         )
         if recipe.sft.expert_transcripts is not None:
             source = expert_samples(source, recipe.sft, recipe.seed)

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
 from tripwright.domains.travelplanner.desk import DESK
 from tripwright.domains.travelplanner.dialects import DIALECTS
-from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
+from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, style_named
 from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.greedy_search import GreedySearch
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
@@ -190,19 +190,21 @@ DOMAIN = Domain(
         *sorted(set().union(*ROOM_TYPES.values())),
     ),
     expert=ExpertPolicy,
+    teachers={"expert-spender": partial(ExpertPolicy, STYLES["spender"])},
     baselines={
         "first_row": partial(RowsPolicy, "first"),
         "cheapest_row": partial(RowsPolicy, "cheapest"),
     },
     policies={
         "expert": plain("expert", ExpertPolicy),
+        "expert-spender": plain("expert-spender", partial(ExpertPolicy, STYLES["spender"])),
         "expert-careful": partial(_styled, "expert-careful"),
         "expert-brief": partial(_styled, "expert-brief"),
         "greedy-search": _greedy,
         "first-row": partial(_rows, "first-row"),
         "cheapest-row": partial(_rows, "cheapest-row"),
     },
-    needs_world=("expert", "greedy-search"),
+    needs_world=("expert", "expert-spender", "greedy-search"),
     rewards=REWARDS,
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
     titles=FACT_TITLES,

@@ -23,6 +23,7 @@ from tripwright.verdict import FORMAT, SCHEMA
 from tripwright.world.store import World
 
 NAME = "travelplanner"  # in the registry of domains
+BUDGET_SPENT = "budget_spent"  # share of the budget that a plan spends, of plans that pass
 
 
 def trip_query(session: Session) -> Query:
@@ -38,8 +39,9 @@ def trip_query(session: Session) -> Query:
 @dataclass(frozen=True)
 class TripTask(WorldTask):
     """A record of one of its episodes holds the `plan`, in the official format, or null where none
-    could be read, and `read_by`: what read it. A `formatter` reads answers in words, in place of
-    the parser of one printed layout (row S2); where it fails the episode is unscored."""
+    could be read, `read_by`: what read it, and of one that passes the measure BUDGET_SPENT. A
+    `formatter` reads answers in words, in place of the parser of one printed layout (row S2); where
+    it fails the episode is unscored."""
 
     id: str
     query: Query
@@ -54,13 +56,16 @@ class TripTask(WorldTask):
         read = PlanRead(None, f"no answer: {transcript.stop_reason}", "")
         if transcript.answer is not None:
             read = self._read(transcript.answer, plan_format)
-        more = {"plan": read.plan, **({"read_by": read.by} if read.by else {})}
+        more: dict[str, Any] = {"plan": read.plan, **({"read_by": read.by} if read.by else {})}
         if read.unscored:
             transcript.fault = read.problem
             return Episode(self, transcript, None, more)
         verdict = judge(self.query, read.plan, self.world, checked).in_groups(
             applicable_hard(self.query), read.problem
         )
+        cost_usd = verdict.details["total_cost"]
+        if verdict.final and cost_usd is not None:
+            more["measures"] = {BUDGET_SPENT: [cost_usd / self.query.budget, 1]}
         return Episode(self, transcript, verdict, more)
 
     def asked(self, transcript: Transcript) -> Asked:

@@ -30,7 +30,7 @@ from tripwright.evals.report.markup import (
 from tripwright.evals.scoreboard import judged_by
 
 EVALUATIONS = {
-    "after_sft": ("After SFT", "imitation of the expert only", 1),
+    "after_sft": ("After SFT", "imitation only", 1),
     "after_rl": ("After RL", "the trained agent", 0),
     "after_sft_with_faults": ("After SFT, tools failing", "as RL meets them", 3),
     "after_rl_with_faults": ("After RL, tools failing", "as RL meets them", 6),
@@ -49,6 +49,7 @@ METRICS = {
 BASELINES = {
     "first_row": ("First row", "script: takes the first row of every table"),
     "cheapest_row": ("Cheapest row", "script: takes the cheapest row"),
+    "teacher": ("Its teacher", "whom the cold start imitates"),
     "expert": ("Expert", "what can be reached"),
 }
 UNSCORED_WARNING = 0.01
@@ -343,11 +344,8 @@ def _slices_table(run: ReportedRun, section: str) -> str:
     ]
     if len(values) < 2 and not baselines:
         return ""
-    # as in the bars
-    below, above = (
-        [name for name in baselines if name != "expert"],
-        [name for name in baselines if name == "expert"],
-    )
+    above = [name for name in baselines if name == "expert"]  # as in the bars
+    below = [name for name in baselines if name not in above]
     titles = (*(BASELINES[b][0] for b in below), *columns, *(BASELINES[b][0] for b in above))
     head = "".join(f'<th class="num">{esc(words)}</th>' for words in titles)
     rows = []

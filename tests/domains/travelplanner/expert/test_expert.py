@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named, face_named
-from tripwright.domains.travelplanner.expert import ExpertPolicy, expert_turns
+from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.task import TripTask
+from tripwright.domains.travelplanner.task import BUDGET_SPENT, TripTask
 from tripwright.episode import Episode, play
 from tripwright.tools.faults import Faults
 from tripwright.transcript import StopReason
@@ -51,6 +51,29 @@ def test_it_passes_three_day_trips_within_the_small_dialect(
 ) -> None:
     for episode in episodes(world, [query for query in queries if query.days == 3], "compact"):
         assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
+
+
+def test_a_spender_keeps_every_wish_but_not_the_budget(world: World, queries: list[Query]) -> None:
+    """Its plans pass or break the budget alone; the same request gets the same answer."""
+    tasks = [TripTask(str(i), query, world) for i, query in enumerate(queries[:24])]
+    compact = dialect_named("compact")
+    spent, again, thrifty = (
+        list(play(ExpertPolicy(STYLES[style]), tasks, compact))
+        for style in ("spender", "spender", "direct")
+    )
+    assert [e.transcript.answer for e in spent] == [e.transcript.answer for e in again]
+    broken = set()
+    for episode in spent:
+        assert episode.verdict is not None
+        for group in episode.verdict.groups:
+            broken |= {name for name in group.asked if (group.facts or {})[name].passed is False}
+    assert broken == {"valid_cost"}
+    pairs = [
+        (a.more["measures"][BUDGET_SPENT][0], b.more["measures"][BUDGET_SPENT][0])
+        for a, b in zip(spent, thrifty, strict=True)
+        if "measures" in a.more
+    ]
+    assert all(dear >= cheap for dear, cheap in pairs) and len(pairs) < len(tasks)
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact"])

@@ -72,6 +72,11 @@ def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
     unlettered = stay_walk(query(), 2, [("", STAYS[0][1])], True)
     assert unlettered is not None
     assert unlettered.words() == "2 nights, 5 people: 66 1 9 ok. Stay: Attic."
+    further = stay_walk(query(), 2, STAYS, True, STAYS[3][1])
+    assert further is not None and further.words() == (
+        "2 nights, 5 people: A 66 1 9 ok; B 159 3 no; C 170 2 4 no; D 190 1 6 ok. Stay:"
+        f" (D) {STAYS[3][1].name}."
+    )
     others = stay_walk(query(**{"room type": "not shared room"}), 1, STAYS, True)
     assert others is not None
     assert others.words().startswith("not Shared room!, 1 night, 5 people: A 66 Shared room! no;")

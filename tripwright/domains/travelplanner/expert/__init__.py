@@ -2,8 +2,8 @@
 one that it finds itself.
 
 Style "direct" is what the cold start of training learns from: the shortest way to a plan that is
-known. The styles "careful" and "brief" know nothing but what tools have answered, so they also play
-where the world is out of reach.
+known; "spender" is the same without a look at prices. The styles "careful" and "brief" know nothing
+but what tools have answered, so they also play where the world is out of reach.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from collections.abc import Iterable, Iterator
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
-from tripwright.domains.travelplanner.expert.style import DIRECT, STYLES, ExpertStyle, style_named
+from tripwright.domains.travelplanner.expert.spender import spender_solution
+from tripwright.domains.travelplanner.expert.style import (
+    DIRECT,
+    SPENDER,
+    STYLES,
+    ExpertStyle,
+    style_named,
+)
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.policies.base import at_hand, say
 
@@ -34,22 +41,23 @@ class ExpertPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
-            if self.style.name == "direct":
-                _play_direct(session)
+            if self.style in (DIRECT, SPENDER):
+                _play_direct(session, self.style)
             else:
                 play_careful(session, self.style)
             yield session
 
 
-def _play_direct(session: Session) -> None:
-    dialect = session.dialect
+def _play_direct(session: Session, style: ExpertStyle) -> None:
+    dialect, query, world = session.dialect, trip_query(session), at_hand(session, "The expert")
     for text in expert_turns(
-        trip_query(session),
-        at_hand(session, "The expert"),
+        query,
+        world,
         session.tools.face,
         dialect.plan_format,
         dialect.page_rows,
         dialect.shows_work,
+        (spender_solution if style == SPENDER else expert_solution)(query, world),
     ):
         for _ in range(MOST_TRIES):
             say(session, text)

@@ -111,7 +111,8 @@ class _Work:
         rows = self._called(Accommodation, self._world.accommodations(stop.city))
         stay = stop.stay.accommodation
         if self._shows(Accommodation, STAY_FIELDS):
-            walk = stay_walk(self._query, stop.nights, rows, self._is_cheapest_first(Accommodation))
+            cheapest_first = self._is_cheapest_first(Accommodation)
+            walk = stay_walk(self._query, stop.nights, rows, cheapest_first, stay)
             if walk is not None and walk.taken == stay:
                 return walk.words(self._is_short)
         return choice(STAY, _row_called(stay, rows))

@@ -4,11 +4,11 @@ and how many searches to spare."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from tripwright.errors import UserError
 
-StyleName = Literal["direct", "careful", "brief"]
+StyleName = Literal["direct", "spender", "careful", "brief"]
 Thoughts = Literal["none", "short", "long"]
 
 
@@ -16,7 +16,8 @@ Thoughts = Literal["none", "short", "long"]
 class ExpertStyle:
     """For STAR's cold-start data (row S4) and Planner-R1's schema (row P3).
 
-    "direct" plays the oracle's plan and takes no other setting. The others decide from answers
+    "direct" plays the oracle's plan, "spender" one with dearer places to stay; they take no other
+    setting. The others decide from answers
     alone, the same way for the same request and seed. `thoughts` are reasons in `<think>`; where a
     dialect asks for a thought in every turn, "none" says one word. `compared_cities` is how many
     cities beyond those asked for have their way there looked up first; `max_extra_searches` is how
@@ -31,13 +32,10 @@ class ExpertStyle:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.name not in ("direct", "careful", "brief") or self.thoughts not in (
-            "none",
-            "short",
-            "long",
-        ):
+        if self.name not in get_args(StyleName) or self.thoughts not in get_args(Thoughts):
             raise UserError(
-                "An expert's style is direct, careful or brief with thoughts none, short or long;"
+                f"An expert's style is {', '.join(get_args(StyleName))} with thoughts"
+                f" {', '.join(get_args(Thoughts))};"
                 f" found '{self.name}', '{self.thoughts}'."
             )
         if min(self.compared_cities, self.max_extra_searches) < 0:
@@ -48,9 +46,10 @@ class ExpertStyle:
 
 
 DIRECT = ExpertStyle()
+SPENDER = ExpertStyle("spender")
 CAREFUL = ExpertStyle("careful", "short", compared_cities=1, max_extra_searches=4)
 BRIEF = ExpertStyle("brief", "none")
-STYLES = {style.name: style for style in (DIRECT, CAREFUL, BRIEF)}
+STYLES = {style.name: style for style in (DIRECT, SPENDER, CAREFUL, BRIEF)}
 
 
 def style_named(name: str) -> ExpertStyle:

@@ -99,11 +99,15 @@ def named(letter: str, name: str) -> str:
 
 
 def stay_walk(
-    query: Query, nights: int, rows: Iterable[tuple[str, Accommodation]], cheapest_first: bool
+    query: Query,
+    nights: int,
+    rows: Iterable[tuple[str, Accommodation]],
+    cheapest_first: bool,
+    to: Accommodation | None = None,
 ) -> RowWalk | None:
-    """To the cheapest row, each with its letter, that fits and holds the party in one room; None
-    where none does."""
-    steps, found = along(rows, partial(look_at_stay, query, nights), cheapest_first)
+    """To the row, each with its letter, that fits and holds the party in one room: the cheapest, or
+    in order of price `to`, if it is one of them. None where no row fits."""
+    steps, found = along(rows, partial(look_at_stay, query, nights), cheapest_first, to)
     if found is None:
         return None
     return RowWalk(asked_of_stays(query, nights), steps, STAY, found)
@@ -113,15 +117,17 @@ def along(
     rows: Iterable[tuple[str, Row]],
     look: Callable[[str, Row, Row | None], RowStep],
     cheapest_first: bool,
+    to: Row | None = None,
 ) -> tuple[tuple[RowStep, ...], Row | None]:
-    """What was looked at, and the row that was found. `look` is given the one found so far."""
+    """What was looked at, and the row that was found. In order of price the first that is ok ends
+    the walk, or `to`; else `look` is given the one found so far, and the walk goes to the end."""
     steps: list[RowStep] = []
     found: Row | None = None
     for letter, row in rows:
-        steps.append(look(letter, row, found))
+        steps.append(look(letter, row, None if cheapest_first else found))
         if steps[-1].judged == OK:
             found = row
-            if cheapest_first:
+            if cheapest_first and to in (None, row):
                 break
     return tuple(steps), found
 
