@@ -19,6 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tripwright.errors import UserError
 from tripwright.inference.cache import Cache, CacheView, round_up
+from tripwright.inference.precision import precision_named
 
 SUPPORTED = ("qwen3", "qwen2", "llama")
 # Queries that attend at once in training on a CPU, up to so many positions: beyond them the weights
@@ -64,6 +65,10 @@ class Decoder:
         )
         scaling = float(getattr(model.model.rotary_emb, "attention_scaling", 1.0))  # 1 but for YaRN
         self.cos, self.sin = angles.cos() * scaling, angles.sin() * scaling  # (positions, D / 2)
+
+    def precision(self, name: str) -> torch.dtype:
+        """Of this model's matrix products, where `name` asks for it."""
+        return precision_named(name, self.embed.weight)
 
     def hidden(
         self,

@@ -126,7 +126,10 @@ class InferenceEngine:
             )
         if self.cache is None or self.cache.keys.shape[3] < positions:
             larger = Cache(
-                self.decoder, self.sampling.rows, round_up(positions), self.sampling.precision
+                self.decoder,
+                self.sampling.rows,
+                round_up(positions),
+                self.decoder.embed.weight.dtype,
             )
             if self.cache is not None:
                 larger.keys[:, :, :, : self.cache.keys.shape[3]] = self.cache.keys

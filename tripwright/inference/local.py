@@ -23,6 +23,7 @@ from tripwright.files import is_no_model
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine, SessionSource
+from tripwright.inference.precision import precision_named
 from tripwright.inference.sampling import Sampling
 
 __all__ = ["LocalPolicy", "Sampling", "load_model"]
@@ -92,7 +93,7 @@ class LocalPolicy:
 
     def _model(self) -> Any:
         """The model in the precision asked for: itself, where that is its own."""
-        precision = self.sampling.precision
+        precision = precision_named(self.sampling.dtype, next(self.model.parameters()))
         if all(parameter.dtype == precision for parameter in self.model.parameters()):
             return self.model
         return copy.deepcopy(self.model).to(precision)

@@ -13,6 +13,7 @@ import platform
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -25,14 +26,27 @@ PRECISIONS = (AUTO, *_NAMED)  # what a run may ask for
 DOUBLE = "float64"
 
 
-def precision_named(name: str) -> torch.dtype:
-    """`auto` is `fastest()`. Raises UserError for a name that is neither in PRECISIONS nor
-    DOUBLE."""
+def precision_named(name: str, weight: torch.Tensor | None = None) -> torch.dtype:
+    """`auto` is what a model with such weights is multiplied in: their own format where that is
+    narrower than float32, bfloat16 on a GPU, else `fastest()`. Raises UserError for a name that is
+    neither in PRECISIONS nor DOUBLE."""
     if name == DOUBLE:
         return torch.float64
     if name not in PRECISIONS:
         raise UserError(f"Unknown dtype '{name}'. Accepted: {', '.join(PRECISIONS)}.")
-    return fastest() if name == AUTO else _NAMED[name]
+    if name != AUTO:
+        return _NAMED[name]
+    if weight is not None and weight.dtype in (torch.bfloat16, torch.float16):
+        return weight.dtype
+    on_gpu = weight is not None and weight.device.type == "cuda"
+    return torch.bfloat16 if on_gpu else fastest()
+
+
+def convert_weights(model: Any, dtype: torch.dtype) -> None:
+    """In place, one parameter at a time. Buffers stay: in bfloat16 the frequencies of rotary
+    positions are off by a radian at position 2,000."""
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(dtype)
 
 
 def fastest() -> torch.dtype:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
-from tripwright.inference.precision import AUTO, precision_named
+from tripwright.inference.precision import AUTO
 
 NO_TOP_K = -1  # as vLLM and SGLang write it
 BLOCK = 512  # tokens whose probabilities are added up before the choice looks at single ones
@@ -59,10 +59,6 @@ class Sampling:
                 "Sampling needs top_p above 0 and at most 1, and top_k ≥ 1 or none; found"
                 f" {self.top_p} and {self.top_k}."
             )
-
-    @property
-    def precision(self) -> torch.dtype:
-        return precision_named(self.dtype)
 
     def check_on_policy(self) -> None:
         """Raises UserError where the stored log-probabilities are not those of the distribution

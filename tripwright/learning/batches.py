@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tripwright.inference.cache import Cache, round_up
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import autocast, precision_named
+from tripwright.inference.precision import autocast
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def token_logprobs(
 ) -> Tensor:
     """Log-probabilities in fp32 of the targets at the places of `where` (B, T) bool: (N,). What
     `logprobs_of(token_logits(…), …)` says, but the logits of all places never exist at once."""
-    kind = precision_named(dtype)
+    kind = decoder.precision(dtype)
     hidden = _hidden(decoder, batch, kind, where, positions, cache)
     weight, targets = decoder.model.lm_head.weight, batch.targets[where]
     logprobs: Tensor = _LogprobsFrom.apply(hidden, weight, targets, kind, torch.is_grad_enabled())
@@ -122,7 +122,7 @@ def token_logits(
     `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a
     row is one transcript.
     """
-    kind = precision_named(dtype)
+    kind = decoder.precision(dtype)
     hidden = _hidden(decoder, batch, kind, where, positions, cache)
     with autocast(kind, decoder.device.type):
         logits = decoder.logits(hidden)

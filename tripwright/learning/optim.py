@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import torch
 from annotated_types import Ge, Gt, Lt
-from torch import nn
+from torch import Tensor, nn
 
-from tripwright.inference.precision import fastest
+from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.muon import Muon
 
 OPTIMIZERS = ("muon", "adamw")
@@ -34,28 +34,39 @@ class OptimizerSettings:
 
 class Optimizers:
     """The optimizers of one model behind one face. `step(scale)` multiplies every learning rate by
-    `scale`."""
+    `scale`.
+
+    A parameter narrower than float32 is stepped as a master, a float32 copy of it, and is that
+    copy rounded: in bfloat16 alone, steps of 1e-6 are lost. Its gradient is widened when its turn
+    comes, so that those of all are never there in float32 at once. torch's optimizers know no
+    masters; Apex, Transformer Engine and DeepSpeed do, and need a GPU.
+    """
 
     def __init__(self, model: nn.Module, settings: OptimizerSettings):
         self.settings = settings
-        parameters = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-        matrices = [
-            p
-            for name, p in parameters
-            if p.ndim == 2
+        named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+        self.parameters = [p for _, p in named]
+        self.stepped = [_stepped(p) for p in self.parameters]
+        self.has_masters = any(
+            master is not p for master, p in zip(self.stepped, self.parameters, strict=True)
+        )
+        is_matrix = [
+            settings.name == "muon"
+            and p.ndim == 2
             and "embed" not in name
             and "lm_head" not in name
-            and settings.name == "muon"
+            for name, p in named
         ]
-        inside = {id(p) for p in matrices}
-        rest = [p for _, p in parameters if id(p) not in inside]
-        self.parameters = [p for _, p in parameters]
+        matrices = [p for p, inside in zip(self.stepped, is_matrix, strict=True) if inside]
+        rest = [p for p, inside in zip(self.stepped, is_matrix, strict=True) if not inside]
         self.all: list[torch.optim.Optimizer] = [
             torch.optim.AdamW(
                 rest,
                 lr=settings.adamw_learning_rate,
                 betas=settings.betas,
                 weight_decay=settings.weight_decay,
+                # in one pass, without temporaries of the weights' size
+                fused=self.has_masters or self.stepped[0].device.type == "cuda",
             )
         ]
         if matrices:
@@ -65,7 +76,7 @@ class Optimizers:
                     settings.learning_rate,
                     settings.momentum,
                     settings.weight_decay,
-                    fastest(),
+                    precision_named(AUTO, matrices[0]),
                 )
             )
         self._rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.all]
@@ -74,24 +85,63 @@ class Optimizers:
         """Clips, steps and clears the gradients. Returns the gradient norm before clipping; where
         that is not finite, no step is taken: one would lose the weights, and the checkpoints after
         them."""
-        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.grad_clip))
-        if not math.isfinite(norm):
-            for optimizer in self.all:
-                optimizer.zero_grad(set_to_none=True)
-            return norm
         for optimizer, rates in zip(self.all, self._rates, strict=True):
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * scale
+        if self.has_masters:
+            norm = self._step_masters()
+        else:
+            norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.grad_clip))
+            if math.isfinite(norm):
+                self._step_all()
+        for parameter in self.parameters:
+            parameter.grad = None
+        return norm
+
+    def _step_all(self) -> None:
+        """Every tensor that has a gradient."""
+        for optimizer in self.all:
             optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+
+    @torch.no_grad()
+    def _step_masters(self) -> float:
+        """One parameter after the other; what a step says of the norm."""
+        norms = [
+            torch.linalg.vector_norm(p.grad, dtype=torch.float32)
+            for p in self.parameters
+            if p.grad is not None
+        ]
+        norm = float(torch.linalg.vector_norm(torch.stack(norms))) if norms else 0.0
+        if not math.isfinite(norm):
+            return norm
+        clip = min(1.0, self.settings.grad_clip / (norm + 1e-6))  # as clip_grad_norm_ has it
+        for parameter, master in zip(self.parameters, self.stepped, strict=True):
+            if parameter.grad is None:
+                continue
+            gradient, parameter.grad = parameter.grad, None
+            master.grad = gradient.to(master.device, master.dtype).mul_(clip)
+            del gradient
+            self._step_all()
+            master.grad = None
+            parameter.copy_(master)
         return norm
 
     def state_dict(self) -> list[dict[str, Any]]:
-        return [optimizer.state_dict() for optimizer in self.all]
+        states = [optimizer.state_dict() for optimizer in self.all]
+        return [*states, {"masters": self.stepped}] if self.has_masters else states
 
+    @torch.no_grad()
     def load_state_dict(self, states: list[dict[str, Any]]) -> None:
-        for optimizer, state in zip(self.all, states, strict=True):
+        for optimizer, state in zip(self.all, states, strict=False):
             optimizer.load_state_dict(state)
+        if self.has_masters:
+            for master, kept in zip(self.stepped, states[-1]["masters"], strict=True):
+                master.copy_(kept)
+
+
+def _stepped(parameter: nn.Parameter) -> Tensor:
+    """What optimizers step: the parameter itself, or its master where it is too narrow."""
+    return parameter.detach().float() if parameter.dtype.itemsize < 4 else parameter
 
 
 def warm_up_and_decay(progress: float, warm_up: float = 0.02, floor: float = 0.05) -> float:

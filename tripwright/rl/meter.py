@@ -25,8 +25,9 @@ class Meter:
     rollouts as well."""
 
     def __init__(self, model: Any, dtype: str):
-        self.shape, self.device = ModelShape.of(model.config), next(model.parameters()).device
-        self.peak = peak_flops(self.device, precision_named(dtype))
+        weight = next(model.parameters())
+        self.shape, self.device = ModelShape.of(model.config), weight.device
+        self.peak = peak_flops(self.device, precision_named(dtype, weight))
         self.update_total = self.rollout_total = self.hours_total = 0.0
 
     def step(

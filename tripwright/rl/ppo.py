@@ -22,7 +22,7 @@ import torch
 from annotated_types import Ge, Gt, Le
 from torch import Tensor, nn
 
-from tripwright.inference.precision import autocast, precision_named
+from tripwright.inference.precision import autocast
 from tripwright.learning.batches import Batch, collate, logprobs_of
 from tripwright.rl.objectives import (
     Clip,
@@ -142,7 +142,7 @@ class Ppo(RlLoop[PpoSettings]):
     ) -> tuple[Tensor, dict[str, float]]:
         settings, action_mask_NT = self.settings, batch.mask > 0
         hidden = self._hidden(batch)[action_mask_NT]
-        with autocast(precision_named(settings.dtype), self.decoder.device.type):
+        with autocast(self.decoder.precision(settings.dtype), self.decoder.device.type):
             logits = self.decoder.logits(hidden) / settings.temperature
         logprobs = logprobs_of(logits, batch.targets[action_mask_NT])
         old = batch.logprobs[action_mask_NT]
@@ -180,7 +180,7 @@ class Ppo(RlLoop[PpoSettings]):
 
     def _hidden(self, batch: Batch) -> Tensor:
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
-        with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
+        with autocast(self.decoder.precision(self.settings.dtype), self.decoder.device.type):
             return self.decoder.hidden(batch.ids, positions)
 
 

@@ -9,7 +9,7 @@ from tripwright.domains import domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
-from tripwright.inference.precision import PRECISIONS
+from tripwright.inference.precision import AUTO, PRECISIONS
 from tripwright.inference.sampling import Sampling
 from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
@@ -28,6 +28,7 @@ def check(recipe: Recipe) -> None:
     _data(recipe)
     _held_out(recipe)
     one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
+    _products("evaluation.dtype", recipe.evaluation.dtype, recipe.model.weights)
     if recipe.domain.rules:
         one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
     for name in recipe.loggers:
@@ -39,6 +40,7 @@ def check(recipe: Recipe) -> None:
     ):
         if settings is not None:
             one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
+            _products(f"{name}.dtype", settings.dtype, recipe.model.weights)
             one_of(f"{name}.optimizer.name", settings.optimizer.name, OPTIMIZERS)
     if recipe.copy_pretraining and not recipe.copy_pretraining.lengths:
         raise UserError(
@@ -87,6 +89,15 @@ def check_needs(recipe: Recipe) -> None:
 def one_of(name: str, value: str, accepted: tuple[str, ...]) -> None:
     if value not in accepted:
         raise UserError(f"unknown {name} '{value}'. Accepted: {', '.join(accepted)}.")
+
+
+def _products(name: str, dtype: str, weights: str) -> None:
+    """Wider ones would need a second copy of the weights, and narrower ones there are none."""
+    if weights != "float32" and dtype not in (AUTO, weights):
+        raise UserError(
+            f"{name} is '{dtype}', but model.weights are '{weights}', which are multiplied as they"
+            f" are: leave {name} out."
+        )
 
 
 def _dialect(recipe: Recipe) -> None:

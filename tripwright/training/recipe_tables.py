@@ -111,6 +111,10 @@ class ModelSettings:
 
     `checkpoint_activations`: an update keeps of each layer only its input, and computes the rest
     again in the backward pass. Less memory, a forward pass more, the same gradients.
+
+    `weights`: the number format that they are held in, trained and sampled from, whatever the
+    checkpoint has. With "bfloat16" the optimizer steps float32 masters of them, and matrix
+    products are in bfloat16 too.
     """
 
     pretrained: str | None = None
@@ -118,6 +122,7 @@ class ModelSettings:
     tokenizer_transcripts: Count = 160
     superwords: Annotated[int, Ge(0)] = 320
     checkpoint_activations: bool = False
+    weights: Literal["float32", "bfloat16"] = "float32"
 
 
 @dataclass(frozen=True)

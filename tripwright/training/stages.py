@@ -21,6 +21,7 @@ from tripwright.domains.folders import open_folder
 from tripwright.domains.judging import opened
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
+from tripwright.inference.precision import convert_weights, precision_named
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.urls import shown_url
 from tripwright.rl.algorithms import ALGORITHMS
@@ -30,7 +31,7 @@ from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.nano import new_model
-from tripwright.training.recipe import Recipe
+from tripwright.training.recipe import ModelSettings, Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import make_tokenizer
 from tripwright.training.validation import Validation
@@ -69,19 +70,19 @@ def make(run: RunFolder) -> None:
     run.save("start", model, tokenizer)
 
 
-def load_trainable(folder: Path) -> tuple[Any, Any]:
-    """(model, tokenizer) on the GPU where there is one. The weights are in fp32 whatever the
-    checkpoint holds: steps of 1e-6 are lost in the rounding of bf16. Products go by the recipe's
-    dtype all the same."""
+def load_trainable(folder: Path, settings: ModelSettings) -> tuple[Any, Any]:
+    """(model, tokenizer) on the GPU where there is one, the weights in the format that the recipe
+    trains, whatever the checkpoint holds."""
     model, tokenizer = load_model(folder)
-    return model.float().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
+    convert_weights(model, precision_named(settings.weights))
+    return model.to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
 
 
 def copy_pretraining(run: RunFolder, after: str = "start") -> None:
     """The copy warm-up."""
     if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
         return
-    model, tokenizer = load_trainable(run.model(after))
+    model, tokenizer = load_trainable(run.model(after), run.recipe.model)
     loop = CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed)
     loop.decoder.checkpoint_activations = run.recipe.model.checkpoint_activations
     run.drive("copy_pretraining", loop, model.device.type)
@@ -93,7 +94,7 @@ def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):
         return
-    model, tokenizer = load_trainable(run.model(after))
+    model, tokenizer = load_trainable(run.model(after), run.recipe.model)
     source: FileSamples | ExpertTranscripts
     dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
@@ -122,7 +123,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     if recipe.rl is None or run.done("rl"):
         return
     name, settings = recipe.rl
-    model, tokenizer = load_trainable(run.model(after))
+    model, tokenizer = load_trainable(run.model(after), run.recipe.model)
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with (

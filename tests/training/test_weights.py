@@ -1,0 +1,104 @@
+"""Runs whose weights are in bfloat16: killed, they go on bit for bit; and what is sampled from is
+what is trained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tripwright.errors import UserError
+from tripwright.inference.local import load_model
+from tripwright.rl.grpo import Grpo, Kl
+from tripwright.sft.trainer import FineTuning
+from tripwright.training import stages
+from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.recipe import Reinforcement, load_recipe
+from tripwright.training.run_folder import RunFolder
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    before = torch.get_num_threads()  # a run sets them for its process
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def recipe(tiny_recipe: Any) -> Any:
+    """With a bonus that moves the weights where no episode is worth anything."""
+    grpo = replace(tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1, kl=Kl(0.01))
+    return replace(
+        tiny_recipe,
+        copy_pretraining=None,
+        model=replace(tiny_recipe.model, weights="bfloat16"),
+        rl=Reinforcement("grpo", grpo),
+        checkpoint=CheckpointSettings(every_steps=2, every_minutes=None),
+    )
+
+
+class Killed(BaseException):
+    pass
+
+
+def trained(run: RunFolder) -> RunFolder:
+    stages.make(run)
+    stages.cold_start(run, after="start")
+    stages.reinforce(run)
+    return run
+
+
+def test_a_killed_run_goes_on_bit_for_bit(
+    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained(RunFolder(tmp_path / "whole", recipe))
+    for loop in (FineTuning, Grpo):
+        take_step = loop.take_step
+
+        def or_die(self: Any, take_step: Any = take_step) -> Any:
+            if self.step == 3:
+                raise Killed
+            return take_step(self)
+
+        with monkeypatch.context() as patched, pytest.raises(Killed):
+            patched.setattr(loop, "take_step", or_die)
+            trained(RunFolder(tmp_path / "killed", recipe))
+        assert (tmp_path / "killed" / "checkpoints").exists()
+    again = trained(RunFolder(tmp_path / "killed", recipe))
+    for stage in ("sft", "rl"):
+        here, there = (load_model(run.model(stage))[0].state_dict() for run in (whole, again))
+        assert {value.dtype for value in here.values()} == {torch.bfloat16}
+        assert all(torch.equal(here[name], there[name]) for name in here), stage
+
+
+def test_the_engine_samples_from_the_weights_themselves(
+    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder(tmp_path, recipe)
+    stages.make(run)
+    monkeypatch.delattr("tripwright.inference.local.copy")  # to make one would be an error
+    stages.reinforce(run, after="start")
+    steps = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    assert all(step["logprob_gap"] < 0.01 for step in steps)
+
+
+def test_products_in_another_format_are_refused(tmp_path: Path) -> None:
+    text = '[model]\nweights = "bfloat16"\n[sft]\nsteps = 1\n'
+    load = tmp_path / "r.toml"
+    load.write_text(text + 'dtype = "bfloat16"\n')
+    assert load_recipe(load).model.weights == "bfloat16"
+    load.write_text(text + 'dtype = "float32"\n')
+    with pytest.raises(UserError, match=r"sft\.dtype is 'float32', but model\.weights are 'bfl"):
+        load_recipe(load)
+    load.write_text(text.replace("bfloat16", "float16"))
+    with pytest.raises(
+        UserError, match=r"'weights': Input should be 'float32' or 'bfloat16' \(found 'float16"
+    ):
+        load_recipe(load)
