@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from tripwright.errors import UserError
-from tripwright.learning.batches import by_target, logprobs_of
-from tripwright.rl.rl_loop import RlLoop, action_logits
+from tripwright.learning.batches import by_target
+from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
+from tripwright.rl.scores import action_logprobs
 from tripwright.rl.settings import RolloutSettings
 
 
@@ -52,9 +53,7 @@ class Reinforce(RlLoop[ReinforceSettings]):
             tokens = sum(r.tokens for r in minibatch)
             for rows, batch in self.micro_batches(minibatch):
                 action_mask_NT = batch.mask > 0
-                logprobs = logprobs_of(
-                    action_logits(self.decoder, batch, self.settings), batch.targets[action_mask_NT]
-                )
+                logprobs = action_logprobs(self.decoder, batch, self.settings)
                 advantages_NT = by_target(
                     [[row.rollout.advantage] * len(row) for row in rows], batch.mask
                 )

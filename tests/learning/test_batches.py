@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import collate, logprobs_of, token_logits, token_logprobs
+from tripwright.learning.batches import collate, token_logits, token_logprobs
+from tripwright.learning.vocabulary import logprobs_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

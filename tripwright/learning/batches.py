@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +12,7 @@ from torch import Tensor
 from tripwright.inference.cache import Cache, round_up
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import autocast
+from tripwright.learning.vocabulary import logprobs_from
 
 
 @dataclass(frozen=True)
@@ -67,30 +67,6 @@ def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
     return spread_NT
 
 
-def logprobs_of(logits: Tensor, targets: Tensor) -> Tensor:
-    """(N, vocabulary) and (N,) → the log-probabilities (N,) of the targets."""
-    logprobs: Tensor = _LogprobsOf.apply(logits, targets)
-    return logprobs
-
-
-class _LogprobsOf(torch.autograd.Function):
-    """log_softmax and gather in one: their gradient goes through two more tensors of the logits'
-    size, an eighth of a nano model's step."""
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
-        sums = torch.logsumexp(logits, dim=-1)
-        ctx.save_for_backward(logits, targets, sums)
-        return logits.gather(1, targets[:, None])[:, 0] - sums
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        logits, targets, sums = ctx.saved_tensors
-        each = gradients[0][:, None]
-        d_logits = (logits - sums[:, None]).exp_().mul_(-each)
-        return d_logits.scatter_add_(1, targets[:, None], each), None
-
-
 def token_logprobs(
     decoder: Decoder,
     batch: Batch,
@@ -102,10 +78,8 @@ def token_logprobs(
     """Log-probabilities in fp32 of the targets at the places of `where` (B, T) bool: (N,). What
     `logprobs_of(token_logits(…), …)` says, but the logits of all places never exist at once."""
     kind = decoder.precision(dtype)
-    hidden = _hidden(decoder, batch, kind, where, positions, cache)
-    weight, targets = decoder.model.lm_head.weight, batch.targets[where]
-    logprobs: Tensor = _LogprobsFrom.apply(hidden, weight, targets, kind, torch.is_grad_enabled())
-    return logprobs
+    hidden = hidden_at(decoder, batch, dtype, where, positions, cache)
+    return logprobs_from(hidden, decoder.model.lm_head.weight, batch.targets[where], kind)
 
 
 def token_logits(
@@ -122,20 +96,19 @@ def token_logits(
     `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a
     row is one transcript.
     """
-    kind = decoder.precision(dtype)
-    hidden = _hidden(decoder, batch, kind, where, positions, cache)
-    with autocast(kind, decoder.device.type):
+    hidden = hidden_at(decoder, batch, dtype, where, positions, cache)
+    with autocast(decoder.precision(dtype), decoder.device.type):
         logits = decoder.logits(hidden)
     return logits if where is None else logits[: int(where.sum())]
 
 
-def _hidden(
+def hidden_at(
     decoder: Decoder,
     batch: Batch,
-    kind: torch.dtype,
+    dtype: str,
     where: Tensor | None,
-    positions: Tensor | None,
-    cache: Cache | None,
+    positions: Tensor | None = None,
+    cache: Cache | None = None,
 ) -> Tensor:
     """(N, hidden) at the places of `where`, and some that are not asked for at the end: processors
     like shapes that come again."""
@@ -145,40 +118,5 @@ def _hidden(
     if where is not None:
         places = where.flatten().nonzero()[:, 0]
         places = torch.nn.functional.pad(places, (0, round_up(len(places), 256) - len(places)))
-    with autocast(kind, decoder.device.type):
+    with autocast(decoder.precision(dtype), decoder.device.type):
         return decoder.hidden(batch.ids, positions, cache, places=places)
-
-
-class _LogprobsFrom(torch.autograd.Function):
-    """The output layer, log_softmax and gather in one, ROWS at a time; what there is of `hidden`
-    beyond the targets is not read. What the gradient needs of the vocabulary is kept in the
-    products' own format, and most numbers never leave the processor's cache."""
-
-    ROWS = 256
-
-    @staticmethod
-    def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, kind: torch.dtype, learns: bool
-    ) -> Tensor:
-        h, w = hidden.to(kind), weight.to(kind)
-        logprobs = torch.empty(len(targets), device=h.device)
-        towards = torch.empty(len(targets) if learns else 0, len(w), dtype=kind, device=h.device)
-        for begin in range(0, len(targets), _LogprobsFrom.ROWS):
-            rows = slice(begin, min(begin + _LogprobsFrom.ROWS, len(targets)))
-            logits, which = (h[rows] @ w.T).float(), targets[rows, None]
-            sums = torch.logsumexp(logits, dim=-1, keepdim=True)
-            logprobs[rows] = (logits.gather(1, which) - sums)[:, 0]
-            if learns:
-                softmax = logits.sub_(sums).exp_()
-                # subtracted in fp32: in a softmax near 1, narrower formats see no difference to 1
-                towards[rows] = softmax.scatter_add_(1, which, -torch.ones_like(sums)).neg_()
-        ctx.save_for_backward(h, w, towards)
-        return logprobs
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        h, w, towards = ctx.saved_tensors
-        d_logits = towards * gradients[0][:, None].to(towards.dtype)
-        d_hidden = torch.zeros_like(h, dtype=torch.float32)
-        d_hidden[: len(towards)] = d_logits @ w
-        return d_hidden, (d_logits.T @ h[: len(towards)]).float(), None, None, None

@@ -15,11 +15,11 @@ from dataclasses import replace
 import torch
 
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import collate, logprobs_of
+from tripwright.learning.batches import collate
 from tripwright.rl.objectives import Importance, importance_weights
-from tripwright.rl.rl_loop import action_logits
 from tripwright.rl.rollouts import Rollout
 from tripwright.rl.rows import rows_of
+from tripwright.rl.scores import action_logprobs
 from tripwright.rl.settings import RolloutSettings
 
 
@@ -42,9 +42,7 @@ def corrected(
         batch = collate([row.columns for _, row in part]).to(decoder.device)
         action_mask_NT = batch.mask > 0
         logprobs_NT = torch.zeros_like(batch.logprobs)
-        logprobs_NT[action_mask_NT] = logprobs_of(
-            action_logits(decoder, batch, settings), batch.targets[action_mask_NT]
-        )
+        logprobs_NT[action_mask_NT] = action_logprobs(decoder, batch, settings)
         for (n, row), logprobs_T, own_T in zip(part, logprobs_NT, action_mask_NT, strict=True):
             # position t is about token t + 1, of the row as of the transcript
             targets = torch.tensor(row.sequence.places[1:], device=decoder.device) - 1

@@ -29,7 +29,7 @@ from torch import Tensor
 from tripwright.errors import UserError
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import Batch, by_target, logprobs_of
+from tripwright.learning.batches import Batch, by_target, hidden_at
 from tripwright.rl.correction import corrected
 from tripwright.rl.credit import advantages_by_evidence
 from tripwright.rl.objectives import (
@@ -41,12 +41,12 @@ from tripwright.rl.objectives import (
     clipped_loss,
     group_advantages,
     kl_estimate,
-    token_entropy,
     token_weights,
 )
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
-from tripwright.rl.rl_loop import RlLoop, action_logits
+from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout, RolloutGroup
+from tripwright.rl.scores import action_logprobs, scores_from
 from tripwright.rl.settings import RolloutSettings
 from tripwright.transcript import StopReason
 
@@ -289,9 +289,9 @@ def policy_loss(
     """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are
     ever looked at."""
     action_mask_NT = batch.mask > 0
-    # (tokens said, vocabulary)
-    targets, logits = batch.targets[action_mask_NT], action_logits(decoder, batch, settings)
-    logprobs = logprobs_of(logits, targets)
+    hidden = hidden_at(decoder, batch, settings.dtype, action_mask_NT)
+    targets, learns = batch.targets[action_mask_NT], settings.entropy_bonus != 0
+    logprobs, entropy = scores_from(decoder, hidden, targets, settings, learns)
     old = batch.logprobs[action_mask_NT]
     losses, clipped = clipped_loss(logprobs, old, advantages_NT[action_mask_NT], settings.clip)
     sums = {
@@ -299,14 +299,12 @@ def policy_loss(
         "clipped": float(clipped.sum()),
         "gap": float((logprobs - old).detach().abs().sum()),
     }
-    with torch.set_grad_enabled(settings.entropy_bonus != 0):
-        entropy = token_entropy(logits)
     sums["entropy"] = float(entropy.detach().sum())
     if settings.entropy_bonus:
         losses = losses - settings.entropy_bonus * entropy
     if reference is not None:
         with torch.no_grad():
-            theirs = logprobs_of(action_logits(reference, batch, settings), targets)
+            theirs = action_logprobs(reference, batch, settings)
         divergence = kl_estimate(logprobs, theirs, settings.kl.estimator)
         losses = losses + settings.kl.beta * divergence
         sums["kl"] = float(divergence.detach().sum())

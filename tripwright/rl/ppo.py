@@ -23,12 +23,11 @@ from annotated_types import Ge, Gt, Le
 from torch import Tensor, nn
 
 from tripwright.inference.precision import autocast
-from tripwright.learning.batches import Batch, collate, logprobs_of
+from tripwright.learning.batches import Batch, collate
 from tripwright.rl.objectives import (
     Clip,
     clipped_loss,
     gae,
-    token_entropy,
     token_weights,
     value_loss,
     whiten,
@@ -36,6 +35,7 @@ from tripwright.rl.objectives import (
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
 from tripwright.rl.rows import rows_of
+from tripwright.rl.scores import scores_from
 from tripwright.rl.settings import RolloutSettings
 
 
@@ -142,17 +142,19 @@ class Ppo(RlLoop[PpoSettings]):
     ) -> tuple[Tensor, dict[str, float]]:
         settings, action_mask_NT = self.settings, batch.mask > 0
         hidden = self._hidden(batch)[action_mask_NT]
-        with autocast(self.decoder.precision(settings.dtype), self.decoder.device.type):
-            logits = self.decoder.logits(hidden) / settings.temperature
-        logprobs = logprobs_of(logits, batch.targets[action_mask_NT])
+        logprobs, entropy = scores_from(
+            self.decoder,
+            hidden,
+            batch.targets[action_mask_NT],
+            settings,
+            settings.entropy_bonus != 0,
+        )
         old = batch.logprobs[action_mask_NT]
         losses, clipped = clipped_loss(logprobs, old, advantages_NT[action_mask_NT], settings.clip)
         values = self.value_head(hidden.float())[:, 0]
         of_values = value_loss(
             values, values_NT[action_mask_NT], returns_NT[action_mask_NT], settings.value_clip
         )
-        with torch.set_grad_enabled(settings.entropy_bonus != 0):
-            entropy = token_entropy(logits)
         total = losses + settings.value_weight * of_values - settings.entropy_bonus * entropy
         return (total * weights_NT[action_mask_NT]).sum(), {
             "tokens": float(len(old)),

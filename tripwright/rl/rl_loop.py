@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import Batch, collate, token_logits
+from tripwright.learning.batches import Batch, collate
 from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
@@ -173,9 +172,3 @@ class RlLoop(ABC, Generic[S]):
         self.shuffle.set_state(state["shuffle"])
         for name in self.checkpointed:
             getattr(self, name).load_state_dict(state[name])
-
-
-def action_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
-    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what
-    ratios, entropy and KL are made of."""
-    return token_logits(decoder, batch, settings.dtype, batch.mask > 0) / settings.temperature
