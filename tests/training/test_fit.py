@@ -15,6 +15,7 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder
+from tripwright.inference.precision import convert_weights
 from tripwright.learning.flops import update_flops
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import GrpoSettings, Kl
@@ -103,6 +104,22 @@ def test_activations_are_what_torch_keeps(
     assert four - two == 2 * 3 * 64 * size.shape.hidden * 4
 
 
+@pytest.mark.parametrize("kind", ["qwen3", "qwen2"])
+def test_activations_of_weights_in_bfloat16_are_what_torch_keeps(
+    kind: str, tiny_model: Any, tmp_path: Path
+) -> None:
+    tiny_model(kind, 50).save_pretrained(tmp_path)
+    size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
+    models = [tiny_model(kind, 50, num_hidden_layers=layers) for layers in (4, 2)]
+    for model in models:
+        convert_weights(model, torch.bfloat16)
+    four, two = (kept_bytes(model, False) for model in models)
+    # a tiny layer's scales of norms are a tenth of it, and are not counted
+    assert activation_bytes(size, "bfloat16", 64) == pytest.approx((four - two) / 384, rel=0.1)
+    four, two = (kept_bytes(model, True) for model in models)
+    assert four - two == 2 * 3 * 64 * size.shape.hidden * 2
+
+
 def kept_bytes(model: Any, again: bool) -> int:
     """What is saved for the backward pass of three rows of 64 tokens."""
     weights, seen = {p.untyped_storage().data_ptr() for p in model.parameters()}, {}
@@ -178,6 +195,46 @@ def test_each_part_is_counted_by_hand() -> None:
     assert stage.peak == sum(stage.held.values()) + max(
         sum(stage.learning.values()), sum(stage.playing.values())
     )
+
+
+def test_weights_in_bfloat16_have_masters_and_no_copies() -> None:
+    """Qwen3-8B: 16 bytes a weight as in fp32, but nothing narrowed beside them, and no second model
+    to sample from."""
+    kl = replace(LARGE.rl.settings, micro_batch_size=1, kl=Kl(beta=0.1))
+    recipe = replace(
+        LARGE,
+        model=replace(LARGE.model, weights="bfloat16", checkpoint_activations=True),
+        rl=Reinforcement("grpo", kl),
+    )
+    size = size_of(recipe)
+    (stage,) = memory(recipe, size, "cuda")
+    weights = 8_190_735_360 * 2
+    assert stage.held == {
+        "weights": weights,
+        "masters": 2 * weights,
+        "optimizer state": 4 * weights,
+        "reference model": weights,
+    }
+    assert stage.learning["gradients"] == weights
+    assert stage.learning[NARROWED] == 0 == stage.playing["sampler's weights"]
+    layer = activation_bytes(size, "bfloat16")
+    assert stage.learning["activations"] == 8192 * (36 * 4096 * 2 + 2 * layer)
+
+
+def test_logits_of_a_large_vocabulary_are_counted_as_chunks() -> None:
+    """Four times the tokens, and hardly a byte more; of a small one, four times as much."""
+
+    def logits(recipe: Recipe, size: Any) -> float:
+        return memory(recipe, size)[-1].learning["logits"]
+
+    large, size = replace(LARGE, dialect=DialectSettings(context_tokens=2048)), size_of(LARGE)
+    assert logits(large, size) == logits(LARGE, size) < 3e9
+    nano, size = (
+        replace(NANO, rl=None, sft=replace(NANO.sft, data="x", max_tokens=256)),
+        size_of(NANO),
+    )
+    longer = replace(nano, sft=replace(nano.sft, max_tokens=1024))
+    assert logits(longer, size) == pytest.approx(4 * logits(nano, size), rel=0.02)
 
 
 def test_muon_keeps_one_number_for_each_weight_of_a_matrix() -> None:

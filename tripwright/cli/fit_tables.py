@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tripwright.training.fit import GB, WEIGHT_BYTES
+from tripwright.training.fit import GB
 from tripwright.training.fit_advice import peak
 from tripwright.training.fit_devices import CARDS_GB, DevicePeak
 from tripwright.training.fit_estimate import FitEstimate
@@ -14,7 +14,7 @@ def estimate_lines(estimate: FitEstimate) -> list[str]:
     lines = [
         (
             f"{estimate.size.name}: {estimate.size.parameters / 1e6:,.1f} million parameters,"
-            f" {WEIGHT_BYTES} bytes each while they are trained"
+            f" {estimate.weight_bytes} bytes each while they are trained"
         ),
         "",
         "memory, at most",

@@ -1,10 +1,12 @@
 """How much memory a recipe's stages will take, from its numbers alone; nothing is loaded.
 
-    held all the while    weights, optimizer state, the reference of a KL term, what Python and
-    torch take while it plays        keys and values of every row, weights in the sampler's
-    precision, the logits of one token a row while it learns       gradients, what the backward pass
-    needs of every token (activations; of each layer its input alone, where the recipe has them
-    checkpointed), weights in the products' precision, logits of the tokens that carry loss
+    held all the while    weights and their masters, optimizer state, the reference of a KL term,
+                          what Python and torch take
+    while it plays        keys and values of every row, weights in the sampler's precision, the
+                          logits of one token a row
+    while it learns       gradients, what the backward pass needs of every token (activations; of
+                          each layer its input alone, where the recipe has them checkpointed),
+                          weights in the products' precision, logits of the tokens that carry loss
 
 A stage's peak is what is held and the larger of the other two. Episodes are taken to be as long as
 the dialect allows, so it is what a run may need, not what it mostly does. The counts are of this
@@ -23,20 +25,24 @@ from tripwright.inference.cache import round_up
 from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS
 from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.optim import OptimizerSettings
+from tripwright.learning.vocabulary import CHUNK, keeps_logits
 from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copy_pretraining import GAP, CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.recipe_tables import Recipe
 
-# weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)
-WEIGHT_BYTES = 4
+FP32 = BYTES["float32"]  # of masters, and of the optimizer's state
 NARROWED = "weights for products"  # as autocast makes them, kept as long as a layer's activations
 GB = 1e9
 # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the
 # CPU
 PROCESS_GB = 0.45
-LOGIT_COPIES = 4  # logits, their log-softmax, and the gradients of both
+# Of logits that are kept (`learning.vocabulary`): for fine-tuning what the gradient needs, and the
+# gradient, in the products' format; for a policy's loss logits as they are and at the temperature,
+# and the gradients of both, in fp32.
+KEPT_COPIES, LOSS_COPIES = 2, 4
+CHUNK_COPIES = 3  # of those made in chunks, in fp32
 # of an episode's tokens that the agent says: the expert's in the compact dialect; far fewer in the
 # others
 AGENT_SHARE = 0.4
@@ -63,24 +69,21 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
     stages = []
     if recipe.copy_pretraining is not None:
         rows, length = copied(recipe.copy_pretraining)
-        held = _held(model, recipe.copy_pretraining.optimizer, device)
-        stages.append(
-            StageMemory(
-                "copy_pretraining",
-                held,
-                _learning(recipe, model, rows, length, 0.5, recipe.copy_pretraining.dtype, device),
-            )
-        )
+        dtype = recipe.copy_pretraining.dtype
+        held = _held(recipe, model, recipe.copy_pretraining.optimizer, device)
+        learning = _learning(recipe, model, rows, length, 0.5, dtype, device)
+        stages.append(StageMemory("copy_pretraining", held, learning))
     if recipe.sft is not None:
         rows = recipe.sft.micro_batch_size or recipe.sft.batch_size
         length = sft_tokens(recipe.sft, recipe, model)
         learning = _learning(recipe, model, rows, length, 1.0, recipe.sft.dtype, device)
-        stages.append(StageMemory("sft", _held(model, recipe.sft.optimizer, device), learning))
+        held = _held(recipe, model, recipe.sft.optimizer, device)
+        stages.append(StageMemory("sft", held, learning))
     if recipe.rl is not None:
         name, settings = recipe.rl
-        held = _held(model, settings.optimizer, device)
+        held = _held(recipe, model, settings.optimizer, device)
         if settings.has_reference:
-            held["reference model"] = model.parameters * WEIGHT_BYTES
+            held["reference model"] = float(model.parameters * weight_bytes(recipe))
         learning = _learning(
             recipe,
             model,
@@ -89,6 +92,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
             AGENT_SHARE,
             settings.dtype,
             device,
+            LOSS_COPIES,
         )
         stages.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
     return stages
@@ -109,13 +113,21 @@ def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:
     return min(settings.max_tokens or episode_tokens(recipe, model), model.positions)
 
 
-def _held(model: ModelSize, optimizer: OptimizerSettings, device: str) -> dict[str, float]:
+def weight_bytes(recipe: Recipe) -> int:
+    """Of a weight as it is held and trained, whatever the checkpoint has."""
+    return BYTES[recipe.model.weights]
+
+
+def _held(
+    recipe: Recipe, model: ModelSize, optimizer: OptimizerSettings, device: str
+) -> dict[str, float]:
     muon = model.matrix_parameters if optimizer.name == "muon" else 0
     states = 2 * (model.parameters - muon) + muon  # AdamW keeps two numbers a weight, Muon one
-    held: dict[str, float] = {
-        "weights": model.parameters * WEIGHT_BYTES,
-        "optimizer state": states * WEIGHT_BYTES,
-    }
+    size = weight_bytes(recipe)
+    held: dict[str, float] = {"weights": model.parameters * size}
+    if size < FP32:
+        held["masters"] = model.parameters * FP32
+    held["optimizer state"] = states * FP32
     return {**held, "Python and torch": PROCESS_GB * GB} if device == "cpu" else held
 
 
@@ -127,22 +139,31 @@ def _learning(
     share: float,
     dtype: str,
     device: str,
+    logit_copies: int | None = None,
 ) -> dict[str, float]:
-    """`share` of the tokens carry loss, and have logits."""
-    s, length, precision = model.shape, round_up(length), precision_name(dtype, device)
-    places, size = rows * length, BYTES[precision]
+    """`share` of the tokens carry loss, and have logits; `logit_copies` in fp32, or KEPT_COPIES in
+    the products' format."""
+    s, length = model.shape, round_up(length - 1)  # as `collate` has it: the last predicts nothing
+    precision = precision_name(dtype, device, recipe.model.weights)
+    places, size, held = rows * length, BYTES[precision], weight_bytes(recipe)
     per_layer = activation_bytes(model, precision, length if device == "cpu" else 0)
     again = recipe.model.checkpoint_activations
     whole_layers = 1 if again else s.layers
     # the stream between layers is in the weights' format
-    inputs = s.layers * s.hidden * WEIGHT_BYTES if again else 0
+    inputs = s.layers * s.hidden * held if again else 0
     narrowed = whole_layers * s.layer_parameters + s.vocabulary * s.hidden
+    tokens = int(places * share)
+    if keeps_logits(tokens, s.vocabulary):
+        each = FP32 * logit_copies if logit_copies is not None else size * KEPT_COPIES
+        logits = float(tokens * s.vocabulary * each)
+    else:  # and the output layer's gradient, before it is added to the others
+        logits = float(CHUNK * FP32 * CHUNK_COPIES + s.vocabulary * s.hidden * held)
     return {
-        "gradients": model.parameters * WEIGHT_BYTES,
+        "gradients": float(model.parameters * held),
         # one more: the layer whose backward pass is under way
         "activations": places * (inputs + per_layer * (whole_layers + 1)),
-        NARROWED: 0.0 if size == WEIGHT_BYTES else float(narrowed * size),
-        "logits": places * share * s.vocabulary * 4 * LOGIT_COPIES,
+        NARROWED: 0.0 if size == held else float(narrowed * size),
+        "logits": logits,
     }
 
 
@@ -172,13 +193,12 @@ def activation_bytes(model: ModelSize, dtype: str, cpu_length: int = 0) -> float
     return 2 * numbers + widened
 
 
-def precision_name(dtype: str, device: str = "cpu") -> str:
-    """What "auto" comes to: on a GPU bfloat16, whatever this processor does."""
-    return (
-        "bfloat16"
-        if dtype == AUTO and device == "cuda"
-        else str(precision_named(dtype)).removeprefix("torch.")
-    )
+def precision_name(dtype: str, device: str = "cpu", weights: str = "float32") -> str:
+    """What "auto" comes to: the weights' format where it is a narrow one; on a GPU bfloat16,
+    whatever this processor does."""
+    if dtype == AUTO and (device == "cuda" or weights != "float32"):
+        return "bfloat16"
+    return str(precision_named(dtype)).removeprefix("torch.")
 
 
 def _playing(
@@ -188,12 +208,12 @@ def _playing(
         model.shape,
         settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size,
     )
-    size = BYTES[precision_name(settings.dtype, device)]
+    size = BYTES[precision_name(settings.dtype, device, recipe.model.weights)]
     positions = min(
         recipe.dialect.dialect().context_tokens + recipe.dialect.dialect().max_tool_tokens,
         model.positions,
     )
-    same = size == WEIGHT_BYTES
+    same = size == weight_bytes(recipe)
     return {
         "sampler's weights": 0.0 if same else float(model.parameters * size),
         "keys and values": 2.0 * s.layers * rows * s.kv_heads * s.head_size * positions * size,

@@ -91,6 +91,10 @@ def _candidates(recipe: Recipe, device: str, least: int) -> Iterator[Step]:
         halves = device == "cuda" or precision_name(AUTO) != "float32"
         if precision_name(settings.dtype, device) == "float32" and halves:
             yield f'{name}.dtype = "bfloat16"', partial(_rl, dtype="bfloat16")
+    if _may_be_narrow(recipe, device):
+        yield 'model.weights = "bfloat16"', _with_narrow_weights
+    if recipe.rl is not None:
+        name, settings = recipe.rl
         if isinstance(settings, GrpoSettings) and settings.kl.beta:
             yield (
                 f"{name}.kl.beta = 0.0 (no reference model)",
@@ -104,6 +108,17 @@ def _candidates(recipe: Recipe, device: str, least: int) -> Iterator[Step]:
 
 def with_checkpointed_activations(recipe: Recipe, on: bool = True) -> Recipe:
     return replace(recipe, model=replace(recipe.model, checkpoint_activations=on))
+
+
+def _may_be_narrow(recipe: Recipe, device: str) -> bool:
+    """Whether weights in bfloat16 go with what the recipe says of products, and with the device."""
+    tables = [recipe.copy_pretraining, recipe.sft, recipe.rl.settings if recipe.rl else None]
+    names = {precision_name(table.dtype, device) for table in tables if table is not None}
+    return recipe.model.weights == "float32" and names == {"bfloat16"}
+
+
+def _with_narrow_weights(recipe: Recipe) -> Recipe:
+    return replace(recipe, model=replace(recipe.model, weights="bfloat16"))
 
 
 def _one_row_of_sft(recipe: Recipe) -> Recipe:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.training.fit import WEIGHT_BYTES, StageMemory, memory, total_memory_gb
+from tripwright.training.fit import StageMemory, memory, total_memory_gb, weight_bytes
 from tripwright.training.fit_advice import Change, changes, peak, with_checkpointed_activations
 from tripwright.training.fit_devices import DevicePeak, device_peaks
 from tripwright.training.fit_time import Lengths, StepWork, lengths, steps_of
@@ -22,6 +22,7 @@ class FitEstimate:
     activations, `kept_gb` without."""
 
     size: ModelSize
+    weight_bytes: int
     stages: list[StageMemory]
     kept_gb: float
     checkpointed_gb: float
@@ -42,7 +43,7 @@ class FitEstimate:
             "model": {
                 "name": self.size.name,
                 "parameters": self.size.parameters,
-                "weight_bytes": WEIGHT_BYTES,
+                "weight_bytes": self.weight_bytes,
                 **asdict(self.size.shape),
             },
             "memory": [{**asdict(stage), "peak": stage.peak} for stage in self.stages],
@@ -82,5 +83,14 @@ def estimate(
     )
     devices = device_peaks(recipe, size) if device == "cuda" else []
     return FitEstimate(
-        size, stages, kept_gb, checkpointed_gb, devices, works, episode, available, *needed
+        size,
+        weight_bytes(recipe),
+        stages,
+        kept_gb,
+        checkpointed_gb,
+        devices,
+        works,
+        episode,
+        available,
+        *needed,
     )

@@ -21,13 +21,13 @@ from tripwright.learning.trips import expert_sessions
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.fit import (
-    WEIGHT_BYTES,
     activation_bytes,
     copied,
     episode_tokens,
+    precision_name,
     sft_tokens,
 )
-from tripwright.training.model_shapes import ModelSize
+from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.recipe_tables import Recipe
 
 SAMPLE = 16  # of the expert's episodes, from which lengths are taken
@@ -175,13 +175,14 @@ def _update(
     flops_count = update_flops(model.shape, [length] * rows, heads * rows)
     if not measure:
         return StepWork(stage, rows * length, flops_count)
+    dtype = precision_name(dtype, weights=recipe.model.weights)
     rates = measured(model, dtype, at_once * length, 1, recipe.threads)
     moved = (
         1.2 * rows * length * model.shape.layers * activation_bytes(model, dtype)
         + 5.0 * heads * rows * model.shape.vocabulary * 4
     )
     # an optimizer step reads and writes weights, gradients and states
-    weights = model.parameters * WEIGHT_BYTES * 8
+    weights = model.parameters * 4 * 8
     again = (
         flops(model.shape, rows * length, rows * length**2, 0)
         if recipe.model.checkpoint_activations
@@ -218,10 +219,9 @@ def _rl(
     if not measure:
         return StepWork(name, tokens, update.update_flops, played)
     rows = min(settings.max_concurrent_rollouts or episodes, episodes)
+    dtype = precision_name(settings.dtype, weights=recipe.model.weights)
     rates, s = (
-        measured(
-            model, settings.dtype, settings.micro_batch_size * lengths.episode, rows, recipe.threads
-        ),
+        measured(model, dtype, settings.micro_batch_size * lengths.episode, rows, recipe.threads),
         model.shape,
     )
     read = flops(
@@ -229,7 +229,7 @@ def _rl(
     )
     steps = lengths.agent * UNEVEN * -(-episodes // rows)
     one = flops(s, rows, rows * lengths.episode / 2, rows) / rates.decode
-    size = torch.finfo(precision_named(settings.dtype)).bits // 8
+    size = BYTES[dtype]
     moved = (
         s.layers * rows * s.kv_heads * s.head_size * lengths.episode * size
         + rows * s.vocabulary * 4.0 * 4
