@@ -226,8 +226,8 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             r"unknown data\.training_scales 'pico'\. Accepted: nano, ",
         ),
         (
-            '[evaluation]\ndtype = "int8"',
-            r"unknown evaluation\.dtype 'int8'\. Accepted: auto, bfloat16",
+            '[sft]\nsteps = 1\ndtype = "int8"',
+            r"unknown sft\.dtype 'int8'\. Accepted: auto, bfloat16",
         ),
     ],
 )

@@ -36,6 +36,15 @@ Judging = Annotated[
         show_default=False,
     ),
 ]
+Device = Annotated[
+    str, typer.Option(help="local: where the model is: cpu, cuda, cuda:1 …; auto: a GPU if any.")
+]
+Dtype = Annotated[
+    str,
+    typer.Option(
+        help="local: number format of its weights: bfloat16, float16, float32; auto: the fastest."
+    ),
+]
 RecipeFile = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="A TOML file, or a name of 'tripwright recipes'.")
 ]
@@ -102,6 +111,8 @@ class ModelFlags:
         int, typer.Option(help="endpoint: episodes under way at once.", min=1)
     ] = 8
     rows: Annotated[int, typer.Option(help="local: episodes in a batch.", min=1)] = 16
+    device: Device = "auto"
+    dtype: Dtype = "auto"
     timeout_s: Annotated[
         float,
         typer.Option(

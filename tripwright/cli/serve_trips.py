@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tripwright.cli.options import Device, Dtype
 from tripwright.errors import UserError
 
 
@@ -48,6 +49,8 @@ class TripServeFlags:
             show_default="the desk's",
         ),
     ] = None
+    device: Device = "auto"
+    dtype: Dtype = "auto"
     endpoint: Annotated[
         str | None,
         typer.Option(
@@ -118,6 +121,8 @@ def trips(settings: TripServeFlags) -> None:
         host=settings.host,
         domain=settings.domain,
         model=settings.model,
+        device=settings.device,
+        dtype=settings.dtype,
         dialect=settings.dialect,
         endpoint=settings.endpoint,
         api_key_env=settings.api_key_env,

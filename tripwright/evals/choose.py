@@ -126,10 +126,11 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         settings.temperature,
         rows=settings.rows,
         seed=settings.seed,
+        dtype=settings.dtype,
         top_p=top_p,
         top_k=settings.top_k,
     )
-    policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling)
+    policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling, settings.device)
     check_prompt(dialect, ExactTokens(policy.chat, f"of {settings.model}"))
     decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:

@@ -23,7 +23,7 @@ from tripwright.files import is_no_model
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine, SessionSource
-from tripwright.inference.precision import precision_named
+from tripwright.inference.precision import AUTO, convert_weights, device_named, precision_named
 from tripwright.inference.sampling import Sampling
 
 __all__ = ["LocalPolicy", "Sampling", "load_model"]
@@ -50,9 +50,13 @@ class LocalPolicy:
         folder: str | Path,
         tools: list[dict[str, Any]] | None,
         sampling: Sampling | None = None,
+        device: str = AUTO,
     ) -> LocalPolicy:
-        """A checkpoint folder, or a model name that `from_pretrained` can find."""
-        model, tokenizer = load_model(folder)
+        """A checkpoint folder, or a model name that `from_pretrained` can find, on `device` and in
+        the format that it is sampled in."""
+        where, sampling = device_named(device), sampling or Sampling()
+        weights = precision_named(sampling.dtype, torch.empty(0, device=where))
+        model, tokenizer = load_model(folder, where, weights)
         return cls(model, ChatFormat(tokenizer, tools), sampling, name=str(folder))
 
     @property
@@ -99,10 +103,15 @@ class LocalPolicy:
         return copy.deepcopy(self.model).to(precision)
 
 
-def load_model(folder: str | Path) -> tuple[Any, Any]:
-    """(model, tokenizer) by `from_pretrained`, in the checkpoint's own precision. A stranger's
-    folder runs nothing: weights are safetensors and no pickles, code that it brings is left alone,
-    and of attention there is torch's own, since a config may name a kernel to be downloaded."""
+def load_model(
+    folder: str | Path,
+    device: torch.device | str = "cpu",
+    weights: torch.dtype | None = None,
+) -> tuple[Any, Any]:
+    """(model, tokenizer) by `from_pretrained`, on `device`, with `weights` in this format or in the
+    checkpoint's own. A stranger's folder runs nothing: weights are safetensors and no pickles, code
+    that it brings is left alone, and of attention there is torch's own, since a config may name a
+    kernel to be downloaded."""
     if is_no_model(folder):
         raise UserError(
             f"No model folder at '{folder}'. Expected a folder with config.json, weights and a"
@@ -119,7 +128,10 @@ def load_model(folder: str | Path) -> tuple[Any, Any]:
         model = AutoModelForCausalLM.from_pretrained(
             folder, config=config, use_safetensors=True, trust_remote_code=False
         )
-        return model, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # each kind of damaged file has its own
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"No model could be loaded from '{folder}': {why}") from None
+    if weights is not None:
+        convert_weights(model, weights)
+    return model.to(device), tokenizer

@@ -1,4 +1,5 @@
-"""Number formats: what a processor multiplies fastest, by name.
+"""Where a model is, and its number formats: what is there, and what a processor multiplies
+fastest, by name.
 
 On a CPU bfloat16 can be four times as fast as float32 where there are instructions for it, and is
 four times as slow where there are none, because every product is then widened first (measured: 40
@@ -24,6 +25,21 @@ _NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch
 PRECISIONS = (AUTO, *_NAMED)  # what a run may ask for
 # for sampling only, to compare without rounding: autocast knows no such products
 DOUBLE = "float64"
+
+
+def device_named(name: str) -> torch.device:
+    """`auto` is the first GPU where there is one, else the CPU. Raises UserError for a device that
+    is not here, with those that are."""
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    accepted = ["cpu", *(["cuda"] if gpus else []), *(f"cuda:{number}" for number in range(gpus))]
+    if name == AUTO:
+        name = "cuda" if gpus else "cpu"
+    if name not in accepted:
+        there = f"{gpus} GPU{'s' * (gpus != 1)}" if gpus else "no GPU that torch can use"
+        raise UserError(
+            f"No device '{name}' here: there is {there}. Accepted: auto, {', '.join(accepted)}."
+        )
+    return torch.device(name)
 
 
 def precision_named(name: str, weight: torch.Tensor | None = None) -> torch.dtype:

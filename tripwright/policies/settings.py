@@ -31,6 +31,10 @@ class PolicySettings:
     seed: int = 0
     concurrency: int = 8  # endpoint: requests in flight
     rows: int = 16  # local: episodes in a batch
+    device: str = "auto"  # local: one of inference.precision.device_named
+    dtype: str = (
+        "auto"  # local: number format of the weights, one of inference.precision.PRECISIONS
+    )
     native_tools: bool = True
     tokenizer: Path | None = None  # endpoint: whose tokens the dialect's limits are counted in
     thinking: str | None = None  # endpoint: "on", "off", or as the server has it

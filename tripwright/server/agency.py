@@ -34,6 +34,8 @@ class TripServer:
     host: str
     domain: str | None = None
     model: str | None = None
+    device: str = "auto"  # of a checkpoint, and its number format
+    dtype: str = "auto"
     endpoint: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     key_env: str | None = None
@@ -103,7 +105,11 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
         dialect = by_name[settings.dialect or domain.desk.dialect]
         kind = "endpoint" if settings.endpoint else "local"
         told = PolicySettings(
-            model=settings.model, base_url=settings.endpoint, api_key_env=settings.api_key_env
+            model=settings.model,
+            base_url=settings.endpoint,
+            api_key_env=settings.api_key_env,
+            device=settings.device,
+            dtype=settings.dtype,
         )
         choice = choose_policy(kind, told, dialect)
         label = f"The model {Path(settings.model).name}"

@@ -28,6 +28,7 @@ from tripwright.evals.report import write_report
 from tripwright.evals.scoreboard import judged_by
 from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import load_model
+from tripwright.inference.precision import device_named, precision_named
 from tripwright.policies.decoding import GREEDY, Decoding
 from tripwright.runs import BEST, COMPARISON, DIFFICULTY, SCORE
 from tripwright.statistics.rates import paired_bootstrap
@@ -210,7 +211,10 @@ def evaluate(
         elif (score := finished_score(folder)) is not None:
             return score
     print(f"examining {name}", file=sys.stderr)
-    model, tokenizer = load_model(run.model(stage))
+    settings = run.recipe.model
+    model, tokenizer = load_model(
+        run.model(stage), device_named(settings.device), precision_named(settings.weights)
+    )
     # as in training: a model that is shown other tools is another one
     chat = ChatFormat(tokenizer, run.recipe.dialect.dialect().schemas())
     return play_model(run.recipe, exam, model, chat, folder, identity, emptied_tools, faults)

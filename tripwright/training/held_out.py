@@ -124,7 +124,7 @@ def play_model(
         how.temperature,
         settings.max_concurrent_rollouts,
         recipe.seed,
-        settings.dtype,
+        recipe.sampling_dtype,
         1.0 if how.top_p is None else how.top_p,
         how.top_k,
     )

@@ -9,7 +9,7 @@ from tripwright.domains import domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
-from tripwright.inference.precision import AUTO, PRECISIONS
+from tripwright.inference.precision import AUTO, PRECISIONS, device_named
 from tripwright.inference.sampling import Sampling
 from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
@@ -27,8 +27,6 @@ def check(recipe: Recipe) -> None:
     _model(recipe)
     _data(recipe)
     _held_out(recipe)
-    one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
-    _products("evaluation.dtype", recipe.evaluation.dtype, recipe.model.weights)
     if recipe.domain.rules:
         one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
     for name in recipe.loggers:
@@ -83,6 +81,7 @@ def check_needs(recipe: Recipe) -> None:
             f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says"
             " how), or name another folder or model."
         )
+    device_named(recipe.model.device)
     check_loggers(recipe.loggers)
 
 

@@ -112,6 +112,9 @@ class ModelSettings:
     `checkpoint_activations`: an update keeps of each layer only its input, and computes the rest
     again in the backward pass. Less memory, a forward pass more, the same gradients.
 
+    `device` is where it is trained, evaluated and examined: "cpu", "cuda", "cuda:1", or "auto", the
+    first GPU where there is one. It may change when a run is continued.
+
     `weights`: the number format that they are held in, trained and sampled from, whatever the
     checkpoint has. With "bfloat16" the optimizer steps float32 masters of them, and matrix
     products are in bfloat16 too.
@@ -122,6 +125,7 @@ class ModelSettings:
     tokenizer_transcripts: Count = 160
     superwords: Annotated[int, Ge(0)] = 320
     checkpoint_activations: bool = False
+    device: str = AUTO
     weights: Literal["float32", "bfloat16"] = "float32"
 
 
@@ -143,7 +147,6 @@ class EvaluationSettings:
     max_concurrent_rollouts: Count = 100
     context_tokens: Count | None = None  # None: the dialect's, as in training (row S6 has more)
     rules: str = "strict"
-    dtype: str = AUTO
 
 
 @dataclass(frozen=True)
@@ -205,6 +208,12 @@ class Recipe:
         """The dialect of examinations and validation."""
         tokens = self.evaluation.context_tokens or self.dialect.dialect().context_tokens
         return dataclasses.replace(self.dialect.dialect(), context_tokens=tokens)
+
+    @property
+    def sampling_dtype(self) -> str:
+        """Of evaluations: what RL samples in, or the cold start multiplies in."""
+        stages = [self.rl.settings if self.rl else None, self.sft, self.copy_pretraining]
+        return next((stage.dtype for stage in stages if stage is not None), AUTO)
 
     @property
     def mix(self) -> Any:

@@ -62,8 +62,9 @@ from tripwright.training.stopping import Stopping
 
 # tables and settings of a recipe that may change when a run is continued
 FREE = ("checkpoint", "loggers", "threads", "evaluation", "validation")
-# and of single tables; checkpointed activations have the same gradients, in less memory
-FREE_WITHIN = {"judging": FREE_OF_JUDGING, "model": ("checkpoint_activations",)}
+# and of single tables; checkpointed activations have the same gradients, in less memory, and
+# another device has them up to rounding
+FREE_WITHIN = {"judging": FREE_OF_JUDGING, "model": ("checkpoint_activations", "device")}
 # of a manifest with the present, or the steps would mean nothing
 MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")
 # or they are equal to rounding only

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.counting import ExactTokens, check_prompt
 from tripwright.agent.dialect import Dialect
@@ -21,7 +19,7 @@ from tripwright.domains.folders import open_folder
 from tripwright.domains.judging import opened
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
-from tripwright.inference.precision import convert_weights, precision_named
+from tripwright.inference.precision import device_named, precision_named
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.urls import shown_url
 from tripwright.rl.algorithms import ALGORITHMS
@@ -71,11 +69,9 @@ def make(run: RunFolder) -> None:
 
 
 def load_trainable(folder: Path, settings: ModelSettings) -> tuple[Any, Any]:
-    """(model, tokenizer) on the GPU where there is one, the weights in the format that the recipe
-    trains, whatever the checkpoint holds."""
-    model, tokenizer = load_model(folder)
-    convert_weights(model, precision_named(settings.weights))
-    return model.to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
+    """(model, tokenizer) on the recipe's device, the weights in the format that it trains, whatever
+    the checkpoint holds."""
+    return load_model(folder, device_named(settings.device), precision_named(settings.weights))
 
 
 def copy_pretraining(run: RunFolder, after: str = "start") -> None:

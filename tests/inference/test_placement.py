@@ -1,0 +1,131 @@
+"""One device and one number format, said once and obeyed by whatever loads a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tripwright.cli.main import main
+from tripwright.domains import dialect_named
+from tripwright.errors import UserError
+from tripwright.evals.choose import choose_policy
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.local import LocalPolicy, Sampling, load_model
+from tripwright.inference.precision import device_named
+from tripwright.policies.settings import PolicySettings
+from tripwright.training import examination, stages
+from tripwright.training.recipe_checks import check_needs
+from tripwright.training.run_folder import RunFolder
+
+
+def with_gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "device"),
+    [
+        ("auto", 0, "cpu"),
+        ("auto", 2, "cuda"),
+        ("cpu", 2, "cpu"),
+        ("cuda", 1, "cuda"),
+        ("cuda:1", 2, "cuda:1"),
+    ],
+)
+def test_a_device_has_a_name(
+    name: str, gpus: int, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_gpus(monkeypatch, gpus)
+    assert device_named(name) == torch.device(device)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "there"),
+    [
+        ("cuda", 0, r"there is no GPU that torch can use\. Accepted: auto, cpu\.$"),
+        ("cuda:1", 1, r"there is 1 GPU\. Accepted: auto, cpu, cuda, cuda:0\.$"),
+        ("cuda:01", 2, r"there is 2 GPUs\. Accepted: auto, cpu, cuda, cuda:0, cuda:1\.$"),
+        ("tpu", 0, r"No device 'tpu' here: "),
+        ("", 0, r"No device '' here: "),
+    ],
+)
+def test_a_device_that_is_not_here_is_told_with_those_that_are(
+    name: str, gpus: int, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_gpus(monkeypatch, gpus)
+    with pytest.raises(UserError, match=there):
+        device_named(name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, talker: Any, caller: Any) -> Path:
+    talker.save_pretrained(tmp_path / "model")
+    caller.tokenizer.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_policy_is_loaded_in_the_format_that_it_is_sampled_in(
+    dtype: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = LocalPolicy.load(folder, None, Sampling(dtype=dtype))
+    assert {str(p.dtype) for p in policy.model.parameters()} == {f"torch.{dtype}"}
+    exact = Decoder(load_model(folder)[0])
+    narrow = Decoder(policy.model)
+    assert torch.equal(exact.cos, narrow.cos)  # rotary frequencies keep theirs
+    monkeypatch.delattr("tripwright.inference.local.copy")  # to make a copy would be an error
+    list(policy.play([]))
+
+
+def test_a_model_is_loaded_on_the_device(folder: Path) -> None:
+    model, _ = load_model(folder, "meta", torch.bfloat16)  # which holds nothing
+    assert {(p.device.type, p.dtype) for p in model.parameters()} == {("meta", torch.bfloat16)}
+    assert Decoder(model).device.type == "meta"
+
+
+def test_run_and_serve_hand_them_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = PolicySettings(model=str(folder), dtype="bfloat16", device="cpu")
+    choice = choose_policy("local", settings, dialect_named("compact"))
+    assert choice.policy.model.dtype == torch.bfloat16 and choice.decoding["dtype"] == "bfloat16"
+    with pytest.raises(UserError, match="No device 'cuda:7' here"):
+        choose_policy("local", replace(settings, device="cuda:7"), dialect_named("compact"))
+    with pytest.raises(UserError, match="Unknown dtype 'int4'"):
+        choose_policy("local", replace(settings, dtype="int4"), dialect_named("compact"))
+    assert main(["serve", "--model", str(folder), "--device", "cuda:7", "--port", "0"]) == 2
+    assert "No device 'cuda:7' here" in capsys.readouterr().err
+
+
+def test_training_and_examination_obey_the_recipe(
+    tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = replace(tiny_recipe, model=replace(tiny_recipe.model, weights="bfloat16"))
+    run = RunFolder(tmp_path, recipe)
+    stages.make(run)
+    asked = []
+
+    def loading(folder: Path, *how: Any) -> Any:
+        asked.append(how)
+        raise UserError("enough")
+
+    monkeypatch.setattr(stages, "load_model", loading)
+    monkeypatch.setattr(examination, "load_model", loading)
+    exam = examination.requests_of_exam(recipe, 1)
+    for work in (
+        lambda: stages.copy_pretraining(run),
+        lambda: stages.cold_start(run, "start"),
+        lambda: stages.reinforce(run, "start"),
+        lambda: examination.evaluate(run, exam, "start", "exam"),
+    ):
+        with pytest.raises(UserError, match="enough"):
+            work()
+    assert asked == [(torch.device("cpu"), torch.bfloat16)] * 4
+    absent = replace(recipe, model=replace(recipe.model, device="cuda:7"))
+    with pytest.raises(UserError, match="No device 'cuda:7' here"):
+        check_needs(absent)
+    RunFolder(tmp_path, absent)  # what may change between two starts
