@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from tripwright.errors import UserError
 from tripwright.inference.precision import convert_weights
 from tripwright.learning.optim import Optimizers, OptimizerSettings
+from tripwright.training.checkpoint import check_plain
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -102,6 +106,53 @@ def test_a_gradient_that_is_not_finite_moves_nothing(tiny_model: Any) -> None:
     assert optimizers.step() == float("inf")
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(p.grad is None for p in model.parameters())
+
+
+def test_offloaded_state_takes_the_same_steps(tiny_model: Any) -> None:
+    """On the CPU there is nowhere else to be."""
+    for weights in (lambda model: model, narrow):
+        models = [weights(tiny_model("qwen3", 50)) for _ in range(2)]
+        for model, state in zip(models, ("float32", "offloaded"), strict=True):
+            stepped(model, Optimizers(model, replace(MUON, state=state)), range(3))
+        one, other = (list(model.parameters()) for model in models)
+        assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_state_in_8_bits_is_near_and_goes_on_bit_for_bit(tiny_model: Any, tmp_path: Any) -> None:
+    pytest.importorskip("bitsandbytes")
+    settings = replace(ADAMW, state="8bit", adamw_learning_rate=1e-4)
+    models = [narrow(tiny_model("qwen3", 200)) for _ in range(3)]
+    whole, halved, exact = models
+    start = [p.detach().float() for p in whole.parameters()]
+    one, first = Optimizers(whole, settings), Optimizers(halved, settings)
+    plain = Optimizers(exact, replace(settings, state="float32"))
+    stepped(whole, one, range(4))
+    stepped(exact, plain, range(4))
+    stepped(halved, first, range(2))
+    state = {"model": halved.state_dict(), "optimizers": first.state_dict()}
+    check_plain(state)
+    torch.save(state, tmp_path / "s.pt")
+    state = torch.load(tmp_path / "s.pt", weights_only=True)
+    again = narrow(tiny_model("qwen3", 200, seed=9))
+    again.load_state_dict(state["model"])
+    second = Optimizers(again, settings)
+    second.load_state_dict(state["optimizers"])
+    stepped(again, second, range(2, 4))
+    assert all(torch.equal(a, b) for a, b in zip(one.stepped, second.stepped, strict=True))
+    rough = False
+    for before, ours, theirs in zip(start, one.stepped, plain.stepped, strict=True):
+        error = (ours - theirs).norm() / (theirs - before).norm()
+        assert float(error) < 0.05
+        rough |= float(error) > 1e-4
+    assert rough, "it is not in 8 bits"
+
+
+def test_what_8_bits_need_is_told(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bitsandbytes.optim", None)
+    with pytest.raises(UserError, match=r"needs bitsandbytes: pip install 'tripwright\[eight-bit"):
+        Optimizers(tiny_model("qwen3", 50), replace(ADAMW, state="8bit"))
+    with pytest.raises(UserError, match=r"sft\.optimizer\.state '8bit' is of AdamW alone, .*muon"):
+        replace(MUON, state="8bit").check("sft.optimizer")
 
 
 def test_weights_in_float32_have_none(tiny_model: Any) -> None:

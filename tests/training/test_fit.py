@@ -221,6 +221,25 @@ def test_weights_in_bfloat16_have_masters_and_no_copies() -> None:
     assert stage.learning["activations"] == 8192 * (36 * 4096 * 2 + 2 * layer)
 
 
+def test_state_of_the_optimizer_in_8_bits_and_offloaded() -> None:
+    size, count = size_of(LARGE), 8_190_735_360
+
+    def stage(state: Any, device: str) -> Any:
+        optimizer = replace(LARGE.rl.settings.optimizer, state=state)
+        settings = replace(LARGE.rl.settings, optimizer=optimizer)
+        model = replace(LARGE.model, weights="bfloat16")
+        recipe = replace(LARGE, model=model, rl=Reinforcement("grpo", settings))
+        return memory(recipe, size, device)[0]
+
+    small = stage("8bit", "cuda")
+    assert small.held["optimizer state"] == pytest.approx(2.03 * count, rel=0.001)
+    away = stage("offloaded", "cuda")
+    assert away.held == {"weights": 2 * count}
+    assert away.host == {"offloaded masters": 4 * count, "offloaded optimizer state": 8 * count}
+    assert stage("float32", "cuda").peak - away.peak == 12 * count
+    assert stage("offloaded", "cpu") == stage("float32", "cpu")
+
+
 def test_logits_of_a_large_vocabulary_are_counted_as_chunks() -> None:
     """Four times the tokens, and hardly a byte more; of a small one, four times as much."""
 

@@ -25,6 +25,7 @@ def estimate_lines(estimate: FitEstimate) -> list[str]:
             ("held", stage.held),
             ("learning", stage.learning),
             ("playing", stage.playing),
+            ("host", stage.host),
         ):
             if parts:
                 lines.append(

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import torch
 from annotated_types import Ge, Gt, Lt
 from torch import Tensor, nn
+from torch.optim import AdamW
 
+from tripwright.errors import UserError
 from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.muon import Muon
 
@@ -21,7 +24,12 @@ Moment = Annotated[float, Ge(0), Lt(1)]
 @dataclass(frozen=True)
 class OptimizerSettings:
     """`name` "muon" uses `learning_rate` for matrices and `adamw_learning_rate` for the rest;
-    "adamw" uses the latter for all."""
+    "adamw" uses the latter for all.
+
+    `state`: AdamW's two moments of every weight in float32; "8bit" in a quarter of that (Dettmers
+    et al., 2022, by bitsandbytes; of small tensors in float32 all the same); "offloaded", with the
+    masters, in the machine's memory in place of the GPU's, where they are stepped.
+    """
 
     name: str = "muon"
     learning_rate: Annotated[float, Gt(0)] = 0.02
@@ -30,6 +38,15 @@ class OptimizerSettings:
     betas: tuple[Moment, Moment] = (0.9, 0.95)
     momentum: Moment = 0.8  # of Muon; 0.95 suits longer runs than ours (docs/log.md, 2026-11-23)
     grad_clip: Annotated[float, Gt(0)] = 1.0
+    state: Literal["float32", "8bit", "offloaded"] = "float32"
+
+    def check(self, table: str) -> None:
+        """Raises UserError for settings that do not go together; `table` is the recipe's name."""
+        if self.state == "8bit" and self.name != "adamw":
+            raise UserError(
+                f"{table}.state '8bit' is of AdamW alone, found {table}.name '{self.name}': take"
+                " 'adamw', or leave the state in float32."
+            )
 
 
 class Optimizers:
@@ -46,7 +63,8 @@ class Optimizers:
         self.settings = settings
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.parameters = [p for _, p in named]
-        self.stepped = [_stepped(p) for p in self.parameters]
+        offloaded = settings.state == "offloaded"
+        self.stepped = [_stepped(p, offloaded) for p in self.parameters]
         self.has_masters = any(
             master is not p for master, p in zip(self.stepped, self.parameters, strict=True)
         )
@@ -59,14 +77,15 @@ class Optimizers:
         ]
         matrices = [p for p, inside in zip(self.stepped, is_matrix, strict=True) if inside]
         rest = [p for p, inside in zip(self.stepped, is_matrix, strict=True) if not inside]
+        # in one pass, without temporaries of the weights' size
+        fused = self.has_masters or self.stepped[0].device.type == "cuda"
+        adamw = _adamw_8bit() if settings.state == "8bit" else partial(AdamW, fused=fused)
         self.all: list[torch.optim.Optimizer] = [
-            torch.optim.AdamW(
+            adamw(
                 rest,
                 lr=settings.adamw_learning_rate,
                 betas=settings.betas,
                 weight_decay=settings.weight_decay,
-                # in one pass, without temporaries of the weights' size
-                fused=self.has_masters or self.stepped[0].device.type == "cuda",
             )
         ]
         if matrices:
@@ -139,9 +158,23 @@ class Optimizers:
                 master.copy_(kept)
 
 
-def _stepped(parameter: nn.Parameter) -> Tensor:
-    """What optimizers step: the parameter itself, or its master where it is too narrow."""
+def _stepped(parameter: nn.Parameter, offloaded: bool) -> Tensor:
+    """What optimizers step: the parameter itself, or its master where it is too narrow, or where it
+    is to be stepped elsewhere."""
+    if offloaded and parameter.device.type != "cpu":
+        return parameter.detach().to("cpu", torch.float32)
     return parameter.detach().float() if parameter.dtype.itemsize < 4 else parameter
+
+
+def _adamw_8bit() -> Any:
+    try:
+        from bitsandbytes.optim import AdamW8bit  # an extra, and slow to import
+    except ImportError:
+        raise UserError(
+            "optimizer.state '8bit' needs bitsandbytes: pip install 'tripwright[eight-bit]', or"
+            " leave the state in float32."
+        ) from None
+    return AdamW8bit
 
 
 def warm_up_and_decay(progress: float, warm_up: float = 0.02, floor: float = 0.05) -> float:

@@ -17,7 +17,7 @@ holds that to what torch saves.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -33,6 +33,7 @@ from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.recipe_tables import Recipe
 
 FP32 = BYTES["float32"]  # of masters, and of the optimizer's state
+EIGHT_BIT = 1 + FP32 / 256  # bytes of a number of its state, with a scale for each 256 of them
 NARROWED = "weights for products"  # as autocast makes them, kept as long as a layer's activations
 GB = 1e9
 # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the
@@ -50,12 +51,14 @@ AGENT_SHARE = 0.4
 
 @dataclass(frozen=True)
 class StageMemory:
-    """Bytes by what they are for. `playing` is empty where nothing is played."""
+    """Bytes by what they are for. `playing` is empty where nothing is played; `host` is in the
+    machine's memory and not in the GPU's, and no part of the peak."""
 
     stage: str
     held: dict[str, float]
     learning: dict[str, float]
     playing: dict[str, float] = field(default_factory=dict)
+    host: dict[str, float] = field(default_factory=dict)
 
     @property
     def peak(self) -> float:
@@ -95,7 +98,14 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
             LOSS_COPIES,
         )
         stages.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
-    return stages
+    return [_offloaded(stage) for stage in stages] if device == "cuda" else stages
+
+
+def _offloaded(stage: StageMemory) -> StageMemory:
+    """The parts that are named so, on the host."""
+    host = {name: size for name, size in stage.held.items() if name.startswith("offloaded")}
+    held = {name: size for name, size in stage.held.items() if name not in host}
+    return replace(stage, held=held, host=host)
 
 
 def episode_tokens(recipe: Recipe, model: ModelSize) -> int:
@@ -125,9 +135,11 @@ def _held(
     states = 2 * (model.parameters - muon) + muon  # AdamW keeps two numbers a weight, Muon one
     size = weight_bytes(recipe)
     held: dict[str, float] = {"weights": model.parameters * size}
-    if size < FP32:
-        held["masters"] = model.parameters * FP32
-    held["optimizer state"] = states * FP32
+    offloaded = "offloaded " if optimizer.state == "offloaded" and device == "cuda" else ""
+    if size < FP32 or offloaded:
+        held[f"{offloaded}masters"] = model.parameters * FP32
+    each = EIGHT_BIT if optimizer.state == "8bit" else FP32
+    held[f"{offloaded}optimizer state"] = states * each
     return {**held, "Python and torch": PROCESS_GB * GB} if device == "cpu" else held
 
 

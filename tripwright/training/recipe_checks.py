@@ -40,6 +40,7 @@ def check(recipe: Recipe) -> None:
             one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
             _products(f"{name}.dtype", settings.dtype, recipe.model.weights)
             one_of(f"{name}.optimizer.name", settings.optimizer.name, OPTIMIZERS)
+            settings.optimizer.check(f"{name}.optimizer")
     if recipe.copy_pretraining and not recipe.copy_pretraining.lengths:
         raise UserError(
             "copy_pretraining.lengths is empty: give the lengths of the strings that are repeated."
