@@ -96,11 +96,18 @@ class LocalPolicy:
         ).play(source)
 
     def _model(self) -> Any:
-        """The model in the precision asked for: itself, where that is its own."""
-        precision = precision_named(self.sampling.dtype, next(self.model.parameters()))
-        if all(parameter.dtype == precision for parameter in self.model.parameters()):
+        """The model in the precision asked for: itself, where that is its own. Of a copy only the
+        parameters are converted: rotary frequencies in bfloat16 turn the last of 2,048 positions
+        by a radian too much or too little."""
+        parameters = list(self.model.parameters())
+        precision = precision_named(self.sampling.dtype, parameters[0])
+        if all(parameter.dtype == precision for parameter in parameters):
             return self.model
-        return copy.deepcopy(self.model).to(precision)
+        converted = {
+            id(parameter): torch.nn.Parameter(parameter.detach().to(precision), requires_grad=False)
+            for parameter in parameters
+        }
+        return copy.deepcopy(self.model, converted)
 
 
 def load_model(

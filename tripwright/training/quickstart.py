@@ -5,8 +5,8 @@ B4): its recipe, and its parts in order.
     GRPO → exam before, after, and blind
 
 The teacher never looks at the price of a place to stay, so a quarter of its trips break the budget,
-and a model that imitates it does no better. What RL adds is what no transcript shows: to spend
-less. (A perfect expert would leave RL of minutes nothing to show: docs/log.md, 2026-11-24.)
+and a model that imitates it does no better. What RL adds is what no transcript shows: to spend less,
+learned from the one fact of the verdict that says whether the budget was kept. (A perfect expert would leave RL of minutes nothing to show: docs/log.md, 2026-11-24.)
 
 Every part leaves its files behind and is skipped when they are there, so a stopped run goes on.
 """
@@ -20,7 +20,6 @@ from tripwright.domains import domain_of
 from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.files import json_object, write_atomically
 from tripwright.learning.optim import OptimizerSettings
-from tripwright.rewards.curriculum import Curriculum
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.runs import COMPARISON, SCORE
 from tripwright.sft.copy_pretraining import CopyPretrainingSettings
@@ -66,7 +65,6 @@ def quickstart_recipe(minutes: float) -> Recipe:
         prompts_per_step=8,
         whole_groups=False,  # as its figures were measured
         final_rate=0.1,
-        curriculum=Curriculum(stages=(("saving", 1),)),
         optimizer=rate,
     )
     return Recipe(

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripwright.domains.travelplanner.rewards import MACRO, REWARDS, SUCCESS, SUM, TERMS, saving
+from tripwright.domains.travelplanner.rewards import MACRO, REWARDS, SUCCESS, SUM, TERMS
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
-from tripwright.domains.travelplanner.task import BUDGET_SPENT
 from tripwright.episode import Episode
 from tripwright.rewards.reward import Reward, RewardBreakdown
 from tripwright.verdict import Fact, Facts, State
@@ -206,17 +205,3 @@ def test_the_names_of_star_are_the_stages_of_planner_r1() -> None:
     assert REWARDS["sum"] is REWARDS["stage1"] is SUM
     assert REWARDS["macro"] is REWARDS["stage2"] is MACRO
     assert REWARDS["success"] is REWARDS["stage3"] is SUCCESS
-
-
-def test_a_saving_counts_only_in_a_plan_that_passes() -> None:
-    whole = PlanVerdict("strict", True, WHOLE, wished(), 600.0, None, True).in_groups(
-        ("valid_cost",), None
-    )
-    over = PlanVerdict(
-        "strict", True, WHOLE, wished(valid_cost=FAILED), 1200.0, None, False
-    ).in_groups(("valid_cost",), None)
-    cheap = Episode(None, None, whole, {"measures": {BUDGET_SPENT: [0.6, 1]}})  # type: ignore[arg-type]
-    assert saving(cheap).total == pytest.approx(5.4)
-    assert saving(cheap).parts["saving"] == pytest.approx(0.4)
-    dear = Episode(None, None, over, {})  # type: ignore[arg-type]
-    assert saving(dear).total == SUM(dear).total and saving(dear).parts["saving"] == 0.0

@@ -9,15 +9,13 @@ change the reward, change this file.
     stage 3 = SUCCESS  λ = [0, 0, 0, 0, 1]   … 1
 
 `rewards/weighted.py` says what the terms are. A reward that looks at more than facts is any
-function of an episode (docs/rewards.md): `saving` is one.
+function of an episode (docs/rewards.md).
 """
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.task import BUDGET_SPENT
-from tripwright.episode import Episode
 from tripwright.rewards.curriculum import Curriculum
-from tripwright.rewards.reward import Reward, RewardBreakdown
+from tripwright.rewards.reward import Reward
 from tripwright.rewards.weighted import weighted
 
 TERMS = ("commonsense_micro", "hard_micro", "commonsense_macro", "hard_macro", "pass")
@@ -28,16 +26,6 @@ def stage(*weights: float) -> Reward:
 
 
 SUM, MACRO, SUCCESS = stage(1, 1, 1, 1, 1), stage(0, 0, 1, 1, 1), stage(0, 0, 0, 0, 1)
-
-
-def saving(episode: Episode) -> RewardBreakdown:
-    """Stage 1 and, where the plan passes, the share of the budget that it leaves (0 to 1)."""
-    facts = SUM(episode)
-    spent = episode.more.get("measures", {}).get(BUDGET_SPENT)
-    left = 1.0 - spent[0] if spent else 0.0
-    return RewardBreakdown(facts.total + left, {**facts.parts, "saving": left}, facts.groups)
-
-
 REWARDS = {
     "stage1": SUM,
     "stage2": MACRO,
@@ -45,7 +33,6 @@ REWARDS = {
     "sum": SUM,
     "macro": MACRO,
     "success": SUCCESS,
-    "saving": saving,
 }
 
 PLANNER_R1_8B = Curriculum(stages=(("stage1", 100), ("stage2", 300), ("stage3", 100)))  # row P5
