@@ -10,8 +10,9 @@ from annotated_types import Ge
 
 from tripwright.errors import UserError
 from tripwright.learning.batches import by_target, logprobs_of
-from tripwright.rl.rl_loop import RlLoop, action_logits
+from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
+from tripwright.rl.rows import action_logits
 from tripwright.rl.settings import RolloutSettings
 
 

@@ -110,16 +110,22 @@ class Endpoint:
         self._open()
 
     def ask(
-        self, path: str, body: Any, read: Callable[[Any], T], method: str = "POST"
+        self,
+        path: str,
+        body: Any,
+        read: Callable[[Any], T],
+        method: str = "POST",
+        plain: bool = False,
     ) -> Reply[T] | Fault:
         """What `read` makes of the answer's JSON. It raises BadAnswer, or whatever a missing or odd
-        field raises, where that is not what was asked for. An empty answer is None to it."""
+        field raises, where that is not what was asked for. With `plain` an answer may be text, or
+        nothing at all."""
         content = None if body is None else json.dumps(body).encode()
         for attempt in range(1, self.max_retries + 2):
             if not self._pace.wait():
                 break
             started = time.monotonic()
-            outcome, server_wait_s = self._attempt(method, path, content, read)
+            outcome, server_wait_s = self._attempt(method, path, content, read, plain)
             if not isinstance(outcome, Fault):
                 return Reply(outcome, time.monotonic() - started, attempt)
             if outcome.kind in ("rejected", "context_overflow") or attempt > self.max_retries:
@@ -137,7 +143,7 @@ class Endpoint:
         self._pace.stop()
 
     def _attempt(
-        self, method: str, path: str, content: bytes | None, read: Callable[[Any], T]
+        self, method: str, path: str, content: bytes | None, read: Callable[[Any], T], plain: bool
     ) -> tuple[T | Fault, float | None]:
         """(outcome, seconds the server asks us to wait)."""
         import httpx2  # a quarter of a second to import: only for those who use an endpoint
@@ -165,7 +171,7 @@ class Endpoint:
                 None,
             )
         if response.is_success:
-            return self._read(response.text, read), None
+            return self._read(response.text, read, plain), None
         return self._status_fault(response), _retry_after_s(response.headers.get("retry-after"))
 
     def _headers(self) -> dict[str, str]:
@@ -203,21 +209,25 @@ class Endpoint:
         )
         return Fault("context_overflow" if overflow else "rejected", answer)
 
-    def _read(self, body: str, read: Callable[[Any], T]) -> T | Fault:
+    def _read(self, body: str, read: Callable[[Any], T], plain: bool) -> T | Fault:
+        content: Any = body
         try:
-            content = json.loads(body) if body.strip() else None
+            content = json.loads(body)
         except (ValueError, RecursionError):
-            return Fault(
-                "bad_response",
-                f"{self.shown_url} answered something other than JSON: {self._shown(body)}",
-            )
+            if not plain:
+                return Fault(
+                    "bad_response",
+                    f"{self.shown_url} answered something other than JSON: {self._shown(body)}",
+                )
         try:
             return read(content)
         except BadAnswer as error:
             return Fault("bad_response", f"{self.shown_url} answered {self._shown(error)}")
         except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-            what = f"JSON that is no {self.answer}" if body.strip() else "something other than JSON"
-            return Fault("bad_response", f"{self.shown_url} answered {what}: {self._shown(body)}")
+            return Fault(
+                "bad_response",
+                f"{self.shown_url} answered JSON that is no {self.answer}: {self._shown(body)}",
+            )
 
     def _wait_s(self, attempt: int, server_wait_s: float | None) -> float:
         if server_wait_s is not None:

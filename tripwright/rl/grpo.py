@@ -45,8 +45,9 @@ from tripwright.rl.objectives import (
     token_weights,
 )
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
-from tripwright.rl.rl_loop import RlLoop, action_logits
+from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout, RolloutGroup
+from tripwright.rl.rows import action_logits
 from tripwright.rl.settings import RolloutSettings
 from tripwright.transcript import StopReason
 

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import Batch, collate, token_logits
+from tripwright.learning.batches import Batch, collate
 from tripwright.learning.loop import StageClock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
@@ -125,7 +124,7 @@ class RlLoop(ABC, Generic[S]):
         that this step has."""
         self.step_start = time.monotonic()
         self.curriculum.begin(self.step, self.epochs)
-        self.worker.engine_counts.clear()
+        self.worker.begin_step()
         warm_up = min(1.0, (self.step + 1) / max(1, self.settings.warm_up_steps))
         return warm_up * (1 - (1 - self.settings.final_rate) * self.progress)
 
@@ -150,9 +149,8 @@ class RlLoop(ABC, Generic[S]):
             "rollout_seconds": seconds - update_seconds,
             "update_seconds": update_seconds,
             **self.meter.step(groups, rollouts, passes, seconds, update_seconds),
-            **self.worker.engine_counts,
+            **self.worker.figures,
             **self.trips.place_figures(),
-            "rows_per_pass": self.worker.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]
         if scored:  # a step of which nothing was scored says nothing about the stage
@@ -173,9 +171,3 @@ class RlLoop(ABC, Generic[S]):
         self.shuffle.set_state(state["shuffle"])
         for name in self.checkpointed:
             getattr(self, name).load_state_dict(state[name])
-
-
-def action_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
-    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what
-    ratios, entropy and KL are made of."""
-    return token_logits(decoder, batch, settings.dtype, batch.mask > 0) / settings.temperature
