@@ -318,10 +318,11 @@ def test_an_episode_that_is_lost_leaves_its_group(server: LyingServer, make: Any
 
 
 def test_a_hanging_answer_is_a_timeout(server: LyingServer, make: Any) -> None:
-    trainer = make("sglang", timeout_s=0.5)
+    trainer = make("sglang", timeout_s=2.0)
     requests = itertools.count()
     server.asked = lambda body: "hang" if next(requests) == 2 else body
-    assert trainer.take_step()["retries"] == 1
+    row = trainer.take_step()
+    assert row["retries"] >= 1 and row["unscored"] == 0
 
 
 def test_a_dead_server_stops_the_run_with_what_to_do(server: LyingServer, make: Any) -> None:

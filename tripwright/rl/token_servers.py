@@ -116,7 +116,8 @@ class _Server(Endpoint):
         answer."""
         reply = self.ask(path, body, lambda content: content, method, plain=True)
         if isinstance(reply, Fault):
-            raise UserError(f"{self.name} did not do '{path}': {reply.message} {self.advice()}")
+            why = reply.message.rstrip(".")
+            raise UserError(f"{self.name} did not do '{path}': {why}. {self.advice()}")
         content = reply.value
         if isinstance(content, dict) and content.get("success") is False:
             message = self._shown(content.get("message", "no reason given"))
