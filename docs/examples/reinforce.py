@@ -12,7 +12,7 @@ from tripwright.errors import UserError
 from tripwright.learning.batches import by_target, logprobs_of
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.rows import action_logits
+from tripwright.rl.scores import action_logits
 from tripwright.rl.settings import RolloutSettings
 
 

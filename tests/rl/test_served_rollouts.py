@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 from tests.rl.rollout_server import LyingServer
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import Grpo, GrpoSettings
+from tripwright.rl.served_policy import plain_weights
 from tripwright.rl.token_servers import RolloutServer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -340,3 +341,22 @@ def test_no_server_at_all(make: Any) -> None:
     object.__setattr__(trainer.worker.policy.server, "base_url", "http://127.0.0.1:9")
     with pytest.raises(UserError, match="Is this the address of vLLM, started as docs/training.md"):
         trainer.take_step()
+
+
+def test_what_is_sent_is_a_plain_checkpoint(tiny_model: Any) -> None:
+    """Tied weights once, LoRA layers merged, no wider than the products are made."""
+    peft = pytest.importorskip("peft")
+    model = tiny_model("qwen3", 60)
+    said = model(torch.arange(20)[None]).logits
+    assert "lm_head.weight" not in plain_weights(model, torch.float32)
+    assert {t.dtype for t in plain_weights(model, torch.bfloat16).values()} == {torch.bfloat16}
+    model.add_adapter(peft.LoraConfig(r=2, lora_alpha=4, target_modules=["q_proj", "down_proj"]))
+    for name, parameter in model.named_parameters():
+        if ".lora_B." in name:
+            torch.nn.init.normal_(parameter)
+    adapted = model.eval()(torch.arange(20)[None]).logits
+    assert not torch.allclose(adapted, said, atol=1e-2)
+    plain = tiny_model("qwen3", 60, seed=1)
+    lacking, strange = plain.load_state_dict(plain_weights(model, torch.float32), strict=False)
+    assert (lacking, strange) == (["lm_head.weight"], [])
+    assert torch.allclose(plain(torch.arange(20)[None]).logits, adapted, atol=1e-4)

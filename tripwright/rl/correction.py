@@ -20,7 +20,8 @@ from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import Batch, collate, logprobs_of
 from tripwright.rl.objectives import Importance, importance_weights
 from tripwright.rl.rollouts import Rollout, RolloutGroup
-from tripwright.rl.rows import action_logits, rows_of
+from tripwright.rl.rows import rows_of
+from tripwright.rl.scores import action_logits
 from tripwright.rl.settings import RolloutSettings
 
 

@@ -47,7 +47,7 @@ from tripwright.rl.objectives import (
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout, RolloutGroup
-from tripwright.rl.rows import action_logits
+from tripwright.rl.scores import action_logits
 from tripwright.rl.settings import RolloutSettings
 from tripwright.transcript import StopReason
 

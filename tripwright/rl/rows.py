@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from torch import Tensor
-
-from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import Batch, token_logits
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.settings import RolloutSettings
 from tripwright.transcript import TokenSequence
 
 T = TypeVar("T")
@@ -48,9 +43,3 @@ def rows_of(rollout: Rollout) -> list[RolloutRow]:
     """One row, or several where its context was cut."""
     sequences = rollout.episode.transcript.sequences
     return [RolloutRow(rollout, sequence) for sequence in sequences]
-
-
-def action_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
-    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what
-    ratios, entropy and KL are made of."""
-    return token_logits(decoder, batch, settings.dtype, batch.mask > 0) / settings.temperature

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers.utils import logging
+from safetensors.torch import save_file
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session, Turn
@@ -180,20 +180,15 @@ class ServedPolicy:
         self._hold_to_version(self.server.version())
 
     def _write(self) -> None:
-        """The weights in the format that products are made in, where it is the narrower one: so
-        they are read on either side. The folder before this one goes."""
-        narrow, cast = precision_named(self.settings.dtype), dict[int, Any]()
-        state = self.model.state_dict()
-        for name, tensor in state.items():
-            if tensor.is_floating_point() and tensor.element_size() > narrow.itemsize:
-                place = tensor.data_ptr()  # tied weights stay tied
-                state[name] = cast.setdefault(place, tensor.to("cpu", narrow))
+        """The folder before this one goes."""
         for former in self.folder.glob("weights-*"):
             shutil.rmtree(former)
-        logging.disable_progress_bar()  # a bar per save would drown our own progress
         partial = self.folder / "partial"
         shutil.rmtree(partial, ignore_errors=True)
-        self.model.save_pretrained(partial, state_dict=state)
+        partial.mkdir(parents=True)
+        weights = plain_weights(self.model, precision_named(self.settings.dtype))
+        save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
+        self.model.config.save_pretrained(partial)
         partial.rename(self.folder / self.version)
 
     def _hold_to_version(self, version: str | None) -> None:
@@ -235,3 +230,23 @@ class ServedPolicy:
                 " or model, a temperature or top-p of the server's own, log-probabilities of"
                 " another distribution (vLLM: --logprobs-mode processed_logprobs)."
             )
+
+
+@torch.no_grad()
+def plain_weights(model: Any, products: torch.dtype) -> dict[str, Any]:
+    """A checkpoint's tensors on the CPU, tied ones once: those of LoRA layers (peft's) merged, and
+    in the format that products are made in where it is the narrower one, so that both sides read
+    the same."""
+    state, written, weights = model.state_dict(), set[int](), dict[str, Any]()
+    for name, layer in model.named_modules():
+        if hasattr(layer, "get_delta_weight"):
+            base = state[f"{name}.base_layer.weight"]
+            state[f"{name}.base_layer.weight"] = base + layer.get_delta_weight("default").to(base)
+    for name, tensor in state.items():
+        if ".lora_" in name or tensor.data_ptr() in written:
+            continue
+        written.add(tensor.data_ptr())
+        narrower = tensor.is_floating_point() and tensor.element_size() > products.itemsize
+        kept = tensor.to("cpu", products if narrower else tensor.dtype).contiguous()
+        weights[name.replace(".base_layer.", ".")] = kept
+    return weights
