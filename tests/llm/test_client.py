@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall, _retry_after_s
+from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
+from tripwright.llm.endpoint import _retry_after_s
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 Reply = tuple[int, bytes, dict[str, str]] | None  # None: hangs

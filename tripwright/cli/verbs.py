@@ -137,6 +137,12 @@ HOUSE = (
     Verb("serve", "tripwright.cli.serve_trips", "trips", "Serve trips: a page and an API."),
     Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
     Verb(
+        "serve model",
+        "tripwright.cli.serve_model",
+        "model",
+        "Serve a checkpoint for the rollouts of a training.",
+    ),
+    Verb(
         "compare",
         "tripwright.cli.compare",
         "compare",
@@ -167,7 +173,7 @@ HOUSE_GROUPS = {
     "world": "Build, import and inspect worlds.",
     "study": "Have people judge transcripts, blind, and measure their agreement.",
     "data": "Collect, describe, divide and export training data.",
-    "serve": "Serve trips (a page and an API), or, with a word more, tools.",
+    "serve": "Serve trips (a page and an API), or, with a word more, tools or a model.",
 }
 
 

@@ -81,10 +81,10 @@ class JudgingSettings:
         return ChatEndpoint(
             self.base_url,
             self.model,
-            self.api_key_env,
-            self.timeout_seconds,
-            self.retries,
-            self.temperature,
+            api_key_env=self.api_key_env,
+            timeout_s=self.timeout_seconds,
+            max_retries=self.retries,
+            temperature=self.temperature,
             max_tokens=self.max_tokens,
         )
 

@@ -80,7 +80,7 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     endpoint = ChatEndpoint(
         settings.base_url,
         settings.model,
-        settings.api_key_env,
+        api_key_env=settings.api_key_env,
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
         temperature=settings.temperature,

@@ -100,7 +100,7 @@ class InferenceEngine:
             if session is None:
                 self._close_gaps()
                 return
-            numbers = numbers_of(session, self.sampling.seed, self.admitted)
+            numbers = self.numbers(session)
             self.admitted += 1
             if not session.done and session.turn_budget < 1:
                 session.overflow()
@@ -115,6 +115,10 @@ class InferenceEngine:
             slot = self.rows.index(None)
             opening, start = session.context, session.context_from
             self.rows[slot] = BatchRow(session, slot, numbers, opening, list(opening), start)
+
+    def numbers(self, session: Session) -> random.Random:
+        """What it samples with."""
+        return numbers_of(session, self.sampling.seed, self.admitted)
 
     def _make_room(self, session: Session) -> None:
         positions = session.dialect.context_tokens

@@ -54,9 +54,8 @@ class LocalPolicy:
     ) -> LocalPolicy:
         """A checkpoint folder, or a model name that `from_pretrained` can find, on `device` and in
         the format that it is sampled in."""
-        where, sampling = device_named(device), sampling or Sampling()
-        weights = precision_named(sampling.dtype, torch.empty(0, device=where))
-        model, tokenizer = load_model(folder, where, weights)
+        sampling = sampling or Sampling()
+        model, tokenizer = load_to_sample(folder, device, sampling.dtype)
         return cls(model, ChatFormat(tokenizer, tools), sampling, name=str(folder))
 
     @property
@@ -96,18 +95,20 @@ class LocalPolicy:
         ).play(source)
 
     def _model(self) -> Any:
-        """The model in the precision asked for: itself, where that is its own. Of a copy only the
-        parameters are converted: rotary frequencies in bfloat16 turn the last of 2,048 positions
-        by a radian too much or too little."""
+        """The model in the precision asked for: itself, where that is its own."""
         parameters = list(self.model.parameters())
         precision = precision_named(self.sampling.dtype, parameters[0])
         if all(parameter.dtype == precision for parameter in parameters):
             return self.model
-        converted = {
-            id(parameter): torch.nn.Parameter(parameter.detach().to(precision), requires_grad=False)
-            for parameter in parameters
-        }
-        return copy.deepcopy(self.model, converted)
+        model = copy.deepcopy(self.model)
+        convert_weights(model, precision)
+        return model
+
+
+def load_to_sample(folder: str | Path, device: str, dtype: str) -> tuple[Any, Any]:
+    """(model, tokenizer) by the names of a device and of the format that it is sampled in."""
+    where = device_named(device)
+    return load_model(folder, where, precision_named(dtype, torch.empty(0, device=where)))
 
 
 def load_model(

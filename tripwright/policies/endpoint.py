@@ -14,7 +14,6 @@ dialect that shows no schemas (its models learned the tools) is sent as it is.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Literal
@@ -25,7 +24,7 @@ from tripwright.agent.turn import TurnFormat, with_thought, write_call
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.connections import allow_open_files
 from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
-from tripwright.llm.threads import MOST_FAULTS, map_unordered
+from tripwright.llm.threads import Breaker, map_unordered
 from tripwright.transcript import Transcript
 
 TOOL_CALL = "<tool_call>"
@@ -46,7 +45,6 @@ For each function call, return a json object with function name and arguments wi
 {{"name": <function-name>, "arguments": <args-json-object>}}
 </tool_call>"""  # noqa: E501
 
-LIVING = ("rejected", "context_overflow", "rate_limit")  # faults that a dead endpoint does not have
 FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
 
 Notation = Literal["native", "hermes", "verbatim"]
@@ -81,7 +79,7 @@ class EndpointPolicy:
         """In the order they finish. What can never work (a wrong key, an unknown model, no money
         left) is raised at once, as UserError."""
         allow_open_files(self._concurrency * FILES_OF_AN_EPISODE)
-        breaker = _Breaker()
+        breaker = Breaker()
 
         def play_one(session: Session) -> Session:
             if self._counter is not None:
@@ -98,7 +96,7 @@ class EndpointPolicy:
         finally:
             breaker.abandoned = True
 
-    def _take_turn(self, session: Session, breaker: _Breaker) -> None:
+    def _take_turn(self, session: Session, breaker: Breaker) -> None:
         how = self._notation(session)
         schemas = session.tools.schemas
         sent, offered = (
@@ -113,10 +111,7 @@ class EndpointPolicy:
         if self._calls and request and (stored_outcome := self._calls.find(request)):
             _take(session, stored_outcome)
         elif breaker.is_open:
-            session.fail(
-                f"not asked: {MOST_FAULTS} requests in a row had failed, the last because"
-                f" {breaker.last_fault}"
-            )
+            session.fail(breaker.why)
         else:
             send = partial(self._endpoint.complete, sent, offered, session.turn_budget)
             outcome = self._calls.ask(request, send) if self._calls and request else send()
@@ -127,30 +122,6 @@ class EndpointPolicy:
         if not session.dialect.tools_in_prompt:
             return "verbatim"
         return "native" if self._native_tools else "hermes"
-
-
-class _Breaker:
-    """Shared by the threads of one play(): counts faults in a row."""
-
-    def __init__(self) -> None:
-        self.abandoned = False  # nobody consumes play() any more
-        self.last_fault = ""
-        self._in_a_row = 0
-        self._lock = threading.Lock()
-
-    @property
-    def is_open(self) -> bool:
-        return self._in_a_row >= MOST_FAULTS
-
-    def note(self, outcome: Completion | Fault) -> None:
-        """A refused request says nothing about the next one, and who says "too many" is alive;
-        every other fault may be the end."""
-        with self._lock:
-            if isinstance(outcome, Completion):
-                self._in_a_row = 0
-            elif outcome.kind not in LIVING:
-                self._in_a_row += 1
-                self.last_fault = outcome.message
 
 
 def _take(session: Session, outcome: Completion | Fault) -> None:

@@ -124,7 +124,7 @@ class RlLoop(ABC, Generic[S]):
         that this step has."""
         self.step_start = time.monotonic()
         self.curriculum.begin(self.step, self.epochs)
-        self.worker.engine_counts.clear()
+        self.worker.begin_step()
         warm_up = min(1.0, (self.step + 1) / max(1, self.settings.warm_up_steps))
         return warm_up * (1 - (1 - self.settings.final_rate) * self.progress)
 
@@ -149,9 +149,8 @@ class RlLoop(ABC, Generic[S]):
             "rollout_seconds": seconds - update_seconds,
             "update_seconds": update_seconds,
             **self.meter.step(groups, rollouts, passes, seconds, update_seconds),
-            **self.worker.engine_counts,
+            **self.worker.figures,
             **self.trips.place_figures(),
-            "rows_per_pass": self.worker.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]
         if scored:  # a step of which nothing was scored says nothing about the stage

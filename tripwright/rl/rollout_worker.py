@@ -16,6 +16,7 @@ from tripwright.inference.branching import Branching
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.rewards.reward import Reward
 from tripwright.rl.rollouts import RolloutGroup
+from tripwright.rl.served_policy import ServedPolicy
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -23,8 +24,11 @@ from tripwright.tools.toolbox import Tools
 
 def sampling_policy(
     model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int
-) -> LocalPolicy:
-    """The model as it is sampled from in training: from its whole distribution."""
+) -> LocalPolicy | ServedPolicy:
+    """The model as it is sampled from in training: from its whole distribution, by our engine or on
+    a server."""
+    if settings.server is not None:
+        return ServedPolicy(model, chat, settings, seed)
     rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
     sampling = Sampling(
         settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
@@ -39,15 +43,28 @@ class RolloutWorker:
     S9): the same call of all members of a group fails, so that their rewards differ by what they
     did and not by what they met."""
 
-    policy: LocalPolicy
+    policy: LocalPolicy | ServedPolicy
     dialect: Dialect
     group_size: int
     rules: str = "strict"
     faults: Faults | None = None
     branching: Branching | None = None
     tools: Tools | None = None
-    # what the engine computed since someone set it back
+    # what was computed since the step began
     engine_counts: Counter[str] = field(default_factory=Counter)
+
+    def begin_step(self) -> None:
+        """The weights may have changed."""
+        self.engine_counts.clear()
+        if isinstance(self.policy, ServedPolicy):
+            self.policy.stale = True
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Of the step; what is no count, of its last play."""
+        if isinstance(self.policy, ServedPolicy):
+            return {**self.engine_counts, **self.policy.last_play}
+        return {**self.engine_counts, "rows_per_pass": self.policy.figures["rows_per_pass"]}
 
     def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[RolloutGroup]:
         """Members of a group are neighbours, so that they share their prompt's prefill; each has
@@ -63,6 +80,8 @@ class RolloutWorker:
             members = [episodes[f"{task.id}/{g}"] for g in range(self.group_size)]
             groups.append(RolloutGroup(number, task, members))
             groups[-1].rewards = groups[-1].rewarded(reward)
+        if isinstance(self.policy, ServedPolicy):
+            self.policy.close(groups)
         return groups
 
     def _open(self, task: Task, member: int) -> Session:

@@ -11,6 +11,7 @@ from annotated_types import Ge, Gt, Interval, Le
 from tripwright.inference.precision import AUTO
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rewards.curriculum import Curriculum
+from tripwright.rl.token_servers import RolloutServer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,7 @@ class RolloutSettings:
     # threads in which tools run while other episodes go on; for tools over HTTP
     tool_threads: Annotated[int, Ge(0)] = 0
     tools: str | None = None  # address of a tool server with the same world; None: in process
+    server: RolloutServer | None = None  # samples the episodes; None: our engine, in process
     temperature: Annotated[float, Gt(0)] = 1.0  # at 0 all members of a group are the same
     # share of the learning rate left at the end of a linear decay; 1: constant (row P6)
     final_rate: Annotated[float, Ge(0), Le(1)] = 1.0

@@ -83,8 +83,8 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
         endpoint = ChatEndpoint(
             settings.endpoint,
             settings.model or "",
-            settings.api_key_env,
-            READ_SECONDS,
+            api_key_env=settings.api_key_env,
+            timeout_s=READ_SECONDS,
             max_retries=0,
         )
         reader = ModelReader(endpoint)

@@ -262,7 +262,11 @@ def official_gap_opens(rows: Sequence[Row], limits: Limits) -> str | None:
 
 
 def logprob_gap(rows: Sequence[Row], limits: Limits) -> str | None:
-    now = _recent(rows, "logprob_gap", limits)
+    """`sampler_gap` is of rollouts on a server, and known also where nothing was trained on."""
+    keys = ("logprob_gap", "sampler_gap")
+    now = max(
+        (gap for key in keys if (gap := _recent(rows, key, limits)) is not None), default=None
+    )
     return (
         f"sampler and trainer differ by {now:.3f} nats per token"
         if now is not None and now > limits.logprob_gap

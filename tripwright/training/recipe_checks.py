@@ -12,11 +12,13 @@ from tripwright.files import is_no_model
 from tripwright.inference.precision import AUTO, PRECISIONS, device_named
 from tripwright.inference.sampling import Sampling
 from tripwright.learning.optim import OPTIMIZERS
+from tripwright.llm.urls import is_address
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.spec import check_reward_spec
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.ppo import PpoSettings
 from tripwright.rl.settings import RolloutSettings
+from tripwright.rl.token_servers import RolloutServer
 from tripwright.training.loggers import LOGGERS, check_loggers
 from tripwright.training.recipe_tables import DENSE_REWARD, Recipe
 
@@ -207,6 +209,8 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
             f"{table}.tools is the http address of a server of one world, and needs data.world and"
             " data.queries."
         )
+    if settings.server is not None:
+        _server(table, settings, settings.server)
     _curriculum(table, settings.curriculum, recipe.domain)
     if (
         isinstance(settings, GrpoSettings)
@@ -225,6 +229,24 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
             f" '{recipe.dialect.name}' cuts contexts: set dialect.on_overflow = \"end\"."
         )
     settings.check(table)
+
+
+def _server(table: str, settings: RolloutSettings, server: RolloutServer) -> None:
+    if not is_address(server.url):
+        raise UserError(
+            f"{table}.server.url is a server's address, such as http://127.0.0.1:8000; found"
+            f" '{server.url}'."
+        )
+    if isinstance(settings, GrpoSettings) and settings.branching is not None:
+        raise UserError(
+            f"{table}.branching forks an episode inside our own engine, and {table}.server samples"
+            " elsewhere: leave one of them out."
+        )
+    if settings.tool_threads:
+        raise UserError(
+            f"{table}.tool_threads is of our own engine: with {table}.server every episode has a"
+            " thread of its own. Leave it out."
+        )
 
 
 def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:

@@ -41,6 +41,7 @@ from tripwright.errors import UserError
 from tripwright.files import Journal, json_object, write_atomically
 from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
+from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.runs import METRICS, RECIPE, WARNINGS, rewind_metrics
 from tripwright.training.checkpoint import (
     FORMAT,
@@ -62,9 +63,13 @@ from tripwright.training.stopping import Stopping
 
 # tables and settings of a recipe that may change when a run is continued
 FREE = ("checkpoint", "loggers", "threads", "evaluation", "validation")
-# and of single tables; checkpointed activations have the same gradients, in less memory, and
-# another device has them up to rounding
-FREE_WITHIN = {"judging": FREE_OF_JUDGING, "model": ("checkpoint_activations", "device")}
+# and of single tables; checkpointed activations have the same gradients, in less memory, another
+# device has them up to rounding, and a server samples from the same distribution wherever it is
+FREE_WITHIN = {
+    "judging": FREE_OF_JUDGING,
+    "model": ("checkpoint_activations", "device"),
+    **dict.fromkeys(ALGORITHMS, ("server",)),
+}
 # of a manifest with the present, or the steps would mean nothing
 MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")
 # or they are equal to rounding only

@@ -153,9 +153,9 @@ def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
     return ChatEndpoint(
         settings.base_url,
         settings.model,
-        settings.api_key_env,
-        settings.timeout,
-        settings.retries,
+        api_key_env=settings.api_key_env,
+        timeout_s=settings.timeout,
+        max_retries=settings.retries,
         temperature=0.0,
     )
 

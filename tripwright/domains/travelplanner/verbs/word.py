@@ -187,7 +187,7 @@ def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
         ChatEndpoint(
             of(urls, at, ""),
             name,
-            of(keys, at, "OPENAI_API_KEY"),
+            api_key_env=of(keys, at, "OPENAI_API_KEY"),
             timeout_s=settings.timeout,
             max_retries=settings.faults,
             temperature=settings.temperature,

@@ -1,0 +1,293 @@
+"""Servers that sample token ids after token ids: what is asked of vLLM and of SGLang, one class
+each behind `TokenServer`. Nothing here was run against a real one; requests and answers follow
+their source (vLLM after 0.18, SGLang after 0.5.9, as read on 2026-11-26):
+
+- vLLM: `entrypoints/openai/completion/protocol.py`, `entrypoints/serve/dev/{sleep,rpc,rlhf}`,
+  `v1/worker/gpu_model_runner.py` (`reload_weights`), `docs/features/{sleep_mode,lora}.md`;
+- SGLang: `srt/managers/io_struct.py`, `srt/sampling/sampling_params.py`,
+  `srt/managers/schedule_batch.py`, `srt/managers/scheduler_update_weights_mixin.py`,
+  `srt/entrypoints/http_server.py`.
+
+Every setting of sampling is sent with every request: both servers take what is left out from the
+model's `generation_config.json`, where Qwen's have top_p 0.8 and top_k 20.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
+
+from annotated_types import Gt
+
+from tripwright.errors import UserError
+from tripwright.llm.endpoint import BadAnswer, Endpoint, Fault, Reply
+
+Memory = Literal["weights", "kv_cache"]
+
+
+@dataclass(frozen=True)
+class RolloutServer:
+    """The server of a recipe's rollouts, at `url`; trained weights reach it through the folder
+    `weights`, which both processes see. `sleep`: it gives its memory back while the weights are
+    trained, and wakes in three stages (row P11).
+
+    `max_gap`, nats per token, bounds the mean difference between the server's log-probabilities and
+    the trainer's: beyond it the run stops.
+    """
+
+    kind: Literal["vllm", "sglang"]
+    url: str
+    weights: str
+    sleep: bool = True
+    max_gap: Annotated[float, Gt(0)] = 0.1
+    timeout_s: Annotated[float, Gt(0)] = 600.0  # without a byte of an answer
+
+
+class TokenRequest(NamedTuple):
+    """`id` tells requests apart, also from their own repetitions."""
+
+    id: str
+    prompt: list[int]
+    max_tokens: int
+    stop_id: int
+    temperature: float
+    seed: int
+
+
+class Tokens(NamedTuple):
+    """An answer. `logprobs` are of the distribution that was sampled from; `version` is that of the
+    weights, where the server says it."""
+
+    ids: list[int]
+    logprobs: list[float]
+    prompt_tokens: int
+    cached_tokens: int
+    version: str | None = None
+
+
+class TokenServer(Protocol):
+    """What faults is a value only in `sample`; the other calls raise UserError."""
+
+    def open(self) -> bool:
+        """Whether it is there and asleep; raises UserError where it is not there."""
+        ...
+
+    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault: ...
+    def sleep(self) -> Any: ...
+    def wake(self, memory: Memory) -> Any: ...
+    def load(self, folder: Path, version: str) -> Any: ...
+    def forget(self) -> Any:
+        """Drops keys and values of former weights."""
+        ...
+
+    def version(self) -> str | None:
+        """Of the weights in force; None where it does not say."""
+        ...
+
+
+def token_server(settings: RolloutServer, vocabulary: int) -> TokenServer:
+    kind = VllmServer if settings.kind == "vllm" else SglangServer
+    return kind(
+        settings.url,
+        vocabulary,
+        timeout_s=settings.timeout_s,
+        api_key_env="ROLLOUT_API_KEY",
+        asleep=Path(settings.weights) / "asleep",
+    )
+
+
+@dataclass(frozen=True)
+class _Server(Endpoint):
+    vocabulary: int
+    # kept by us where the server does not say whether it sleeps; holds its weights' version
+    asleep: Path = field(kw_only=True)
+
+    answer = "tokens"
+
+    def advice(self) -> str:
+        return f"Is this the address of {self.name}, started as docs/training.md says?"
+
+    name = "a server"
+
+    def control(self, path: str, body: Any = None, method: str = "POST") -> Any:
+        """The answer's JSON, or its text where it is none. Raises UserError where there is no
+        answer."""
+        reply = self.ask(path, body, lambda content: content, method, plain=True)
+        if isinstance(reply, Fault):
+            why = reply.message.rstrip(".")
+            raise UserError(f"{self.name} did not do '{path}': {why}. {self.advice()}")
+        content = reply.value
+        if isinstance(content, dict) and content.get("success") is False:
+            message = self._shown(content.get("message", "no reason given"))
+            raise UserError(f"{self.name} did not do '{path}': {message}")
+        return content
+
+    def checked(self, tokens: Tokens, request: TokenRequest) -> Tokens:
+        """Raises BadAnswer for tokens that cannot be an answer: learned from, they would be
+        silently wrong."""
+        ids, logprobs = tokens.ids, tokens.logprobs
+        if len(ids) != len(logprobs) or not 1 <= len(ids) <= request.max_tokens:
+            raise BadAnswer(
+                f"{len(ids)} tokens with {len(logprobs)} log-probabilities, where 1 to"
+                f" {request.max_tokens} were asked for."
+            )
+        if not all(type(token) is int and 0 <= token < self.vocabulary for token in ids):
+            raise BadAnswer(f"token ids that the model's vocabulary of {self.vocabulary} has not.")
+        if not all(isinstance(p, int | float) and math.isfinite(p) and p <= 1e-3 for p in logprobs):
+            raise BadAnswer("log-probabilities that are none: NaN, infinite or above 0.")
+        if request.stop_id in ids[:-1]:
+            raise BadAnswer("tokens after the one that ends a turn.")
+        if tokens.prompt_tokens != len(request.prompt):
+            raise BadAnswer(
+                f"tokens after a prompt of {tokens.prompt_tokens}, where {len(request.prompt)} were"
+                " sent."
+            )
+        return tokens
+
+
+@dataclass(frozen=True)
+class VllmServer(_Server):
+    """`VLLM_SERVER_DEV_MODE=1 vllm serve … --enable-sleep-mode --logprobs-mode
+    processed_logprobs`. Sleep is of level 2: weights are given up as well."""
+
+    name = "vLLM"
+
+    def open(self) -> bool:
+        return bool(self.control("/is_sleeping", method="GET")["is_sleeping"])
+
+    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault:
+        body = {
+            "prompt": request.prompt,
+            "request_id": request.id,
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "stop_token_ids": [request.stop_id],
+            "ignore_eos": True,  # other ends than the turn's are words like any other
+            "logprobs": 1,
+            "return_token_ids": True,
+            "top_p": 1.0,
+            "top_k": -1,
+            "min_p": 0.0,
+            "repetition_penalty": 1.0,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
+        }
+
+        def read(content: Any) -> Tokens:
+            choice, usage = content["choices"][0], content["usage"]
+            cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+            if choice["finish_reason"] not in ("stop", "length"):
+                raise BadAnswer(f"a turn that it gave up ({choice['finish_reason']}).")
+            if choice.get("prompt_token_ids", request.prompt) != request.prompt:
+                raise BadAnswer("tokens after another prompt than was sent.")
+            tokens = Tokens(
+                choice["token_ids"],
+                choice["logprobs"]["token_logprobs"],
+                usage["prompt_tokens"],
+                cached,
+            )
+            return self.checked(tokens, request)
+
+        return self.ask("/v1/completions", body, read)
+
+    def sleep(self) -> Any:
+        return self.control("/sleep?level=2")
+
+    def wake(self, memory: Memory) -> Any:
+        return self.control(f"/wake_up?tags={memory}")
+
+    def load(self, folder: Path, version: str) -> Any:
+        call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+        answer = self.control("/collective_rpc", call)
+        if self.version() is not None:
+            self.control("/update_weight_version", {"new_version": version})
+        return answer
+
+    def forget(self) -> Any:
+        return self.control("/reset_prefix_cache")
+
+    def version(self) -> str | None:
+        try:
+            return _text(self.control("/weight_info", method="GET"), "weight_version")
+        except UserError:  # only newer ones have the route
+            return None
+
+
+@dataclass(frozen=True)
+class SglangServer(_Server):
+    """`python -m sglang.launch_server … --enable-memory-saver`. It ends at every end of text that
+    its tokenizer knows, also at one that is not the turn's (`ignore_eos` would make it ignore
+    `stop_token_ids` as well)."""
+
+    name = "SGLang"
+
+    def open(self) -> bool:
+        """A killed trainer leaves it asleep, and it does not say so: whoever puts it to sleep
+        leaves a note, which holds for as long as it has those weights."""
+        version = self.version()
+        return self.asleep.is_file() and self.asleep.read_text(encoding="utf-8") == version
+
+    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault:
+        sampling = {
+            "max_new_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "sampling_seed": request.seed,  # heard with --enable-deterministic-inference
+            "stop_token_ids": [request.stop_id],
+            "top_p": 1.0,
+            "top_k": -1,
+            "min_p": 0.0,
+            "repetition_penalty": 1.0,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
+        }
+        body = {
+            "rid": request.id,
+            "input_ids": request.prompt,
+            "sampling_params": sampling,
+            "return_logprob": True,
+        }
+
+        def read(content: Any) -> Tokens:
+            meta = content["meta_info"]
+            if meta["finish_reason"]["type"] not in ("stop", "length"):
+                raise BadAnswer(f"a turn that it gave up ({meta['finish_reason']}).")
+            pairs = meta["output_token_logprobs"]  # (log-probability, id, text)
+            tokens = Tokens(
+                [pair[1] for pair in pairs],
+                [pair[0] for pair in pairs],
+                meta["prompt_tokens"],
+                meta.get("cached_tokens") or 0,
+                _text(meta, "weight_version"),
+            )
+            return self.checked(tokens, request)
+
+        return self.ask("/generate", body, read)
+
+    def sleep(self) -> Any:
+        self.asleep.parent.mkdir(parents=True, exist_ok=True)
+        self.asleep.write_text(self.version() or "", encoding="utf-8")
+        return self.control("/release_memory_occupation", {"tags": ["kv_cache", "weights"]})
+
+    def wake(self, memory: Memory) -> Any:
+        answer = self.control("/resume_memory_occupation", {"tags": [memory]})
+        if memory == "kv_cache":
+            self.asleep.unlink(missing_ok=True)
+        return answer
+
+    def load(self, folder: Path, version: str) -> Any:
+        call = {"model_path": str(folder), "weight_version": version, "flush_cache": False}
+        return self.control("/update_weights_from_disk", call)
+
+    def forget(self) -> Any:
+        return self.control("/flush_cache", method="GET")
+
+    def version(self) -> str | None:
+        return _text(self.control("/model_info", method="GET"), "weight_version")
+
+
+def _text(content: Any, key: str) -> str | None:
+    value = content.get(key) if isinstance(content, dict) else None
+    return None if value is None else str(value)

@@ -1,0 +1,266 @@
+"""A checkpoint behind the requests that reinforcement learning sends to vLLM and to SGLang, sampled
+by our engine: the second process of a training, on a machine without a GPU.
+
+Both faces at once, and of each as much as `rl/token_servers.py` asks. What a request asks beyond it
+is refused by name, never left undone in silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le, Len, MinLen
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tripwright.agent.session import Turn
+from tripwright.errors import UserError
+from tripwright.server.bodies import body_within
+
+if TYPE_CHECKING:
+    from tripwright.inference.service import TokenService
+
+MOST_BODY_BYTES = 2**26
+Zero = Annotated[float, Ge(0), Le(0)]
+One = Annotated[float, Ge(1), Le(1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Sampling(_Strict):
+    temperature: Annotated[float, Ge(0)] = 1.0
+    top_p: Annotated[float, Gt(0), Le(1)] = 1.0
+    top_k: int = -1
+    min_p: Zero = 0.0
+    repetition_penalty: One = 1.0
+    presence_penalty: Zero = 0.0
+    frequency_penalty: Zero = 0.0
+    stop_token_ids: Annotated[list[int], Len(1, 1)]
+
+
+class _Completion(_Sampling):
+    """vLLM's `POST /v1/completions`."""
+
+    model: str | None = None
+    prompt: Annotated[list[int], MinLen(1)]
+    request_id: str = ""
+    max_tokens: Annotated[int, Ge(1)] = 16
+    seed: int | None = None
+    ignore_eos: Literal[True]
+    logprobs: Annotated[int, Ge(0), Le(1)] = 0
+    return_token_ids: Literal[True]
+
+
+class _SglangSampling(_Sampling):
+    max_new_tokens: Annotated[int, Ge(1)] = 128
+    sampling_seed: int | None = None
+
+
+class _Generate(_Strict):
+    """SGLang's `POST /generate`."""
+
+    rid: str = ""
+    input_ids: Annotated[list[int], MinLen(1)]
+    sampling_params: _SglangSampling
+    return_logprob: bool = False
+
+
+class _Load(_Strict):
+    """SGLang's `POST /update_weights_from_disk`."""
+
+    model_path: Path
+    weight_version: str | None = None
+    flush_cache: bool = True
+
+
+class _Rpc(_Strict):
+    """vLLM's `POST /collective_rpc`, of which one method is known."""
+
+    method: Literal["reload_weights"]
+    kwargs: dict[Literal["weights_path"], Path]
+
+
+class _Tags(_Strict):
+    tags: tuple[Literal["weights", "kv_cache"], ...] = ("weights", "kv_cache")
+
+
+class _Version(_Strict):
+    new_version: str
+
+
+def make_app(folder: str, rows: int, device: str, dtype: str) -> Starlette:
+    # heavy, and only needed by the worker
+    from tripwright.inference.local import load_to_sample
+    from tripwright.inference.service import TokenService
+
+    model, tokenizer = load_to_sample(folder, device, dtype)
+    return ModelApi(TokenService(model, rows), tokenizer, folder).app
+
+
+class ModelApi:
+    def __init__(self, service: TokenService, tokenizer: Any, name: str):
+        self.service, self.tokenizer, self.name = service, tokenizer, name
+        self.version = "default"
+        routes: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
+            "/health": ("GET", self.health),
+            "/v1/completions": ("POST", self.completions),
+            "/is_sleeping": ("GET", self.is_sleeping),
+            "/sleep": ("POST", self.sleep),
+            "/wake_up": ("POST", self.wake_up),
+            "/collective_rpc": ("POST", self.collective_rpc),
+            "/reset_prefix_cache": ("POST", self.forget),
+            "/update_weight_version": ("POST", self.update_version),
+            "/weight_info": ("GET", self.weight_info),
+            "/generate": ("POST", self.generate),
+            "/release_memory_occupation": ("POST", self.release),
+            "/resume_memory_occupation": ("POST", self.resume),
+            "/update_weights_from_disk": ("POST", self.update_from_disk),
+            "/flush_cache": ("GET", self.forget),
+            "/model_info": ("GET", self.model_info),
+        }
+        self.app = Starlette(
+            routes=[Route(path, do, methods=[how]) for path, (how, do) in routes.items()],
+            exception_handlers={
+                ValidationError: _refused,
+                UserError: _refused,
+            },
+        )
+
+    async def health(self, request: Request) -> Response:
+        return Response()
+
+    # ---- tokens
+
+    async def completions(self, request: Request) -> Response:
+        asked = _Completion.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+        turn = await self._turn(asked.request_id, asked.prompt, asked.max_tokens, asked, asked.seed)
+        logprobs = {"token_logprobs": turn.logprobs, "tokens": None, "top_logprobs": None}
+        choice = {
+            "index": 0,
+            "text": self.tokenizer.decode(turn.token_ids),
+            "logprobs": {**logprobs, "text_offset": None},
+            "finish_reason": "length" if turn.cut else "stop",
+            "stop_reason": None if turn.cut else asked.stop_token_ids[0],
+            "prompt_token_ids": asked.prompt,
+            "token_ids": turn.token_ids,
+        }
+        counts = {
+            "prompt_tokens": len(asked.prompt),
+            "completion_tokens": len(turn.token_ids),
+            "total_tokens": len(asked.prompt) + len(turn.token_ids),
+        }
+        kind = {"id": asked.request_id, "object": "text_completion", "model": self.name}
+        return JSONResponse({**kind, "choices": [choice], "usage": counts})
+
+    async def generate(self, request: Request) -> Response:
+        asked = _Generate.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+        how = asked.sampling_params
+        turn = await self._turn(
+            asked.rid, asked.input_ids, how.max_new_tokens, how, how.sampling_seed
+        )
+        ended = {"type": "length", "length": how.max_new_tokens}
+        if not turn.cut:
+            ended = {"type": "stop", "matched": how.stop_token_ids[0]}
+        pairs = zip(turn.logprobs, turn.token_ids, strict=True)
+        meta = {
+            "id": asked.rid,
+            "finish_reason": ended,
+            "prompt_tokens": len(asked.input_ids),
+            "completion_tokens": len(turn.token_ids),
+            "weight_version": self.version,
+            "output_token_logprobs": [(logprob, token, None) for logprob, token in pairs],
+        }
+        text = self.tokenizer.decode(turn.token_ids)
+        return JSONResponse({"text": text, "output_ids": turn.token_ids, "meta_info": meta})
+
+    async def _turn(
+        self, name: str, prompt: list[int], max_tokens: int, how: _Sampling, seed: int | None
+    ) -> Turn:
+        if not all(0 <= token < self.service.vocabulary for token in prompt):
+            raise UserError(f"Token ids are from 0 to {self.service.vocabulary - 1:,}.")
+        if len(prompt) + max_tokens > self.service.positions:
+            raise UserError(
+                f"The maximum model length is {self.service.positions:,} tokens; found"
+                f" {len(prompt):,} in the prompt and {max_tokens:,} to sample."
+            )
+        if not self.service.ready:
+            raise HTTPException(503, "This model is asleep, or has no weights since it woke.")
+        sampling = (how.temperature, how.top_p, None if how.top_k < 1 else how.top_k)
+        stop_id = how.stop_token_ids[0]
+        turn = self.service.sample(name, prompt, max_tokens, sampling, stop_id, seed)
+        return await asyncio.wrap_future(turn)
+
+    # ---- weights and memory: vLLM's
+
+    async def is_sleeping(self, request: Request) -> Response:
+        return JSONResponse({"is_sleeping": self.service.asleep})
+
+    async def sleep(self, request: Request) -> Response:
+        if request.query_params.get("level", "1") != "2":
+            raise UserError("Only sleep of level 2 is known here, which gives the weights up.")
+        return await self._did(self.service.sleep)
+
+    async def wake_up(self, request: Request) -> Response:
+        tags = request.query_params.getlist("tags")
+        asked = _Tags.model_validate({"tags": tags} if tags else {})
+        return await self._did(self.service.wake, asked.tags)
+
+    async def collective_rpc(self, request: Request) -> Response:
+        asked = _Rpc.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+        return await self._did(self.service.load, asked.kwargs["weights_path"])
+
+    async def update_version(self, request: Request) -> Response:
+        asked = _Version.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+        self.version = asked.new_version
+        return JSONResponse({"success": True, "new_version": self.version})
+
+    async def weight_info(self, request: Request) -> Response:
+        return JSONResponse({"weight_version": self.version})
+
+    # ---- SGLang's
+
+    async def release(self, request: Request) -> Response:
+        asked = _Tags.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+        return await self._did(self.service.sleep, asked.tags)
+
+    async def resume(self, request: Request) -> Response:
+        asked = _Tags.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+        return await self._did(self.service.wake, asked.tags)
+
+    async def update_from_disk(self, request: Request) -> Response:
+        asked = _Load.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+        answer = await self._did(self.service.load, asked.model_path)
+        self.version = asked.weight_version or self.version
+        return answer
+
+    async def model_info(self, request: Request) -> Response:
+        return JSONResponse({"model_path": self.name, "weight_version": self.version})
+
+    # ---- both
+
+    async def forget(self, request: Request) -> Response:
+        return await self._did(self.service.forget)
+
+    async def _did(self, work: Callable[..., None], *arguments: Any) -> Response:
+        """The real ones say less: what memory is held is told by ours alone."""
+        await run_in_threadpool(work, *arguments)
+        return JSONResponse({"success": True, "memory_mb": self.service.memory_mb})
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        message = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
+    else:
+        message = str(error)
+    return JSONResponse({"error": {"message": message, "code": 400}}, 400)
