@@ -3,6 +3,7 @@ sampler."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
+from tripwright.inference.adapter import LoraSettings, adapter_parameters, add_adapter
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
@@ -137,6 +139,7 @@ PATHS: dict[str, dict[str, Any]] = {
     "alone": {"rows": 1},
     "rows that enter and leave": {"rows": 3},
     "all at once": {"rows": 64},
+    "with an adapter": {"rows": 5, "adapter": True},
     "tools in threads": {"rows": 5, "tool_threads": 3},
     "forks": {"rows": 5, "branching": Branching(initial=1, base=1.0)},
     "forks, many rows": {
@@ -154,6 +157,12 @@ def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
     from row to row."""
     settings = dict(PATHS[path])
     branching = settings.pop("branching", None)
+    if settings.pop("adapter", False):
+        pytest.importorskip("peft")
+        talker = copy.deepcopy(talker)
+        add_adapter(talker, LoraSettings(rank=4), "base", 0)
+        for _, parameter in adapter_parameters(talker):
+            torch.nn.init.normal_(parameter, std=0.1)
     dialect = replace(DIALECT, system_prompt=f"{DIALECT.system_prompt} " * 6)
     groups = [
         [

@@ -92,8 +92,9 @@ class Decoder:
         for index in range(len(self.layers)):
             asked = places if index == len(self.layers) - 1 else None
             inputs = (index, x, cos, sin, view, asked)
-            if again:  # nothing in a layer is drawn at random
-                x = checkpoint(self._layer, *inputs, use_reentrant=False, preserve_rng_state=False)
+            if again:  # what is drawn at random is an adapter's dropout, in training mode
+                drawn = self.model.training
+                x = checkpoint(self._layer, *inputs, use_reentrant=False, preserve_rng_state=drawn)
             else:
                 x = self._layer(*inputs)
         return _rms(x, self.norm.weight, self.eps)

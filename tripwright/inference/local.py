@@ -20,6 +20,14 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
+from tripwright.inference.adapter import (
+    adapter_parameters,
+    base_of,
+    check_peft,
+    has_tokenizer,
+    is_adapter,
+    put_adapter,
+)
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine, SessionSource
@@ -91,24 +99,33 @@ class LocalPolicy:
         ).play(source)
 
     def _model(self) -> Any:
-        """The model in the precision asked for: itself, where that is its own."""
+        """The model in the precision asked for: itself, where that is its own. An adapter is read
+        in its own, as in training."""
         precision = self.sampling.precision
-        if all(parameter.dtype == precision for parameter in self.model.parameters()):
+        beside = {id(parameter) for _, parameter in adapter_parameters(self.model)}
+        own = (p for p in self.model.parameters() if id(p) not in beside)
+        if all(parameter.dtype == precision for parameter in own):
             return self.model
         return copy.deepcopy(self.model).to(precision)
 
 
 def load_model(folder: str | Path) -> tuple[Any, Any]:
-    """(model, tokenizer) by `from_pretrained`, in the checkpoint's own precision. A stranger's
-    folder runs nothing: weights are safetensors and no pickles, code that it brings is left alone,
-    and of attention there is torch's own, since a config may name a kernel to be downloaded."""
+    """(model, tokenizer) by `from_pretrained`, in the checkpoint's own precision; of an adapter's
+    folder the base with the adapter beside it. A stranger's folder runs nothing: weights are
+    safetensors and no pickles, code that it brings is left alone, and of attention there is torch's
+    own, since a config may name a kernel to be downloaded."""
+    if is_adapter(folder):
+        check_peft(f"'{folder}' is a LoRA adapter, which")
+        model, tokenizer = load_model(base_of(folder))
+        put_adapter(model, folder)
+        return model, _tokenizer(folder) if has_tokenizer(folder) else tokenizer
     if is_no_model(folder):
         raise UserError(
             f"No model folder at '{folder}'. Expected a folder with config.json, weights and a"
             " tokenizer, or a name on the Hugging Face hub, such as Qwen/Qwen3-8B."
         )
     # heavy, and only needed here
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a bar per load would drown our own progress
@@ -118,7 +135,17 @@ def load_model(folder: str | Path) -> tuple[Any, Any]:
         model = AutoModelForCausalLM.from_pretrained(
             folder, config=config, use_safetensors=True, trust_remote_code=False
         )
-        return model, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # each kind of damaged file has its own
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"No model could be loaded from '{folder}': {why}") from None
+    return model, _tokenizer(folder)
+
+
+def _tokenizer(folder: str | Path) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"No tokenizer could be loaded from '{folder}': {why}") from None

@@ -19,6 +19,7 @@ from tripwright.agent.dialect import (
 )
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
+from tripwright.inference.adapter import LoraSettings
 from tripwright.inference.precision import AUTO
 from tripwright.policies.decoding import GREEDY, Decoding
 from tripwright.rl.settings import RolloutSettings
@@ -111,6 +112,8 @@ class ModelSettings:
 
     `checkpoint_activations`: an update keeps of each layer only its input, and computes the rest
     again in the backward pass. Less memory, a forward pass more, the same gradients.
+
+    `lora`: every stage trains an adapter beside the starting model, which stays as it is.
     """
 
     pretrained: str | None = None
@@ -118,6 +121,7 @@ class ModelSettings:
     tokenizer_transcripts: Count = 160
     superwords: Annotated[int, Ge(0)] = 320
     checkpoint_activations: bool = False
+    lora: LoraSettings | None = None
 
 
 @dataclass(frozen=True)

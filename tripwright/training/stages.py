@@ -20,6 +20,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains.folders import open_folder
 from tripwright.domains.judging import opened
 from tripwright.errors import UserError
+from tripwright.inference.adapter import adapter_parameters, add_adapter, has_adapter, merged
 from tripwright.inference.local import load_model
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.urls import shown_url
@@ -45,6 +46,7 @@ def make(run: RunFolder) -> None:
     dialect = recipe.dialect.dialect()
     if settings.pretrained is not None:
         model, tokenizer = load_model(settings.pretrained)
+        model = merged(model)  # what stages add to is a plain model
         if model.config.max_position_embeddings < dialect.context_tokens:
             has = f"'{settings.pretrained}' has {model.config.max_position_embeddings} positions"
             raise UserError(
@@ -69,19 +71,27 @@ def make(run: RunFolder) -> None:
     run.save("start", model, tokenizer)
 
 
-def load_trainable(folder: Path) -> tuple[Any, Any]:
-    """(model, tokenizer) on the GPU where there is one. The weights are in fp32 whatever the
+def load_trainable(folder: Path, recipe: Recipe) -> tuple[Any, Any]:
+    """(model, tokenizer) on the GPU where there is one. What is trained is in fp32 whatever the
     checkpoint holds: steps of 1e-6 are lost in the rounding of bf16. Products go by the recipe's
-    dtype all the same."""
+    dtype all the same. With [model.lora] that is an adapter, of the folder or new, and the base
+    stays as it is."""
     model, tokenizer = load_model(folder)
-    return model.float().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
+    if recipe.model.lora is None:
+        model = model.float()
+    else:
+        if not has_adapter(model):
+            add_adapter(model, recipe.model.lora, f"../{folder.name}", recipe.seed)
+        for _, parameter in adapter_parameters(model):
+            parameter.requires_grad_(True)
+    return model.eval().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
 
 
 def copy_pretraining(run: RunFolder, after: str = "start") -> None:
     """The copy warm-up."""
     if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
         return
-    model, tokenizer = load_trainable(run.model(after))
+    model, tokenizer = load_trainable(run.model(after), run.recipe)
     loop = CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed)
     loop.decoder.checkpoint_activations = run.recipe.model.checkpoint_activations
     run.drive("copy_pretraining", loop, model.device.type)
@@ -93,7 +103,7 @@ def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):
         return
-    model, tokenizer = load_trainable(run.model(after))
+    model, tokenizer = load_trainable(run.model(after), run.recipe)
     source: FileSamples | ExpertTranscripts
     dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
@@ -122,7 +132,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     if recipe.rl is None or run.done("rl"):
         return
     name, settings = recipe.rl
-    model, tokenizer = load_trainable(run.model(after))
+    model, tokenizer = load_trainable(run.model(after), run.recipe)
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with (
