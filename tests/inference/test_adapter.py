@@ -184,7 +184,8 @@ def test_what_does_not_fit_is_refused_in_one_line(
 
 
 def test_a_base_of_another_shape_is_told(adapter: Path, tiny_model: Any) -> None:
-    tiny_model("qwen3", 50, hidden_size=32).save_pretrained(adapter.parent / "base")
+    words = len(load_model(adapter)[1])
+    tiny_model("qwen3", words, hidden_size=32).save_pretrained(adapter.parent / "base")
     with pytest.raises(UserError, match=r"does not fit its base '../base': .* expected .*32"):
         load_model(adapter)
 

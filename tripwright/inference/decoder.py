@@ -17,10 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from tripwright.errors import UserError
 from tripwright.inference.cache import Cache, CacheView, round_up
+from tripwright.inference.model_checks import SUPPORTED, check_known
 
-SUPPORTED = ("qwen3", "qwen2", "llama")
 # Queries that attend at once in training on a CPU, up to so many positions: beyond them the weights
 # that the gradient needs are too many.
 BLOCK, MOST_IN_BLOCKS = 128, 2048
@@ -37,16 +36,7 @@ class Decoder:
 
     def __init__(self, model: Any):
         config = model.config
-        if config.model_type not in SUPPORTED:
-            raise UserError(
-                f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is"
-                f" '{config.model_type}'."
-            )
-        if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
-            raise UserError(
-                "Local generation attends to the whole context; this model has layers with"
-                " sliding-window attention."
-            )
+        check_known(config)
         self.model, self.layers, self.norm, self.embed = (
             model,
             list(model.model.layers),

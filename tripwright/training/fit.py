@@ -14,13 +14,13 @@ holds that to what torch saves.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 import torch
 
 from tripwright.inference.cache import round_up
 from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS
+from tripwright.inference.model_checks import memory_bytes
 from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.settings import RolloutSettings
@@ -209,7 +209,5 @@ def total_memory_gb(device: str) -> float | None:
             if torch.cuda.is_available()
             else None
         )
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
-    except (ValueError, OSError, AttributeError):
-        return None
+    here = memory_bytes()
+    return None if here is None else here / GB

@@ -10,12 +10,13 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import json_object
+from tripwright.inference.adapter import base_of, is_adapter
+from tripwright.inference.model_checks import SUPPORTED
 from tripwright.learning.flops import ModelShape
 from tripwright.training.recipe_tables import Recipe
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
 FIXED_TOKENS = 3698  # bytes, letters and control tokens of the tokenizer that a new model gets
-SUPPORTED = ("qwen3", "qwen2", "llama")
 
 # hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary, tied embeddings: as
 # their config.json have them
@@ -83,6 +84,8 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
     """Of the recipe's model, or of the folder or name given `instead`. Raises UserError where
     neither is known here."""
     name = instead or recipe.model.pretrained
+    if name is not None and is_adapter(name):
+        name = base_of(name)
     if name is None:
         shape, settings = recipe.model.shape, recipe.model
         # at most: fewer superwords may be found

@@ -21,7 +21,7 @@ from tripwright.domains.folders import open_folder
 from tripwright.domains.judging import opened
 from tripwright.errors import UserError
 from tripwright.inference.adapter import adapter_parameters, add_adapter, has_adapter, merged
-from tripwright.inference.local import load_model
+from tripwright.inference.local import inspect_model, load_model
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.urls import shown_url
 from tripwright.rl.algorithms import ALGORITHMS
@@ -30,11 +30,33 @@ from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
+from tripwright.training.fit_estimate import check_memory
 from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import make_tokenizer
 from tripwright.training.validation import Validation
+
+
+def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:
+    """Raises UserError where model and dialect do not go together."""
+    name, dialect = recipe.model.pretrained, recipe.dialect.dialect()
+    if config.max_position_embeddings < dialect.context_tokens:
+        raise UserError(
+            f"'{name}' has {config.max_position_embeddings} positions, the dialect needs"
+            f" {dialect.context_tokens}: lower dialect.context_tokens."
+        )
+    chat = ChatFormat(tokenizer, dialect.schemas())
+    check_prompt(dialect, ExactTokens(chat, f"of {name or 'the new tokenizer'}"))
+
+
+def check_start(recipe: Recipe) -> None:
+    """`check_starting_model` and what files and memory must be, before anything is written or a
+    weight read. (Of a model on a hub, the files are looked at when they are here.)"""
+    name = recipe.model.pretrained
+    if name is not None and Path(name).is_dir():
+        check_starting_model(recipe, *inspect_model(name))
+    check_memory(recipe)
 
 
 def make(run: RunFolder) -> None:
@@ -47,11 +69,6 @@ def make(run: RunFolder) -> None:
     if settings.pretrained is not None:
         model, tokenizer = load_model(settings.pretrained)
         model = merged(model)  # what stages add to is a plain model
-        if model.config.max_position_embeddings < dialect.context_tokens:
-            has = f"'{settings.pretrained}' has {model.config.max_position_embeddings} positions"
-            raise UserError(
-                f"{has}, the dialect needs {dialect.context_tokens}: lower dialect.context_tokens."
-            )
     else:
         print("making a tokenizer and a model", file=sys.stderr)
         trips = trips_of(recipe, MAKING)
@@ -66,8 +83,7 @@ def make(run: RunFolder) -> None:
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = make_tokenizer(texts, words, recipe.domain.closed_lists, settings.superwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
-    chat = ChatFormat(tokenizer, dialect.schemas())  # refuse unfit templates now
-    check_prompt(dialect, ExactTokens(chat, f"of {settings.pretrained or 'the new tokenizer'}"))
+    check_starting_model(recipe, model.config, tokenizer)
     run.save("start", model, tokenizer)
 
 
