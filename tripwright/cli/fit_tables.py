@@ -14,7 +14,8 @@ def estimate_lines(estimate: FitEstimate) -> list[str]:
     lines = [
         (
             f"{estimate.size.name}: {estimate.size.parameters / 1e6:,.1f} million parameters,"
-            f" {WEIGHT_BYTES} bytes each while they are trained"
+            f" {estimate.weight_bytes} bytes each while they are held,"
+            f" {estimate.trained / 1e6:,.1f} million of them trained in {WEIGHT_BYTES}"
         ),
         "",
         "memory, at most",

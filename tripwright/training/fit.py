@@ -29,7 +29,7 @@ from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.recipe_tables import Recipe
 
-# weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)
+# what is trained is in fp32, whatever the checkpoint holds (stages.load_trainable)
 WEIGHT_BYTES = 4
 NARROWED = "weights for products"  # as autocast makes them, kept as long as a layer's activations
 GB = 1e9
@@ -63,7 +63,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
     stages = []
     if recipe.copy_pretraining is not None:
         rows, length = copied(recipe.copy_pretraining)
-        held = _held(model, recipe.copy_pretraining.optimizer, device)
+        held = _held(recipe, model, recipe.copy_pretraining.optimizer, device)
         stages.append(
             StageMemory(
                 "copy_pretraining",
@@ -75,12 +75,14 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
         rows = recipe.sft.micro_batch_size or recipe.sft.batch_size
         length = sft_tokens(recipe.sft, recipe, model)
         learning = _learning(recipe, model, rows, length, 1.0, recipe.sft.dtype, device)
-        stages.append(StageMemory("sft", _held(model, recipe.sft.optimizer, device), learning))
+        stages.append(
+            StageMemory("sft", _held(recipe, model, recipe.sft.optimizer, device), learning)
+        )
     if recipe.rl is not None:
         name, settings = recipe.rl
-        held = _held(model, settings.optimizer, device)
+        held = _held(recipe, model, settings.optimizer, device)
         if settings.has_reference:
-            held["reference model"] = model.parameters * WEIGHT_BYTES
+            held["reference model"] = float(trained_parameters(recipe, model) * WEIGHT_BYTES)
         learning = _learning(
             recipe,
             model,
@@ -109,13 +111,39 @@ def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:
     return min(settings.max_tokens or episode_tokens(recipe, model), model.positions)
 
 
-def _held(model: ModelSize, optimizer: OptimizerSettings, device: str) -> dict[str, float]:
-    muon = model.matrix_parameters if optimizer.name == "muon" else 0
-    states = 2 * (model.parameters - muon) + muon  # AdamW keeps two numbers a weight, Muon one
-    held: dict[str, float] = {
-        "weights": model.parameters * WEIGHT_BYTES,
-        "optimizer state": states * WEIGHT_BYTES,
+def trained_parameters(recipe: Recipe, model: ModelSize) -> int:
+    """All of the model's, or its adapter's: two factors for each layer that has them."""
+    lora, s = recipe.model.lora, model.shape
+    if lora is None:
+        return model.parameters
+    queries, keys = s.heads * s.head_size, s.kv_heads * s.head_size
+    ends = {
+        "q_proj": s.hidden + queries,
+        "k_proj": s.hidden + keys,
+        "v_proj": s.hidden + keys,
+        "o_proj": queries + s.hidden,
+        "gate_proj": s.hidden + s.feed_forward,
+        "up_proj": s.hidden + s.feed_forward,
+        "down_proj": s.feed_forward + s.hidden,
     }
+    return s.layers * lora.rank * sum(ends[target] for target in set(lora.targets))
+
+
+def weight_bytes(recipe: Recipe, model: ModelSize) -> int:
+    """Of a weight as it is held: a base beside an adapter as its files have it."""
+    return WEIGHT_BYTES if recipe.model.lora is None else BYTES[model.stored]
+
+
+def _held(
+    recipe: Recipe, model: ModelSize, optimizer: OptimizerSettings, device: str
+) -> dict[str, float]:
+    trained = trained_parameters(recipe, model)
+    muon = model.matrix_parameters if optimizer.name == "muon" else 0
+    states = 2 * (trained - muon) + muon  # AdamW keeps two numbers a weight, Muon one
+    held = {"weights": float(model.parameters * weight_bytes(recipe, model))}
+    if recipe.model.lora is not None:
+        held["adapter"] = float(trained * WEIGHT_BYTES)
+    held["optimizer state"] = float(states * WEIGHT_BYTES)
     return {**held, "Python and torch": PROCESS_GB * GB} if device == "cpu" else held
 
 
@@ -130,18 +158,20 @@ def _learning(
 ) -> dict[str, float]:
     """`share` of the tokens carry loss, and have logits."""
     s, length, precision = model.shape, round_up(length), precision_name(dtype, device)
-    places, size = rows * length, BYTES[precision]
+    places, size, held = rows * length, BYTES[precision], weight_bytes(recipe, model)
     per_layer = activation_bytes(model, precision, length if device == "cpu" else 0)
+    if (lora := recipe.model.lora) is not None:  # what stands between the two factors
+        per_layer += len(lora.targets) * lora.rank * size
     again = recipe.model.checkpoint_activations
     whole_layers = 1 if again else s.layers
     # the stream between layers is in the weights' format
-    inputs = s.layers * s.hidden * WEIGHT_BYTES if again else 0
+    inputs = s.layers * s.hidden * held if again else 0
     narrowed = whole_layers * s.layer_parameters + s.vocabulary * s.hidden
     return {
-        "gradients": model.parameters * WEIGHT_BYTES,
+        "gradients": float(trained_parameters(recipe, model) * WEIGHT_BYTES),
         # one more: the layer whose backward pass is under way
         "activations": places * (inputs + per_layer * (whole_layers + 1)),
-        NARROWED: 0.0 if size == WEIGHT_BYTES else float(narrowed * size),
+        NARROWED: 0.0 if size == held else float(narrowed * size),
         "logits": places * share * s.vocabulary * 4 * LOGIT_COPIES,
     }
 
@@ -193,7 +223,7 @@ def _playing(
         recipe.dialect.dialect().context_tokens + recipe.dialect.dialect().max_tool_tokens,
         model.positions,
     )
-    same = size == WEIGHT_BYTES
+    same = size == weight_bytes(recipe, model)
     return {
         "sampler's weights": 0.0 if same else float(model.parameters * size),
         "keys and values": 2.0 * s.layers * rows * s.kv_heads * s.head_size * positions * size,

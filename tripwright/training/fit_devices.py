@@ -19,6 +19,7 @@ from tripwright.training.recipe_tables import Recipe
 NUMBERS_OF_DEVICES, CARDS_GB = (1, 8, 16), (80, 141)
 DIVIDED = {
     "weights",
+    "adapter",
     "optimizer state",
     "reference model",
     "gradients",

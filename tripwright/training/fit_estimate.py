@@ -9,7 +9,14 @@ from typing import Any
 import torch
 
 from tripwright.errors import UserError
-from tripwright.training.fit import GB, WEIGHT_BYTES, StageMemory, memory, total_memory_gb
+from tripwright.training.fit import (
+    GB,
+    StageMemory,
+    memory,
+    total_memory_gb,
+    trained_parameters,
+    weight_bytes,
+)
 from tripwright.training.fit_advice import Change, changes, peak, with_checkpointed_activations
 from tripwright.training.fit_devices import DevicePeak, device_peaks
 from tripwright.training.fit_time import Lengths, StepWork, lengths, steps_of
@@ -24,6 +31,8 @@ class FitEstimate:
     activations, `kept_gb` without."""
 
     size: ModelSize
+    trained: int  # parameters
+    weight_bytes: int
     stages: list[StageMemory]
     kept_gb: float
     checkpointed_gb: float
@@ -44,7 +53,8 @@ class FitEstimate:
             "model": {
                 "name": self.size.name,
                 "parameters": self.size.parameters,
-                "weight_bytes": WEIGHT_BYTES,
+                "trained_parameters": self.trained,
+                "weight_bytes": self.weight_bytes,
                 **asdict(self.size.shape),
             },
             "memory": [{**asdict(stage), "peak": stage.peak} for stage in self.stages],
@@ -104,5 +114,15 @@ def estimate(
     )
     devices = device_peaks(recipe, size) if device == "cuda" else []
     return FitEstimate(
-        size, stages, kept_gb, checkpointed_gb, devices, works, episode, available, *needed
+        size,
+        trained_parameters(recipe, size),
+        weight_bytes(recipe, size),
+        stages,
+        kept_gb,
+        checkpointed_gb,
+        devices,
+        works,
+        episode,
+        available,
+        *needed,
     )
