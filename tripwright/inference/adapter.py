@@ -1,9 +1,9 @@
 """LoRA adapters of `peft` (Hu et al. 2021): beside the frozen weights W of a linear layer stand two
 small matrices A (rank, inputs) and B (outputs, rank), and it computes W·x + alpha/rank·B·A·x.
 
-`peft` puts its own modules in the place of a model's linear layers, so `Decoder` reads base and
-adapter as it reads a plain model, in training and in sampling alike: nothing is merged, and a
-token's log-probability is the same in both. Only a folder that a verb or a stage asks for as a
+`peft` puts its own modules in the place of a model's linear layers, and `Decoder` computes base and
+adapter (`linear`), in training and in sampling alike: nothing is merged, and a token's
+log-probability is the same in both. Only a folder that a verb or a stage asks for as a
 plain model is merged (`merged`).
 
 A folder with an adapter holds `adapter_model.safetensors`, `adapter_config.json` and a tokenizer.
@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import torch
+import torch.nn.functional as F
 from annotated_types import Ge, Gt, Lt, MinLen
+from torch import Tensor
 
 from tripwright.errors import UserError
 from tripwright.files import is_no_model, json_object
@@ -96,6 +98,21 @@ def add_adapter(model: Any, settings: LoraSettings, base: str, seed: int) -> Non
     for _, parameter in adapter_parameters(model):
         # in the base's format its small steps would be lost to rounding
         parameter.data = parameter.data.float()
+
+
+def linear(layer: Any, x: Tensor) -> Tensor:
+    """`layer(x)`, x (…, inputs) → (…, outputs), with an adapter where the layer has one. Its
+    factors go by the products' format, and what they say is added in place: `peft`'s pass keeps x
+    in fp32 once more for every layer, and makes three tensors of the outputs' size."""
+    if not hasattr(layer, "lora_A"):
+        plain: Tensor = layer(x)
+        return plain
+    out, (name,) = layer.base_layer(x), layer.active_adapters
+    a = layer.lora_A[name].weight.to(x.dtype)
+    inner = F.linear(layer.lora_dropout[name](x), a).flatten(0, -2).to(out.dtype)
+    b = layer.lora_B[name].weight.to(out.dtype)
+    out.view(-1, out.shape[-1]).addmm_(inner, b.T, alpha=layer.scaling[name])
+    return out
 
 
 def adapter_parameters(model: Any) -> list[tuple[str, Any]]:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from tripwright.inference.adapter import linear
 from tripwright.inference.cache import Cache, CacheView, round_up
 from tripwright.inference.model_checks import SUPPORTED, check_known
 
@@ -104,9 +105,10 @@ class Decoder:
         if places is not None:
             # index_select, because the backward pass of a boolean index is slower
             x, mixed = (part.flatten(0, 1).index_select(0, places) for part in (x, mixed))
-        x = x + layer.self_attn.o_proj(mixed)
+        x = x + linear(layer.self_attn.o_proj, mixed)
         h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
-        return x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
+        gate, up = linear(layer.mlp.gate_proj, h), linear(layer.mlp.up_proj, h)
+        return x + linear(layer.mlp.down_proj, F.silu(gate) * up)
 
     def logits(self, hidden: Tensor) -> Tensor:
         scores: Tensor = self.model.lm_head(hidden)
@@ -116,9 +118,9 @@ class Decoder:
         self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, view: CacheView | None
     ) -> Tensor:
         b, s, _ = x.shape
-        q = block.q_proj(x).view(b, s, self.heads, self.head_size)
-        k = block.k_proj(x).view(b, s, self.kv_heads, self.head_size)
-        v = block.v_proj(x).view(b, s, self.kv_heads, self.head_size).transpose(1, 2)
+        q = linear(block.q_proj, x).view(b, s, self.heads, self.head_size)
+        k = linear(block.k_proj, x).view(b, s, self.kv_heads, self.head_size)
+        v = linear(block.v_proj, x).view(b, s, self.kv_heads, self.head_size).transpose(1, 2)
         if hasattr(block, "q_norm"):
             q, k = _rms(q, block.q_norm.weight, self.eps), _rms(k, block.k_norm.weight, self.eps)
         q, k = _rotate(q.transpose(1, 2), cos, sin), _rotate(k.transpose(1, 2), cos, sin)
