@@ -3,6 +3,7 @@ sampler."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
+from tripwright.inference.adapter import LoraSettings, adapter_parameters, add_adapter
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
@@ -146,14 +148,20 @@ PATHS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", [*PATHS, "with an adapter"])
 def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
     path: str, talker: Any, caller: Any, queries: list[Query], world: World
 ) -> None:
     """Groups with a shared prompt and a long common beginning, whose keys and values are copied
     from row to row."""
-    settings = dict(PATHS[path])
+    settings = dict(PATHS.get(path, {"rows": 5}))
     branching = settings.pop("branching", None)
+    if path not in PATHS:
+        pytest.importorskip("peft")
+        talker = copy.deepcopy(talker)
+        add_adapter(talker, LoraSettings(rank=4), "base", 0)
+        for _, parameter in adapter_parameters(talker):
+            torch.nn.init.normal_(parameter, std=0.1)
     dialect = replace(DIALECT, system_prompt=f"{DIALECT.system_prompt} " * 6)
     groups = [
         [

@@ -16,8 +16,14 @@ from typing import Any, NamedTuple, Protocol
 
 from tripwright.errors import UserError
 
+# of the models that are made here, which learn the tools from episodes: it shows none
+BARE_TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}{% if"
+    " add_generation_prompt %}<|assistant|>{% endif %}"
+)
 _MARK = "@@tool-answer@@"
 _SAID = "@@said@@"
+_LINES = "one\ntwo\n\n  three\n"
 _ANSWERED = {"role": "tool", "content": _MARK}
 _EMPTY_THOUGHT = re.compile(r"(<think>\s*</think>\s*)?")
 
@@ -84,6 +90,19 @@ class ChatFormat:
                 " be continued token by token."
             )
         self._before, self._after = self.encode(before), self.encode(after)
+        bare = tokenizer.chat_template == BARE_TEMPLATE
+        if tools and not bare and not all(_name(tool) in prompt for tool in tools):
+            raise UserError(
+                "This chat template does not show the tools that it is given: the model would not"
+                " know them. Take a model whose template does, or a dialect whose prompt lists its"
+                " tools, such as compact."
+            )
+        if self.decode(self.encode(_LINES)).count("\n") != _LINES.count("\n"):
+            raise UserError(
+                "This tokenizer loses line breaks: what the model reads and says would not be what"
+                " stands in the transcript. Take a tokenizer that keeps them (a byte-level one, as"
+                " Qwen's)."
+            )
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False)
@@ -152,3 +171,8 @@ class ChatFormat:
             f"This chat template ends an assistant turn with {tail[:20]!r}, which is no known stop"
             " token."
         )
+
+
+def _name(tool: dict[str, Any]) -> str:
+    name: str = tool.get("function", tool)["name"]
+    return name

@@ -10,12 +10,13 @@ from tripwright.training.fit_time import StepWork
 
 
 def estimate_lines(estimate: FitEstimate) -> list[str]:
-    episode = estimate.lengths
+    episode, size = estimate.lengths, estimate.size
+    how = "each while they are trained"
+    if estimate.trained < size.parameters:
+        how = f"each, and {estimate.trained / 1e6:,.1f} million in an adapter that is trained"
     lines = [
-        (
-            f"{estimate.size.name}: {estimate.size.parameters / 1e6:,.1f} million parameters,"
-            f" {estimate.weight_bytes} bytes each while they are trained"
-        ),
+        f"{size.name}: {size.parameters / 1e6:,.1f} million parameters,"
+        f" {estimate.weight_bytes} bytes {how}",
         "",
         "memory, at most",
     ]

@@ -114,9 +114,12 @@ def _one_of(engine: str, engines: tuple[str, ...]) -> None:
 def _open(path: Path, recipe: Recipe, out: Path | None, resume: bool) -> RunFolder:
     from tripwright.training.recipe_checks import check_needs
     from tripwright.training.run_folder import RunFolder
+    from tripwright.training.stages import check_start
 
     check_needs(recipe)
     folder = out or Path("runs") / path.stem
+    if not RunFolder.begun(folder):
+        check_start(recipe)
     if resume and not RunFolder.begun(folder):
         raise UserError(
             f"--resume: nothing to go on with in '{folder}': no checkpoint and no finished stage."

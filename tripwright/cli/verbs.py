@@ -129,6 +129,12 @@ HOUSE = (
         "Examine a trained run in worlds it has never seen, with controls.",
     ),
     Verb(
+        "merge",
+        "tripwright.cli.merge",
+        "merge",
+        "Merge a LoRA adapter into its base: a plain model folder.",
+    ),
+    Verb(
         "watch",
         "tripwright.cli.watch",
         "watch",

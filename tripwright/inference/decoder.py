@@ -17,11 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from tripwright.errors import UserError
+from tripwright.inference.adapter import linear
 from tripwright.inference.cache import Cache, CacheView, round_up
+from tripwright.inference.model_checks import SUPPORTED, check_known
 from tripwright.inference.precision import precision_named
 
-SUPPORTED = ("qwen3", "qwen2", "llama")
 # Queries that attend at once in training on a CPU, up to so many positions: beyond them the weights
 # that the gradient needs are too many.
 BLOCK, MOST_IN_BLOCKS = 128, 2048
@@ -38,16 +38,7 @@ class Decoder:
 
     def __init__(self, model: Any):
         config = model.config
-        if config.model_type not in SUPPORTED:
-            raise UserError(
-                f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is"
-                f" '{config.model_type}'."
-            )
-        if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
-            raise UserError(
-                "Local generation attends to the whole context; this model has layers with"
-                " sliding-window attention."
-            )
+        check_known(config)
         self.model, self.layers, self.norm, self.embed = (
             model,
             list(model.model.layers),
@@ -97,8 +88,9 @@ class Decoder:
         for index in range(len(self.layers)):
             asked = places if index == len(self.layers) - 1 else None
             inputs = (index, x, cos, sin, view, asked)
-            if again:  # nothing in a layer is drawn at random
-                x = checkpoint(self._layer, *inputs, use_reentrant=False, preserve_rng_state=False)
+            if again:  # what is drawn at random is an adapter's dropout, in training mode
+                drawn = self.model.training
+                x = checkpoint(self._layer, *inputs, use_reentrant=False, preserve_rng_state=drawn)
             else:
                 x = self._layer(*inputs)
         return _rms(x, self.norm.weight, self.eps)
@@ -118,9 +110,10 @@ class Decoder:
         if places is not None:
             # index_select, because the backward pass of a boolean index is slower
             x, mixed = (part.flatten(0, 1).index_select(0, places) for part in (x, mixed))
-        x = x + layer.self_attn.o_proj(mixed)
+        x = x + linear(layer.self_attn.o_proj, mixed)
         h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
-        return x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
+        gate, up = linear(layer.mlp.gate_proj, h), linear(layer.mlp.up_proj, h)
+        return x + linear(layer.mlp.down_proj, F.silu(gate) * up)
 
     def logits(self, hidden: Tensor) -> Tensor:
         scores: Tensor = self.model.lm_head(hidden)
@@ -130,9 +123,9 @@ class Decoder:
         self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, view: CacheView | None
     ) -> Tensor:
         b, s, _ = x.shape
-        q = block.q_proj(x).view(b, s, self.heads, self.head_size)
-        k = block.k_proj(x).view(b, s, self.kv_heads, self.head_size)
-        v = block.v_proj(x).view(b, s, self.kv_heads, self.head_size).transpose(1, 2)
+        q = linear(block.q_proj, x).view(b, s, self.heads, self.head_size)
+        k = linear(block.k_proj, x).view(b, s, self.kv_heads, self.head_size)
+        v = linear(block.v_proj, x).view(b, s, self.kv_heads, self.head_size).transpose(1, 2)
         if hasattr(block, "q_norm"):
             q, k = _rms(q, block.q_norm.weight, self.eps), _rms(k, block.k_norm.weight, self.eps)
         q, k = _rotate(q.transpose(1, 2), cos, sin), _rotate(k.transpose(1, 2), cos, sin)

@@ -20,13 +20,26 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
+from tripwright.inference.adapter import (
+    base_of,
+    base_parameters,
+    check_peft,
+    has_tokenizer,
+    is_adapter,
+    put_adapter,
+)
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine, SessionSource
+from tripwright.inference.model_checks import check_known, check_whole
 from tripwright.inference.precision import AUTO, convert_weights, device_named, precision_named
 from tripwright.inference.sampling import Sampling
 
-__all__ = ["LocalPolicy", "Sampling", "load_model"]
+__all__ = ["LocalPolicy", "Sampling", "inspect_model", "load_model"]
+
+
+# of which a tokenizer's folder holds one
+VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json")
 
 
 class LocalPolicy:
@@ -95,10 +108,11 @@ class LocalPolicy:
         ).play(source)
 
     def _model(self) -> Any:
-        """The model in the precision asked for: itself, where that is its own."""
-        parameters = list(self.model.parameters())
-        precision = precision_named(self.sampling.dtype, parameters[0])
-        if all(parameter.dtype == precision for parameter in parameters):
+        """The model in the precision asked for: itself, where that is its own. An adapter is read
+        in its own, as in training."""
+        own = base_parameters(self.model)
+        precision = precision_named(self.sampling.dtype, own[0])
+        if all(parameter.dtype == precision for parameter in own):
             return self.model
         model = copy.deepcopy(self.model)
         convert_weights(model, precision)
@@ -117,29 +131,87 @@ def load_model(
     weights: torch.dtype | None = None,
 ) -> tuple[Any, Any]:
     """(model, tokenizer) by `from_pretrained`, on `device`, with `weights` in this format or in the
-    checkpoint's own. A stranger's folder runs nothing: weights are safetensors and no pickles, code
-    that it brings is left alone, and of attention there is torch's own, since a config may name a
-    kernel to be downloaded."""
+    checkpoint's own; of an adapter's folder the base with the adapter beside it. A stranger's
+    folder runs nothing: weights are safetensors and no pickles, code that it brings is left alone,
+    and of attention there is torch's own, since a config may name a kernel to be downloaded."""
+    config, tokenizer = inspect_model(folder)
+    if is_adapter(folder):
+        model, _ = load_model(base_of(folder), device, weights)
+        put_adapter(model, folder)
+        return model, tokenizer
+    from transformers import AutoModelForCausalLM  # heavy, and only needed here
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # a bar per load would drown our own progress
+    told = logging.get_verbosity()
+    logging.set_verbosity_error()  # what it warns of is refused below, in one line
+    try:
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder,
+            config=config,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except Exception as error:  # each kind of damaged file has its own
+        raise UserError(f"No model could be loaded from '{folder}': {_why(error)}") from None
+    finally:
+        logging.set_verbosity(told)
+    if missing := sorted(report["missing_keys"]):  # they would be random numbers
+        raise UserError(
+            f"No model could be loaded from '{folder}': {len(missing)} of its weights are in no"
+            f" file, such as {missing[0]}. Download it again."
+        )
+    if weights is not None:
+        convert_weights(model, weights)
+    return model.to(device), tokenizer
+
+
+def inspect_model(folder: str | Path) -> tuple[Any, Any]:
+    """(config, tokenizer) of what `load_model` would load. Raises UserError, before a weight is
+    read, for a model that cannot be played here and for files that are not whole."""
+    if is_adapter(folder):
+        check_peft(f"'{folder}' is a LoRA adapter, which")
+        config, tokenizer = inspect_model(base_of(folder))
+        return config, _tokenizer(folder) if has_tokenizer(folder) else tokenizer
     if is_no_model(folder):
         raise UserError(
             f"No model folder at '{folder}'. Expected a folder with config.json, weights and a"
             " tokenizer, or a name on the Hugging Face hub, such as Qwen/Qwen3-8B."
         )
-    # heavy, and only needed here
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
+    from transformers import AutoConfig
 
-    logging.disable_progress_bar()  # a bar per load would drown our own progress
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        config._attn_implementation = "sdpa"  # an argument would give way to the folder's config
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, config=config, use_safetensors=True, trust_remote_code=False
+    except Exception as error:
+        raise UserError(f"No model could be loaded from '{folder}': {_why(error)}") from None
+    config._attn_implementation = "sdpa"  # an argument would give way to the folder's config
+    check_known(config)
+    if Path(folder).is_dir():
+        check_whole(Path(folder))
+    tokenizer = _tokenizer(folder)
+    if len(tokenizer) > config.vocab_size:
+        raise UserError(
+            f"The tokenizer in '{folder}' has {len(tokenizer):,} tokens, its model"
+            f" {config.vocab_size:,}: they do not belong together. Copy the model's own tokenizer."
         )
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except Exception as error:  # each kind of damaged file has its own
-        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"No model could be loaded from '{folder}': {why}") from None
-    if weights is not None:
-        convert_weights(model, weights)
-    return model.to(device), tokenizer
+    return config, tokenizer
+
+
+def _tokenizer(folder: str | Path) -> Any:
+    if Path(folder).is_dir() and not any((Path(folder) / name).is_file() for name in VOCABULARIES):
+        # the library would make one without words
+        raise UserError(
+            f"No tokenizer in '{folder}': expected tokenizer.json, as it comes with the model."
+        )
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:
+        raise UserError(f"No tokenizer could be loaded from '{folder}': {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """The first line of what a library says."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from tripwright.errors import UserError
+from tripwright.inference.adapter import base_parameters
 
 AUTO = "auto"
 _NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -59,9 +60,9 @@ def precision_named(name: str, weight: torch.Tensor | None = None) -> torch.dtyp
 
 
 def convert_weights(model: Any, dtype: torch.dtype) -> None:
-    """In place, one parameter at a time. Buffers stay: in bfloat16 the frequencies of rotary
-    positions are off by a radian at position 2,000."""
-    for parameter in model.parameters():
+    """In place, one parameter at a time; an adapter's stay. Buffers stay: in bfloat16 the
+    frequencies of rotary positions are off by a radian at position 2,000."""
+    for parameter in base_parameters(model):
         parameter.data = parameter.data.to(dtype)
 
 

@@ -35,6 +35,24 @@ class Loop(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
+def trained_weights(model: Any) -> dict[str, Any]:
+    """What a checkpoint holds of a model: all of it, or beside a frozen base its adapter."""
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    whole: dict[str, Any] = model.state_dict()
+    if all(p.requires_grad for p in model.parameters()):
+        return whole
+    return {name: tensor for name, tensor in whole.items() if name in trained}
+
+
+def set_trained_weights(model: Any, weights: dict[str, Any]) -> None:
+    """Raises RuntimeError where these are not the weights that `trained_weights` gives."""
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    whole = all(p.requires_grad for p in model.parameters())
+    missing, unexpected = model.load_state_dict(weights, strict=whole)
+    if not whole and (unexpected or trained & set(missing)):
+        raise RuntimeError(f"weights of another adapter: {unexpected or missing}")
+
+
 class StageClock:
     """How far a stage is, by steps or by minutes, whichever is further. Time counts while the stage
     runs, not while it lies stopped."""

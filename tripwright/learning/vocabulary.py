@@ -97,12 +97,14 @@ class _LogprobsFrom(torch.autograd.Function):
         return logprobs
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
         h, w, towards = ctx.saved_tensors
         d_logits = towards * gradients[0][:, None].to(towards.dtype)
         d_hidden = torch.zeros_like(h, dtype=torch.float32)
         d_hidden[: len(towards)] = d_logits @ w
-        return d_hidden, (d_logits.T @ h[: len(towards)]).float(), None, None, None
+        # beside an adapter the output layer is frozen, and this the largest tensor of a step
+        d_weight = (d_logits.T @ h[: len(towards)]).float() if ctx.needs_input_grad[1] else None
+        return d_hidden, d_weight, None, None, None
 
 
 class _ChunkedScores(torch.autograd.Function):
@@ -127,10 +129,11 @@ class _ChunkedScores(torch.autograd.Function):
     @staticmethod
     def backward(
         ctx: Any, of_logprobs: Tensor | None, of_entropies: Tensor | None
-    ) -> tuple[Tensor, Tensor, None, None, None]:
+    ) -> tuple[Tensor, Tensor | None, None, None, None]:
         hidden, weight, targets, entropies = ctx.saved_tensors
         h, w = hidden[: len(targets)].to(ctx.kind), weight.to(ctx.kind)
-        d_hidden, d_weight = torch.zeros_like(hidden), torch.zeros_like(weight)
+        d_hidden = torch.zeros_like(hidden)
+        d_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
         for rows in _chunks(len(targets), len(w)):
             all_logprobs = _logprobs(h[rows], w, ctx.heat)
             p = all_logprobs.exp()
@@ -143,7 +146,8 @@ class _ChunkedScores(torch.autograd.Function):
                 d_logits.addcmul_(p, each, value=-1).scatter_add_(1, targets[rows, None], each)
             d_products = d_logits.div_(ctx.heat).to(ctx.kind)
             d_hidden[rows] = (d_products @ w).to(hidden.dtype)
-            d_weight += d_products.T @ h[rows]
+            if d_weight is not None:
+                d_weight += d_products.T @ h[rows]
         return d_hidden, d_weight, None, None, None
 
 

@@ -16,7 +16,6 @@ Papers' algorithms are settings of this one: DAPO (row S7) is `filter.min_std = 
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from annotated_types import Ge
 from torch import Tensor
 
 from tripwright.errors import UserError
+from tripwright.inference.adapter import frozen_copy
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import Batch, by_target, hidden_at
@@ -141,9 +141,7 @@ class Grpo(RlLoop[GrpoSettings]):
     def set_up(self) -> None:
         settings = self.settings
         self.worker.branching = settings.branching
-        self.reference = (
-            Decoder(copy.deepcopy(self.model).eval()) if settings.has_reference else None
-        )
+        self.reference = Decoder(frozen_copy(self.model)) if settings.has_reference else None
         self.replay = ReplayBuffer(settings.replay, self.trips) if settings.replay else None
         if self.replay is not None:
             self.checkpointed = (*self.checkpointed, "replay")

@@ -16,7 +16,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import Batch, collate
-from tripwright.learning.loop import StageClock
+from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
 from tripwright.rewards.curriculum import CurriculumState
@@ -38,10 +38,10 @@ class RlLoop(ABC, Generic[S]):
     `trips`.
 
     `faults` are of the rollouts' tools (row S9). `checkpointed` names the attributes whose state a
-    checkpoint holds, beside the step and the order of minibatches.
+    checkpoint holds, beside the model, the step and the order of minibatches.
     """
 
-    checkpointed: tuple[str, ...] = ("model", "optimizers", "trips", "curriculum", "clock", "meter")
+    checkpointed: tuple[str, ...] = ("optimizers", "trips", "curriculum", "clock", "meter")
 
     def __init__(
         self,
@@ -163,11 +163,13 @@ class RlLoop(ABC, Generic[S]):
         return {
             "step": self.step,
             "shuffle": self.shuffle.get_state(),
+            "model": trained_weights(self.model),
             **{name: getattr(self, name).state_dict() for name in self.checkpointed},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step = state["step"]
         self.shuffle.set_state(state["shuffle"])
+        set_trained_weights(self.model, state["model"])
         for name in self.checkpointed:
             getattr(self, name).load_state_dict(state[name])

@@ -17,7 +17,7 @@ from torch import Tensor
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO
 from tripwright.learning.batches import collate, token_logprobs
-from tripwright.learning.loop import StageClock
+from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
 from tripwright.learning.optim import Optimizers, OptimizerSettings
 
 UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no loss gets there
@@ -86,7 +86,7 @@ class CopyPretraining:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "model": self.model.state_dict(),
+            "model": trained_weights(self.model),
             "optimizers": self.optimizers.state_dict(),
             "clock": self.clock.state_dict(),
             "seed": self.seed,
@@ -97,7 +97,7 @@ class CopyPretraining:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
+        set_trained_weights(self.model, state["model"])
         self.optimizers.load_state_dict(state["optimizers"])
         self.clock.load_state_dict(state["clock"])
         self.seed, self.step, self.tokens = state["seed"], state["step"], state["tokens"]

@@ -20,7 +20,7 @@ from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO
 from tripwright.learning.batches import collate, token_logprobs
-from tripwright.learning.loop import StageClock
+from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.sft.packing import pack
 from tripwright.transcript import Transcript
@@ -106,7 +106,7 @@ class FineTuning:
     are no epochs."""
 
     def __init__(self, model: Any, source: SampleSource, settings: SftSettings):
-        self.model, self.settings = model, settings
+        self.model, self.settings = model.train(), settings  # an adapter's dropout
         self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
         self.batches = BatchesOfLikeLength(source, settings.batch_size)
         self.step, self.tokens, self.count = 0, 0, getattr(source, "count", None)
@@ -178,7 +178,7 @@ class FineTuning:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "model": self.model.state_dict(),
+            "model": trained_weights(self.model),
             "optimizers": self.optimizers.state_dict(),
             "clock": self.clock.state_dict(),
             "batches": self.batches.state_dict(),
@@ -187,7 +187,7 @@ class FineTuning:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
+        set_trained_weights(self.model, state["model"])
         self.optimizers.load_state_dict(state["optimizers"])
         self.clock.load_state_dict(state["clock"])
         self.batches.load_state_dict(state["batches"])

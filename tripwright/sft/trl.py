@@ -25,6 +25,7 @@ import torch
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import Journal
+from tripwright.inference.adapter import merged
 from tripwright.inference.local import load_model
 from tripwright.runs import METRICS, rewind_metrics
 from tripwright.sft.data import Figures, read_rows
@@ -60,6 +61,7 @@ def fine_tune_with_trl(
     if model_folder.is_dir():
         return model_folder
     model, tokenizer = load_model(pretrained)
+    model = merged(model)
     most_tokens = min(
         settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings
     )

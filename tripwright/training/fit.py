@@ -16,13 +16,13 @@ holds that to what torch saves.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from tripwright.inference.cache import round_up
 from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS
+from tripwright.inference.model_checks import memory_bytes
 from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.learning.vocabulary import CHUNK, keeps_logits
@@ -86,7 +86,9 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
         name, settings = recipe.rl
         held = _held(recipe, model, settings.optimizer, device)
         if settings.has_reference:
-            held["reference model"] = float(model.parameters * weight_bytes(recipe))
+            held["reference model"] = float(
+                trained_parameters(recipe, model) * trained_bytes(recipe)
+            )
         learning = _learning(
             recipe,
             model,
@@ -124,20 +126,45 @@ def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:
 
 
 def weight_bytes(recipe: Recipe) -> int:
-    """Of a weight as it is held and trained, whatever the checkpoint has."""
+    """Of a weight as it is held, whatever the checkpoint has."""
     return BYTES[recipe.model.weights]
+
+
+def trained_bytes(recipe: Recipe) -> int:
+    """Of one that is trained: an adapter's is in fp32."""
+    return FP32 if recipe.model.lora is not None else weight_bytes(recipe)
+
+
+def trained_parameters(recipe: Recipe, model: ModelSize) -> int:
+    """All of the model's, or its adapter's: two factors for each layer that has them."""
+    lora, s = recipe.model.lora, model.shape
+    if lora is None:
+        return model.parameters
+    queries, keys = s.heads * s.head_size, s.kv_heads * s.head_size
+    ends = {
+        "q_proj": s.hidden + queries,
+        "k_proj": s.hidden + keys,
+        "v_proj": s.hidden + keys,
+        "o_proj": queries + s.hidden,
+        "gate_proj": s.hidden + s.feed_forward,
+        "up_proj": s.hidden + s.feed_forward,
+        "down_proj": s.feed_forward + s.hidden,
+    }
+    return s.layers * lora.rank * sum(ends[target] for target in set(lora.targets))
 
 
 def _held(
     recipe: Recipe, model: ModelSize, optimizer: OptimizerSettings, device: str
 ) -> dict[str, float]:
+    trained, size = trained_parameters(recipe, model), trained_bytes(recipe)
     muon = model.matrix_parameters if optimizer.name == "muon" else 0
-    states = 2 * (model.parameters - muon) + muon  # AdamW keeps two numbers a weight, Muon one
-    size = weight_bytes(recipe)
-    held: dict[str, float] = {"weights": model.parameters * size}
+    states = 2 * (trained - muon) + muon  # AdamW keeps two numbers a weight, Muon one
+    held: dict[str, float] = {"weights": model.parameters * weight_bytes(recipe)}
+    if recipe.model.lora is not None:
+        held["adapter"] = trained * size
     offloaded = "offloaded " if optimizer.state == "offloaded" and device == "cuda" else ""
     if size < FP32 or offloaded:
-        held[f"{offloaded}masters"] = model.parameters * FP32
+        held[f"{offloaded}masters"] = trained * FP32
     each = EIGHT_BIT if optimizer.state == "8bit" else FP32
     held[f"{offloaded}optimizer state"] = states * each
     return {**held, "Python and torch": PROCESS_GB * GB} if device == "cpu" else held
@@ -159,6 +186,8 @@ def _learning(
     precision = precision_name(dtype, device, recipe.model.weights)
     places, size, held = rows * length, BYTES[precision], weight_bytes(recipe)
     per_layer = activation_bytes(model, precision, length if device == "cpu" else 0)
+    if (lora := recipe.model.lora) is not None:  # what stands between the two factors
+        per_layer += len(lora.targets) * lora.rank * size
     again = recipe.model.checkpoint_activations
     whole_layers = 1 if again else s.layers
     # the stream between layers is in the weights' format
@@ -171,7 +200,7 @@ def _learning(
     else:  # and the output layer's gradient, before it is added to the others
         logits = float(CHUNK * FP32 * CHUNK_COPIES + s.vocabulary * s.hidden * held)
     return {
-        "gradients": float(model.parameters * held),
+        "gradients": float(trained_parameters(recipe, model) * trained_bytes(recipe)),
         # one more: the layer whose backward pass is under way
         "activations": places * (inputs + per_layer * (whole_layers + 1)),
         NARROWED: 0.0 if size == held else float(narrowed * size),
@@ -241,7 +270,5 @@ def total_memory_gb(device: str) -> float | None:
             if torch.cuda.is_available()
             else None
         )
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
-    except (ValueError, OSError, AttributeError):
-        return None
+    here = memory_bytes()
+    return None if here is None else here / GB

@@ -20,6 +20,7 @@ NUMBERS_OF_DEVICES, CARDS_GB = (1, 8, 16), (80, 141)
 DIVIDED = {
     "weights",
     "masters",
+    "adapter",
     "optimizer state",
     "reference model",
     "gradients",

@@ -6,13 +6,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from tripwright.errors import UserError
-from tripwright.training.fit import StageMemory, memory, total_memory_gb, weight_bytes
+from tripwright.training.fit import (
+    GB,
+    StageMemory,
+    memory,
+    total_memory_gb,
+    trained_parameters,
+    weight_bytes,
+)
 from tripwright.training.fit_advice import Change, changes, peak, with_checkpointed_activations
 from tripwright.training.fit_devices import DevicePeak, device_peaks
 from tripwright.training.fit_time import Lengths, StepWork, lengths, steps_of
 from tripwright.training.model_shapes import ModelSize, size_of
-from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe import Recipe, load_recipe
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,7 @@ class FitEstimate:
     activations, `kept_gb` without."""
 
     size: ModelSize
+    trained: int  # parameters
     weight_bytes: int
     stages: list[StageMemory]
     kept_gb: float
@@ -43,6 +53,7 @@ class FitEstimate:
             "model": {
                 "name": self.size.name,
                 "parameters": self.size.parameters,
+                "trained_parameters": self.trained,
                 "weight_bytes": self.weight_bytes,
                 **asdict(self.size.shape),
             },
@@ -58,6 +69,26 @@ class FitEstimate:
             "episode": asdict(self.lengths),
             "steps": [{**asdict(work), "seconds": work.seconds} for work in self.works],
         }
+
+
+def check_memory(recipe: Recipe) -> None:
+    """Raises UserError where what a stage holds in any case, and the gradients, is more than there
+    is: weights, optimizer state, a reference. (The whole estimate is what a run may need at most,
+    so it is no reason to refuse one.)"""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    there_gb = total_memory_gb(device)
+    try:
+        size = size_of(recipe)
+    except UserError:  # a name on a hub that is not known here
+        return
+    for stage in memory(recipe, size, device):
+        least_gb = (sum(stage.held.values()) + stage.learning["gradients"]) / GB
+        if there_gb is not None and least_gb > there_gb:
+            raise UserError(
+                f"'{size.name}' is too large to be trained here: {stage.stage} takes at least"
+                f" {least_gb:.1f} GB for {', '.join(stage.held)} and gradients, of {there_gb:.1f}"
+                " GB. 'tripwright fit' says what to change; [model.lora] trains an adapter alone."
+            )
 
 
 def estimate(
@@ -84,6 +115,7 @@ def estimate(
     devices = device_peaks(recipe, size) if device == "cuda" else []
     return FitEstimate(
         size,
+        trained_parameters(recipe, size),
         weight_bytes(recipe),
         stages,
         kept_gb,

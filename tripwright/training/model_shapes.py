@@ -10,12 +10,13 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import json_object
+from tripwright.inference.adapter import base_of, is_adapter
+from tripwright.inference.model_checks import SUPPORTED
 from tripwright.learning.flops import ModelShape
 from tripwright.training.recipe_tables import Recipe
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
 FIXED_TOKENS = 3698  # bytes, letters and control tokens of the tokenizer that a new model gets
-SUPPORTED = ("qwen3", "qwen2", "llama")
 
 # hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary, tied embeddings: as
 # their config.json have them
@@ -40,13 +41,15 @@ _QWEN3 = {
 
 @dataclass(frozen=True)
 class ModelSize:
-    """`positions`: how many the model has."""
+    """`positions`: how many the model has. `stored`: the number format of its files, one of
+    BYTES."""
 
     name: str
     kind: str  # one of SUPPORTED
     shape: ModelShape
     tied: bool
     positions: int
+    stored: str = "bfloat16"  # as Qwen's are published
 
     @property
     def parameters(self) -> int:
@@ -83,6 +86,8 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
     """Of the recipe's model, or of the folder or name given `instead`. Raises UserError where
     neither is known here."""
     name = instead or recipe.model.pretrained
+    if name is not None and is_adapter(name):
+        name = base_of(name)
     if name is None:
         shape, settings = recipe.model.shape, recipe.model
         # at most: fewer superwords may be found
@@ -96,7 +101,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
             shape.feed_forward,
             vocabulary,
         )
-        return ModelSize("a new model", "qwen3", model_shape, True, shape.positions)
+        return ModelSize("a new model", "qwen3", model_shape, True, shape.positions, "float32")
     config = _config(name)
     if config is not None:
         return _of_config(name, config)
@@ -150,4 +155,7 @@ def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
         bool(config.get("tie_word_embeddings", True)),
         int(config.get("max_position_embeddings", 2048)),
     )
-    return ModelSize(name, kind, shape, tied, positions)
+    # `torch_dtype` in files of before transformers 5; none where a config does not say
+    stored = str(config.get("dtype") or config.get("torch_dtype"))
+    stored = stored if stored in BYTES else "float32"
+    return ModelSize(name, kind, shape, tied, positions, stored)

@@ -9,6 +9,7 @@ from tripwright.domains import domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
+from tripwright.inference.adapter import check_peft
 from tripwright.inference.precision import AUTO, PRECISIONS, device_named
 from tripwright.inference.sampling import Sampling
 from tripwright.learning.optim import OPTIMIZERS
@@ -43,6 +44,12 @@ def check(recipe: Recipe) -> None:
             _products(f"{name}.dtype", settings.dtype, recipe.model.weights)
             one_of(f"{name}.optimizer.name", settings.optimizer.name, OPTIMIZERS)
             settings.optimizer.check(f"{name}.optimizer")
+            if recipe.model.lora is not None and settings.optimizer.name == "muon":
+                raise UserError(
+                    f"{name}.optimizer: Muon makes a whole matrix's step orthogonal, and with"
+                    f" [model.lora] two thin factors are trained: set {name}.optimizer.name ="
+                    ' "adamw".'
+                )
     if recipe.copy_pretraining and not recipe.copy_pretraining.lengths:
         raise UserError(
             "copy_pretraining.lengths is empty: give the lengths of the strings that are repeated."
@@ -85,6 +92,8 @@ def check_needs(recipe: Recipe) -> None:
             " how), or name another folder or model."
         )
     device_named(recipe.model.device)
+    if recipe.model.lora is not None:
+        check_peft("[model.lora]")
     check_loggers(recipe.loggers)
 
 

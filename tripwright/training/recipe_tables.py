@@ -19,6 +19,7 @@ from tripwright.agent.dialect import (
 )
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
+from tripwright.inference.adapter import LoraSettings
 from tripwright.inference.precision import AUTO
 from tripwright.policies.decoding import GREEDY, Decoding
 from tripwright.rl.settings import RolloutSettings
@@ -118,6 +119,8 @@ class ModelSettings:
     `weights`: the number format that they are held in, trained and sampled from, whatever the
     checkpoint has. With "bfloat16" the optimizer steps float32 masters of them, and matrix
     products are in bfloat16 too.
+
+    `lora`: every stage trains an adapter beside the starting model, which stays as it is.
     """
 
     pretrained: str | None = None
@@ -127,6 +130,7 @@ class ModelSettings:
     checkpoint_activations: bool = False
     device: str = AUTO
     weights: Literal["float32", "bfloat16"] = "float32"
+    lora: LoraSettings | None = None
 
 
 @dataclass(frozen=True)

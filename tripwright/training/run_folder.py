@@ -39,6 +39,7 @@ import tripwright
 from tripwright.domains.judging import FREE as FREE_OF_JUDGING
 from tripwright.errors import UserError
 from tripwright.files import Journal, json_object, write_atomically
+from tripwright.inference.adapter import save_model
 from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
 from tripwright.rl.algorithms import ALGORITHMS
@@ -228,7 +229,7 @@ class RunFolder:
         logging.disable_progress_bar()  # a bar per save would drown our own progress
         partial = self.folder / "model" / f"{name}.partial"
         shutil.rmtree(partial, ignore_errors=True)
-        model.save_pretrained(partial)
+        save_model(model, partial)
         tokenizer.save_pretrained(partial)
         os.replace(partial, self.model(name))
 

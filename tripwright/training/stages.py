@@ -18,7 +18,8 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains.folders import open_folder
 from tripwright.domains.judging import opened
 from tripwright.errors import UserError
-from tripwright.inference.local import load_model
+from tripwright.inference.adapter import adapter_parameters, add_adapter, has_adapter, merged
+from tripwright.inference.local import inspect_model, load_model
 from tripwright.inference.precision import device_named, precision_named
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.urls import shown_url
@@ -28,11 +29,33 @@ from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
+from tripwright.training.fit_estimate import check_memory
 from tripwright.training.nano import new_model
-from tripwright.training.recipe import ModelSettings, Recipe
+from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import make_tokenizer
 from tripwright.training.validation import Validation
+
+
+def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:
+    """Raises UserError where model and dialect do not go together."""
+    name, dialect = recipe.model.pretrained, recipe.dialect.dialect()
+    if config.max_position_embeddings < dialect.context_tokens:
+        raise UserError(
+            f"'{name}' has {config.max_position_embeddings} positions, the dialect needs"
+            f" {dialect.context_tokens}: lower dialect.context_tokens."
+        )
+    chat = ChatFormat(tokenizer, dialect.schemas())
+    check_prompt(dialect, ExactTokens(chat, f"of {name or 'the new tokenizer'}"))
+
+
+def check_start(recipe: Recipe) -> None:
+    """`check_starting_model` and what files and memory must be, before anything is written or a
+    weight read. (Of a model on a hub, the files are looked at when they are here.)"""
+    name = recipe.model.pretrained
+    if name is not None and Path(name).is_dir():
+        check_starting_model(recipe, *inspect_model(name))
+    check_memory(recipe)
 
 
 def make(run: RunFolder) -> None:
@@ -44,11 +67,7 @@ def make(run: RunFolder) -> None:
     dialect = recipe.dialect.dialect()
     if settings.pretrained is not None:
         model, tokenizer = load_model(settings.pretrained)
-        if model.config.max_position_embeddings < dialect.context_tokens:
-            has = f"'{settings.pretrained}' has {model.config.max_position_embeddings} positions"
-            raise UserError(
-                f"{has}, the dialect needs {dialect.context_tokens}: lower dialect.context_tokens."
-            )
+        model = merged(model)  # what stages add to is a plain model
     else:
         print("making a tokenizer and a model", file=sys.stderr)
         trips = trips_of(recipe, MAKING)
@@ -63,22 +82,30 @@ def make(run: RunFolder) -> None:
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = make_tokenizer(texts, words, recipe.domain.closed_lists, settings.superwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
-    chat = ChatFormat(tokenizer, dialect.schemas())  # refuse unfit templates now
-    check_prompt(dialect, ExactTokens(chat, f"of {settings.pretrained or 'the new tokenizer'}"))
+    check_starting_model(recipe, model.config, tokenizer)
     run.save("start", model, tokenizer)
 
 
-def load_trainable(folder: Path, settings: ModelSettings) -> tuple[Any, Any]:
-    """(model, tokenizer) on the recipe's device, the weights in the format that it trains, whatever
-    the checkpoint holds."""
-    return load_model(folder, device_named(settings.device), precision_named(settings.weights))
+def load_trainable(folder: Path, recipe: Recipe) -> tuple[Any, Any]:
+    """(model, tokenizer) on the recipe's device, the weights in the format that it names, whatever
+    the checkpoint holds. With [model.lora] an adapter is trained, of the folder or new, in fp32,
+    and the base stays as it is."""
+    settings = recipe.model
+    place = device_named(settings.device), precision_named(settings.weights)
+    model, tokenizer = load_model(folder, *place)
+    if settings.lora is not None:
+        if not has_adapter(model):
+            add_adapter(model, settings.lora, f"../{folder.name}", recipe.seed)
+        for _, parameter in adapter_parameters(model):
+            parameter.requires_grad_(True)
+    return model.eval(), tokenizer
 
 
 def copy_pretraining(run: RunFolder, after: str = "start") -> None:
     """The copy warm-up."""
     if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
         return
-    model, tokenizer = load_trainable(run.model(after), run.recipe.model)
+    model, tokenizer = load_trainable(run.model(after), run.recipe)
     loop = CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed)
     loop.decoder.checkpoint_activations = run.recipe.model.checkpoint_activations
     run.drive("copy_pretraining", loop, model.device.type)
@@ -90,7 +117,7 @@ def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):
         return
-    model, tokenizer = load_trainable(run.model(after), run.recipe.model)
+    model, tokenizer = load_trainable(run.model(after), run.recipe)
     source: FileSamples | ExpertTranscripts
     dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
@@ -119,7 +146,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     if recipe.rl is None or run.done("rl"):
         return
     name, settings = recipe.rl
-    model, tokenizer = load_trainable(run.model(after), run.recipe.model)
+    model, tokenizer = load_trainable(run.model(after), run.recipe)
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with (

@@ -25,13 +25,11 @@ from string import ascii_lowercase, ascii_uppercase
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from tripwright.agent.chat import BARE_TEMPLATE
+
 ROLES = ("system", "user", "assistant", "tool")
 END, PAD = "<|im_end|>", "<|pad|>"
 TAGS = ("<tool_call>", "</tool_call>", "<answer>", "</answer>")
-CHAT_TEMPLATE = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}{% if"
-    " add_generation_prompt %}<|assistant|>{% endif %}"
-)
 _LETTERS = ascii_uppercase + ascii_lowercase
 _PAIRS = [first + second for first in _LETTERS for second in ascii_lowercase]
 _CAPITALS = [first + second for first in ascii_uppercase for second in ascii_uppercase]
@@ -80,7 +78,7 @@ def make_tokenizer(
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=bpe, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False
     )
-    tokenizer.chat_template = CHAT_TEMPLATE
+    tokenizer.chat_template = BARE_TEMPLATE
     return tokenizer
 
 

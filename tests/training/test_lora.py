@@ -1,0 +1,190 @@
+"""[model.lora]: every stage trains an adapter beside a base that stays as it is, and nothing of the
+base is held or kept twice."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.errors import UserError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from tripwright.inference.adapter import LoraSettings, adapter_parameters, is_adapter
+from tripwright.inference.local import load_model
+from tripwright.learning.optim import OptimizerSettings
+from tripwright.rl import grpo
+from tripwright.rl.ppo import PpoSettings
+from tripwright.sft.trainer import FineTuning
+from tripwright.training import recipe_checks, stages
+from tripwright.training.checkpoint import Checkpoints, CheckpointSettings
+from tripwright.training.recipe import Reinforcement, load_recipe
+from tripwright.training.recipe_tables import Recipe
+from tripwright.training.run_folder import RunFolder
+
+STAGES = ("copy_pretraining", "sft", "rl")
+ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-2)
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    before = torch.get_num_threads()  # a run sets them for its process
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def recipe(tiny_recipe: Any) -> Any:
+    """With dropout, a reference model, and a bonus that moves the weights where no episode is worth
+    anything."""
+    settings = replace(
+        tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1, kl=grpo.Kl(0.01), optimizer=ADAMW
+    )
+    return replace(
+        tiny_recipe,
+        model=replace(tiny_recipe.model, lora=LoraSettings(rank=4, alpha=8.0, dropout=0.1)),
+        copy_pretraining=replace(tiny_recipe.copy_pretraining, optimizer=ADAMW),
+        sft=replace(tiny_recipe.sft, optimizer=ADAMW),
+        rl=Reinforcement("grpo", settings),
+        checkpoint=CheckpointSettings(every_steps=2, every_minutes=None),
+    )
+
+
+def trained(folder: Path, recipe: Recipe) -> RunFolder:
+    run = RunFolder(folder, recipe)
+    stages.make(run)
+    stages.copy_pretraining(run)
+    stages.cold_start(run, "copy_pretraining" if recipe.copy_pretraining else "start")
+    stages.reinforce(run)
+    return run
+
+
+def adapter(run: RunFolder, stage: str) -> dict[str, Any]:
+    return dict(adapter_parameters(load_model(run.model(stage))[0]))
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_killed_in_every_stage_it_ends_with_the_same_adapter(
+    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, held = trained(tmp_path / "whole", recipe), []
+    write = Checkpoints.write
+
+    def seen(self: Checkpoints, step: int, state: Any, facts: Any) -> Path:
+        held.append(state["loop"])
+        return write(self, step, state, facts)
+
+    monkeypatch.setattr(Checkpoints, "write", seen)
+    for loop in (stages.CopyPretraining, FineTuning, grpo.Grpo):
+        take_step = loop.take_step
+
+        def or_die(self: Any, take_step: Any = take_step) -> Any:
+            if self.step == 3 or type(self) is stages.CopyPretraining and self.step == 2:
+                raise MemoryError
+            return take_step(self)
+
+        with monkeypatch.context() as until, pytest.raises(MemoryError):
+            until.setattr(loop, "take_step", or_die)
+            trained(tmp_path / "killed", recipe)
+    killed = trained(tmp_path / "killed", recipe)
+    adapters = [adapter(whole, stage) for stage in STAGES]
+    assert all(map(same, adapters, (adapter(killed, stage) for stage in STAGES)))
+    assert not same(adapters[0], adapters[1]) and not same(adapters[1], adapters[2])
+    # of the base, checkpoints and models hold nothing
+    states = [
+        state for of in held[-1]["optimizers"] for state in of["state"].values() if len(state) == 3
+    ]
+    assert len(states) == len(adapters[0]) and all(
+        loop["model"].keys() == adapters[0].keys() for loop in held
+    )
+    base, _ = load_model(whole.model("start"))
+    for stage in STAGES:
+        names = {path.name for path in whole.model(stage).glob("*.safetensors")}
+        assert is_adapter(whole.model(stage)) and names == {"adapter_model.safetensors"}
+    after = load_model(whole.model("rl"))[0].state_dict()
+    for name, tensor in base.state_dict().items():
+        below = name if name in after else name.replace(".weight", ".base_layer.weight")
+        assert torch.equal(tensor, after[below])
+
+
+@pytest.mark.usefixtures("full_precision")
+def test_the_reference_is_as_a_copy_of_the_model(
+    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The adapter has learned something before RL, so its reference is not the base alone."""
+    rl = recipe.rl._replace(settings=replace(recipe.rl.settings, steps=2))
+    recipe = replace(recipe, copy_pretraining=None, sft=replace(recipe.sft, steps=2), rl=rl)
+    shared = trained(tmp_path / "shared", recipe)
+    monkeypatch.setattr(grpo, "frozen_copy", lambda model: copy.deepcopy(model).eval())
+    copied = trained(tmp_path / "copied", recipe)
+    assert same(adapter(shared, "rl"), adapter(copied, "rl"))
+    lines = [json.loads(line) for line in shared.metrics.read_text().splitlines()]
+    assert lines[-1]["kl"] > 1e-6
+
+
+@pytest.mark.usefixtures("full_precision")
+def test_ppo_trains_beside_a_base_of_bf16_and_another_run_begins_from_it(
+    recipe: Any, tmp_path: Path
+) -> None:
+    start = RunFolder(tmp_path / "start", recipe)
+    stages.make(start)
+    model, tokenizer = load_model(start.model("start"))
+    start.save("sft", model.bfloat16(), tokenizer)
+    settings = PpoSettings(steps=2, prompts_per_step=2, optimizer=ADAMW, entropy_bonus=0.1)
+    recipe = replace(
+        recipe,
+        model=replace(recipe.model, pretrained=str(start.model("sft"))),
+        copy_pretraining=None,
+        sft=None,
+        rl=Reinforcement("ppo", settings),
+    )
+    run = RunFolder(tmp_path / "run", recipe)
+    stages.make(run)
+    stages.reinforce(run, "start")
+    model, _ = load_model(run.model("rl"))
+    beside = dict(adapter_parameters(model))
+    assert {p.dtype for p in beside.values()} == {torch.float32}
+    assert {p.dtype for name, p in model.named_parameters() if name not in beside} == {
+        torch.bfloat16
+    }
+    assert all(p.abs().max() > 0 for name, p in beside.items() if "lora_B" in name)
+
+    again = replace(recipe, model=replace(recipe.model, pretrained=str(run.model("rl"))))
+    other = RunFolder(tmp_path / "other", again)
+    stages.make(other)
+    begun, _ = load_model(other.model("start"))  # a plain model, with the adapter in its weights
+    assert not is_adapter(other.model("start")) and {p.dtype for p in begun.parameters()} == {
+        torch.bfloat16
+    }
+    before = load_model(run.model("start"))[0].state_dict()
+    moved = {name for name, p in begun.state_dict().items() if not torch.equal(p, before[name])}
+    assert any("q_proj" in name for name in moved) and all("_proj" in name for name in moved)
+
+
+def test_muon_and_a_missing_extra_are_told_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "r.toml"
+    file.write_text("[model.lora]\nrank = 8\n[sft]\nsteps = 1\n")
+    with pytest.raises(UserError, match='Muon makes .* set sft.optimizer.name = "adamw"'):
+        load_recipe(file)
+    file.write_text('[model.lora]\ntargets = ["lm_head"]\n[sft]\nsteps = 1\n')
+    with pytest.raises(UserError, match="lora: setting 'targets': Input should be 'q_proj', "):
+        load_recipe(file)
+    file.write_text('[model.lora]\n[sft]\nsteps = 1\noptimizer.name = "adamw"\n')
+    recipe = load_recipe(file)
+    assert recipe.model.lora == LoraSettings()
+    monkeypatch.setattr("tripwright.inference.adapter.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"\[model.lora\] needs the 'lora' extra"):
+        recipe_checks.check_needs(recipe)

@@ -1,0 +1,257 @@
+"""LoRA adapters of `peft` (Hu et al. 2021): beside the frozen weights W of a linear layer stand two
+small matrices A (rank, inputs) and B (outputs, rank), and it computes W·x + alpha/rank·B·A·x.
+
+`peft` puts its own modules in the place of a model's linear layers, and `Decoder` computes base and
+adapter (`linear`), in training and in sampling alike: nothing is merged, and a token's
+log-probability is the same in both. Only a folder that a verb or a stage asks for as a
+plain model is merged (`merged`).
+
+A folder with an adapter holds `adapter_model.safetensors`, `adapter_config.json` and a tokenizer.
+Its config names the base: a folder (relative to the adapter's own, or not) or a name on the hub.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from annotated_types import Ge, Gt, Lt, MinLen
+from torch import Tensor
+
+from tripwright.errors import UserError
+from tripwright.files import is_no_model, json_object
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+Layer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+LAYERS: tuple[Layer, ...] = get_args(
+    Layer
+)  # those that `Decoder` calls; it reads the others' weights
+# of a config of peft's: what we hand on, and what says nothing about the layers' arithmetic
+_READ = ("r", "lora_alpha", "lora_dropout", "target_modules", "use_rslora")
+_SILENT = {
+    "base_model_name_or_path",
+    "auto_mapping",
+    "inference_mode",
+    "init_lora_weights",
+    "megatron_core",
+    "peft_type",
+    "peft_version",
+    "qalora_group_size",
+    "revision",
+    "task_type",
+}
+_PREFIX = "base_model.model."  # of the names in peft's files
+
+
+@dataclass(frozen=True)
+class LoraSettings:
+    """`rank`, `alpha` and `dropout` are peft's r, lora_alpha and lora_dropout, `targets` its
+    target_modules. Dropout acts in fine-tuning alone: in RL a token's log-probability is the
+    sampler's own."""
+
+    rank: Annotated[int, Ge(1)] = 16
+    alpha: Annotated[float, Gt(0)] = 32.0
+    dropout: Annotated[float, Ge(0), Lt(1)] = 0.0
+    targets: Annotated[tuple[Layer, ...], MinLen(1)] = LAYERS
+
+
+def check_peft(why: str) -> None:
+    """Raises UserError where peft is not installed."""
+    if find_spec("peft") is None:
+        raise UserError(f"{why} needs the 'lora' extra: pip install 'tripwright[lora]'.")
+
+
+def is_adapter(folder: str | Path) -> bool:
+    return (Path(folder) / CONFIG).is_file()
+
+
+def has_tokenizer(folder: str | Path) -> bool:
+    """Whether an adapter came with one; else the base's is meant."""
+    return (Path(folder) / "tokenizer_config.json").is_file()
+
+
+def has_adapter(model: Any) -> bool:
+    return bool(getattr(model, "_hf_peft_config_loaded", False))
+
+
+def add_adapter(model: Any, settings: LoraSettings, base: str, seed: int) -> None:
+    """A new one, in place: A at random, B zero, so that the model says what it said before. `base`
+    is what the adapter's folder will name."""
+    from peft import LoraConfig
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model.add_adapter(
+            LoraConfig(
+                r=settings.rank,
+                lora_alpha=settings.alpha,
+                lora_dropout=settings.dropout,
+                target_modules=list(settings.targets),
+            )
+        )
+    _name_base(model, base)
+    for _, parameter in adapter_parameters(model):
+        # in the base's format its small steps would be lost to rounding
+        parameter.data = parameter.data.float()
+
+
+def linear(layer: Any, x: Tensor) -> Tensor:
+    """`layer(x)`, x (…, inputs) → (…, outputs), with an adapter where the layer has one. Its
+    factors go by the products' format, and what they say is added in place: `peft`'s pass keeps x
+    in fp32 once more for every layer, and makes three tensors of the outputs' size."""
+    if not hasattr(layer, "lora_A"):
+        plain: Tensor = layer(x)
+        return plain
+    out, (name,) = layer.base_layer(x), layer.active_adapters
+    a = layer.lora_A[name].weight.to(x.dtype)
+    inner = F.linear(layer.lora_dropout[name](x), a).flatten(0, -2).to(out.dtype)
+    b = layer.lora_B[name].weight.to(out.dtype)
+    out.view(-1, out.shape[-1]).addmm_(inner, b.T, alpha=layer.scaling[name])
+    return out
+
+
+def adapter_parameters(model: Any) -> list[tuple[str, Any]]:
+    return [(name, p) for name, p in model.named_parameters() if ".lora_" in name]
+
+
+def base_parameters(model: Any) -> list[Any]:
+    """All but those of an adapter."""
+    return [p for name, p in model.named_parameters() if ".lora_" not in name]
+
+
+def base_of(folder: str | Path) -> str:
+    """What the adapter in `folder` is for: a folder, or a name on the hub. Raises UserError where
+    it names none, or one that is not there."""
+    name = _config(Path(folder)).get("base_model_name_or_path")
+    if not isinstance(name, str) or not name:
+        raise UserError(
+            f"'{folder}' is an adapter that names no base: write a folder or a name on the hub into"
+            f" base_model_name_or_path of its {CONFIG}."
+        )
+    base = str(Path(folder) / name) if (Path(folder) / name).is_dir() else name
+    if is_no_model(base):
+        raise UserError(
+            f"'{folder}' is an adapter of '{name}', and there is no such folder. Put the base"
+            f" there, or write where it is into base_model_name_or_path of {CONFIG}."
+        )
+    if is_adapter(base):
+        raise UserError(
+            f"'{folder}' is an adapter of '{name}', which is an adapter itself: merge that one"
+            " first (tripwright merge)."
+        )
+    return base
+
+
+def put_adapter(model: Any, folder: str | Path) -> None:
+    """The adapter of `folder` onto its base, in place, in fp32 and frozen. Raises UserError for one
+    that is not whole, is of another model, or is no plain LoRA."""
+    from peft import LoraConfig
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    config = _config(Path(folder))
+    settings = {key: config[key] for key in _READ if key in config}
+    _check_plain(config, folder)
+    base = config["base_model_name_or_path"]
+    try:
+        found = load_file(Path(folder) / WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        why = str(error).splitlines()[0]
+        raise UserError(
+            f"'{Path(folder) / WEIGHTS}' cannot be read: {why}. Copy the adapter again."
+        ) from None
+    model.add_adapter(LoraConfig(**settings))
+    _name_base(model, base)
+    needed = {_file_name(name): parameter for name, parameter in adapter_parameters(model)}
+    shapes = {name: tuple(tensor.shape) for name, tensor in found.items()}
+    for name in sorted({*needed, *shapes}):
+        here, there = tuple(needed[name].shape) if name in needed else None, shapes.get(name)
+        if here != there:
+            raise UserError(
+                f"'{folder}' does not fit its base '{base}': {name.removeprefix(_PREFIX)} is"
+                f" {_shown(there)} in the adapter, expected {_shown(here)}. Name the model that it"
+                f" was trained on in {CONFIG}."
+            )
+    for name, parameter in needed.items():
+        parameter.data = found[name].to(parameter.device, torch.float32)
+        parameter.requires_grad_(False)
+
+
+def save_model(model: Any, folder: Path) -> None:
+    """`save_pretrained`; of a model with an adapter the adapter alone, under peft's names. (That of
+    `transformers` would ask the hub about the base's vocabulary.)"""
+    if not has_adapter(model):
+        model.save_pretrained(folder)
+        return
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True)
+    weights = {_file_name(name): p.detach().cpu() for name, p in adapter_parameters(model)}
+    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+    model.peft_config["default"].save_pretrained(folder)
+
+
+def merged(model: Any) -> Any:
+    """The plain model with W + alpha/rank·B·A in the place of W, in the base's format and in place;
+    a model without an adapter as it is."""
+    if not has_adapter(model):
+        return model
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, BaseTunerLayer):
+            layer.merge(safe_merge=True)
+            parent, _, leaf = name.rpartition(".")
+            setattr(model.get_submodule(parent), leaf, layer.get_base_layer())
+    model._hf_peft_config_loaded = False
+    del model.peft_config
+    return model.requires_grad_(True)
+
+
+def frozen_copy(model: Any) -> Any:
+    """A copy to be read. Of what is not trained it has the same tensors, so beside an adapter it
+    takes an adapter's memory."""
+    shared = {id(p): p for p in model.parameters() if not p.requires_grad}
+    return copy.deepcopy(model, shared).eval()
+
+
+def _file_name(name: str) -> str:
+    """Of a parameter, in peft's files: without the adapter's own name."""
+    return _PREFIX + name.replace(".default.", ".")
+
+
+def _name_base(model: Any, base: str) -> None:
+    """`add_adapter` writes where the model was loaded from."""
+    model.peft_config["default"].base_model_name_or_path = base
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    config = json_object(folder / CONFIG)
+    if config is None or config.get("peft_type") != "LORA":
+        found = "no JSON object" if config is None else f"peft_type {config.get('peft_type')!r}"
+        raise UserError(f"'{folder / CONFIG}' is not of a LoRA adapter of peft: found {found}.")
+    return config
+
+
+def _check_plain(config: dict[str, Any], folder: str | Path) -> None:
+    """A setting that is not known may change the arithmetic, or name code to be imported."""
+    for key, value in config.items():
+        if key not in _SILENT and key not in _READ and value and (key, value) != ("bias", "none"):
+            raise UserError(
+                f"'{folder}' is not plain LoRA: {CONFIG} sets {key} = {value!r}. Merge it into its"
+                " base with peft (merge_and_unload), and name that folder."
+            )
+    targets = config.get("target_modules")
+    if not isinstance(targets, list) or not set(targets) <= set(LAYERS):
+        raise UserError(
+            f"'{folder}' adapts {targets!r}. Accepted in target_modules: {', '.join(LAYERS)}."
+        )
+
+
+def _shown(shape: tuple[int, ...] | None) -> str:
+    return "none" if shape is None else " x ".join(map(str, shape))
