@@ -172,7 +172,7 @@ class ServedPolicy:
         if self.asleep:
             self._stage("wake_weights", lambda: self.server.wake("weights"))
         folder = self.folder / self.version
-        self._stage("load_weights", lambda: self.server.load(folder, self.version))
+        self._stage("load_weights", lambda: self.server.load_weights(folder, self.version))
         if self.asleep:
             self._stage("wake_kv_cache", lambda: self.server.wake("kv_cache"))
         self.server.forget()

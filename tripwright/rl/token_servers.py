@@ -77,7 +77,7 @@ class TokenServer(Protocol):
     def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault: ...
     def sleep(self) -> Any: ...
     def wake(self, memory: Memory) -> Any: ...
-    def load(self, folder: Path, version: str) -> Any: ...
+    def load_weights(self, folder: Path, version: str) -> Any: ...
     def forget(self) -> Any:
         """Drops keys and values of former weights."""
         ...
@@ -199,7 +199,7 @@ class VllmServer(_Server):
     def wake(self, memory: Memory) -> Any:
         return self.control(f"/wake_up?tags={memory}")
 
-    def load(self, folder: Path, version: str) -> Any:
+    def load_weights(self, folder: Path, version: str) -> Any:
         call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
         answer = self.control("/collective_rpc", call)
         if self.version() is not None:
@@ -277,7 +277,7 @@ class SglangServer(_Server):
             self.asleep.unlink(missing_ok=True)
         return answer
 
-    def load(self, folder: Path, version: str) -> Any:
+    def load_weights(self, folder: Path, version: str) -> Any:
         call = {"model_path": str(folder), "weight_version": version, "flush_cache": False}
         return self.control("/update_weights_from_disk", call)
 

@@ -41,15 +41,13 @@ _QWEN3 = {
 
 @dataclass(frozen=True)
 class ModelSize:
-    """`positions`: how many the model has. `stored`: the number format of its files, one of
-    BYTES."""
+    """`positions`: how many the model has."""
 
     name: str
     kind: str  # one of SUPPORTED
     shape: ModelShape
     tied: bool
     positions: int
-    stored: str = "bfloat16"  # as Qwen's are published
 
     @property
     def parameters(self) -> int:
@@ -101,7 +99,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
             shape.feed_forward,
             vocabulary,
         )
-        return ModelSize("a new model", "qwen3", model_shape, True, shape.positions, "float32")
+        return ModelSize("a new model", "qwen3", model_shape, True, shape.positions)
     config = _config(name)
     if config is not None:
         return _of_config(name, config)
@@ -155,7 +153,4 @@ def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
         bool(config.get("tie_word_embeddings", True)),
         int(config.get("max_position_embeddings", 2048)),
     )
-    # `torch_dtype` in files of before transformers 5; none where a config does not say
-    stored = str(config.get("dtype") or config.get("torch_dtype"))
-    stored = stored if stored in BYTES else "float32"
-    return ModelSize(name, kind, shape, tied, positions, stored)
+    return ModelSize(name, kind, shape, tied, positions)
