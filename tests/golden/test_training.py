@@ -129,10 +129,9 @@ def test_fine_tuning(runs: Runs, hash_of: Callable[[str], str], pins: Any) -> No
     ("name", "dtype"),
     [
         ("grpo", "auto"),
-        ("deeptravel", "auto"),
         *(
             pytest.param(name, "auto", marks=pytest.mark.slow)
-            for name in ("ppo", "rft", "arpo", "evidence")
+            for name in ("deeptravel", "ppo", "rft", "arpo", "evidence")
         ),
         *(pytest.param(name, "float32", marks=pytest.mark.slow) for name in ("grpo", "deeptravel")),
     ],
