@@ -77,7 +77,10 @@ def test_the_weighted_rows_have_the_local_gradient(aggregation: Any, trips: Trip
     )  # fmt: skip
     model = Qwen3ForCausalLM(config).float()
     settings = GrpoSettings(
-        aggregation=aggregation, minibatches=1, out_of_loss=(StopReason.MAX_TURN_TOKENS,)
+        aggregation=aggregation,
+        dtype="float32",
+        minibatches=1,
+        out_of_loss=(StopReason.MAX_TURN_TOKENS,),
     )
     rollouts = compared(groups(trips, random.Random(1)), settings, chat=None)  # type: ignore[arg-type]
     local = object.__new__(Grpo)

@@ -38,7 +38,8 @@ LOG = "log.txt"
 LOGICAL_CPUS = 32  # of Ray's on a machine that only pretends to have GPUs
 END_SECONDS = 30  # a process that was told to end may take so long
 _RAISED = re.compile(
-    r"^(?:\(\S+ pid=\d+[^)]*\) )?(?:\x1b\[\d+m)*([\w.]*(?:Error|Exception|Down)\b.*)"
+    r"^(?:\x1b\[\d+m)?(?:\(\S+ pid=\d+[^)]*\)(?:\x1b\[0m)? )?"
+    r"((?:[\w.]*(?:Error|Exception)|[\w.]*Down)(?=[:(]|$).*)"
 )
 
 
@@ -228,7 +229,7 @@ def cause_in(log: str) -> str:
     lines = log.splitlines()
     starts = [n for n, line in enumerate(lines) if "Error in _run_prompt" in line]
     ended = _exceptions(lines)
-    if starts and (loops := _exceptions(lines[starts[0] :])):
+    if starts and (loops := _exceptions(lines[starts[0] + 1 :])):
         return f"an agent loop raised {loops[0]}" + (f" ({ended[-1]})" if ended else "")
     return ended[-1] if ended else "no reason given"
 
