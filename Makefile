@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
+VERL := .venv-verl
 EXTRAS := train lora web solver data postgres mcp inspect dev
 # What PyPI's torch brings on Linux. It is not locked: a CPU build comes without it (requirements-torch.txt).
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
 
-.PHONY: setup lint types test quickstart lock licences audit clean
+.PHONY: setup lint types test verl quickstart lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -35,6 +36,17 @@ types: setup
 test: lint types
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
+# verl pins other versions than requirements.lock, so it has an environment of its own (docs/cluster.md).
+verl: $(VERL)/.installed
+
+$(VERL)/.installed: pyproject.toml requirements-verl.txt requirements-torch.txt
+	@test -x $(VERL)/bin/python || $(PYTHON) -m venv $(VERL)
+	@echo "installing into $(VERL), some minutes the first time"
+	$(VERL)/bin/python -m pip install -qq -r requirements-verl.txt -r requirements-torch.txt
+	$(VERL)/bin/python -m pip install -qq --no-deps verl==0.9.1
+	$(VERL)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
+	@touch $@
+
 quickstart: setup
 	$(BIN)/tripwright quickstart --out runs/quickstart
 
@@ -56,4 +68,4 @@ audit:
 	  echo "not audited, or not clean: the lines above say which. An index without advisories answers 'not found'." >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) $(VERL) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

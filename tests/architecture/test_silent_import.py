@@ -21,7 +21,7 @@ MODULES = sorted(
     for path in (ROOT / "tripwright").rglob("*.py")
 )
 # adapters whose framework need not be installed
-NEEDS = {"tripwright.bridges.inspect_ai": "inspect_ai"}
+NEEDS = {"tripwright.bridges.inspect_ai": "inspect_ai", "tripwright.bridges.verl.inside": "verl"}
 MODULES = [
     module
     for module in MODULES

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tripwright.training.recipe_tables import Recipe
     from tripwright.training.run_folder import RunFolder
 
-ENGINES, SFT_ENGINES = ("local",), ("local", "trl")
+ENGINES, SFT_ENGINES = ("local", "verl"), ("local", "trl")
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Only continue: refuse where there is no run to go on with."),
@@ -71,7 +71,16 @@ def sft(
 def train(
     recipe: RecipeFile,
     out: RecipeOut = None,
-    engine: Annotated[str, typer.Option(help=f"Where it trains: {', '.join(ENGINES)}.")] = "local",
+    engine: Annotated[
+        str,
+        typer.Option(help="Who trains: local, or verl (GPUs on one machine or many; 'make verl')."),
+    ] = "local",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="verl: print its command, configuration and memory; start nothing."
+        ),
+    ] = False,
     resume: Resume = False,
 ) -> None:
     """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The
@@ -84,6 +93,7 @@ def train(
     Examples:
       tripwright train nano/quickstart --out runs/nano
       tripwright train mine.toml --out runs/mine --resume
+      tripwright train planner_r1/8b --engine verl --dry-run
     """
     _one_of(engine, ENGINES)
     path = recipe_file(recipe)
@@ -97,13 +107,50 @@ def train(
         raise UserError(
             f"{path}: no [grpo], [ppo] or [rft] table, so there is nothing to reinforce."
         )
+    if engine == "verl":
+        from tripwright.bridges.verl.settings import check_for_verl
+
+        check_for_verl(read)
+    if dry_run:
+        _print_plan(path, read, out, engine)
+        return
     # a function that cannot be had is said before a cold start is spent
     for name in read.rl.settings.curriculum.rewards:
         resolve_reward(name, read.domain.rewards)
     run = _open(path, read, out, resume)
     with run.alone():
-        stages.reinforce(run, after=_cold_start(run))
+        if engine == "verl":
+            _by_verl(run)
+        else:
+            stages.reinforce(run, after=_cold_start(run))
         typer.echo(f"model {run.model('rl')}  report {write_report(run.folder)}")
+
+
+def _by_verl(run: RunFolder) -> None:
+    """A model that exists and goes straight to RL is loaded by verl's workers alone."""
+    from tripwright.bridges.verl.follow import reinforce_with_verl
+    from tripwright.bridges.verl.launch import verl_python
+
+    verl_python()  # said before a cold start is spent
+    recipe = run.recipe
+    if recipe.model.pretrained and not recipe.copy_pretraining and not recipe.sft:
+        run.settle_data()
+        reinforce_with_verl(run, recipe.model.pretrained)
+    else:
+        reinforce_with_verl(run, str(run.model(_cold_start(run)).absolute()))
+
+
+def _print_plan(path: Path, recipe: Recipe, out: Path | None, engine: str) -> None:
+    """What --engine verl would start."""
+    if engine != "verl":
+        raise UserError("--dry-run is for --engine verl; 'tripwright fit' estimates any recipe.")
+    from tripwright.bridges.verl.plan import plan_lines
+
+    typer.echo("\n".join(plan_lines(recipe, _folder(path, out))))
+
+
+def _folder(path: Path, out: Path | None) -> Path:
+    return out or Path("runs") / path.stem
 
 
 def _one_of(engine: str, engines: tuple[str, ...]) -> None:
@@ -117,7 +164,7 @@ def _open(path: Path, recipe: Recipe, out: Path | None, resume: bool) -> RunFold
     from tripwright.training.stages import check_start
 
     check_needs(recipe)
-    folder = out or Path("runs") / path.stem
+    folder = _folder(path, out)
     if not RunFolder.begun(folder):
         check_start(recipe)
     if resume and not RunFolder.begun(folder):

@@ -13,6 +13,7 @@ from typing import Any
 from tripwright.agent.dialect import Dialect
 from tripwright.data.files import marks_of
 from tripwright.domains import domain_of, domain_of_file
+from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 
 AGENT = "tripwright"  # the name under which an agent loop is registered
@@ -42,28 +43,43 @@ def verl_rows(
                 f"{queries}:{line}: starts in {ascii(origin)}, no city of world '{world.name}': is"
                 " it the right world?"
             )
-        yield {
-            "data_source": f"tripwright/{world.name}" if world is not None else "tripwright",
-            "prompt": [
-                {"role": "system", "content": system},
-                {"role": "user", "content": request.query},
-            ],
-            "ability": "travel planning",
-            "reward_model": {"style": "rule", "ground_truth": _asked(request)},
-            "extra_info": {
-                "index": line - 1,
-                "split": split,
-                **marks_of(domain, request),
-                "dialect": dialect.name,
-                "world": world.name if world is not None else None,
-                "world_hash": world.content_hash if world is not None else None,
-            },
-            "agent_name": agent,
-        }
+        yield verl_row(domain, request, dialect, system, world, line - 1, split, agent)
     if empty:
         raise UserError(
             f"No queries in '{queries}'. Expected a JSONL file, one query record per line."
         )
+
+
+def verl_row(
+    domain: Domain,
+    request: Any,
+    dialect: Dialect,
+    system: str,
+    place: Any,
+    index: int,
+    split: str = "train",
+    agent: str = AGENT,
+) -> dict[str, Any]:
+    """One request; `place` is the source of the place that it is about, or None."""
+    name, content_hash = getattr(place, "name", None), getattr(place, "content_hash", None)
+    return {
+        "data_source": f"tripwright/{name}" if name is not None else "tripwright",
+        "prompt": [
+            {"role": "system", "content": system},
+            {"role": "user", "content": request.query},
+        ],
+        "ability": "travel planning",
+        "reward_model": {"style": "rule", "ground_truth": _asked(request)},
+        "extra_info": {
+            "index": index,
+            "split": split,
+            **marks_of(domain, request),
+            "dialect": dialect.name,
+            "world": name,
+            "world_hash": content_hash,
+        },
+        "agent_name": agent,
+    }
 
 
 def _asked(request: Any) -> str:

@@ -25,6 +25,7 @@ import torch
 from annotated_types import Ge
 from torch import Tensor
 
+from tripwright.agent.chat import ChatFormat
 from tripwright.errors import UserError
 from tripwright.inference.adapter import frozen_copy
 from tripwright.inference.branching import Branching
@@ -152,22 +153,8 @@ class Grpo(RlLoop[GrpoSettings]):
         least = settings.filter.min_std
         groups_with_signal = [group for group in groups if least is None or group.std() > least]
 
-        rollouts: list[Rollout] = []
+        rollouts = compared(groups_with_signal, settings, self.worker.policy.chat)
         correction: dict[str, float] = {}
-        if groups_with_signal:
-            totals_PG, scored_PG = reward_table(groups_with_signal)
-            advantages_PG = group_advantages(
-                totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population
-            )
-            finer = [self.finer(group) for group in groups_with_signal]
-            rollouts = [
-                Rollout(episode, reward, float(advantages_PG[p, g]), p, advantages_T=finer[p][g])
-                for p, group in enumerate(groups_with_signal)
-                for g, (episode, reward) in enumerate(
-                    zip(group.episodes, group.rewards, strict=True)
-                )
-                if reward is not None and episode.transcript.stop_reason not in settings.out_of_loss
-            ]
         if settings.importance.correction != "none":
             rollouts, correction = corrected(self.decoder, rollouts, settings, settings.importance)
         figures = {
@@ -197,12 +184,6 @@ class Grpo(RlLoop[GrpoSettings]):
                 groups += self.play(shortfall)
         return groups
 
-    def finer(self, group: RolloutGroup) -> list[list[float] | None]:
-        """Advantages of each member's tokens, where the recipe asks for them."""
-        if self.settings.credit == "episode":
-            return [None] * len(group.episodes)
-        return advantages_by_evidence(group, self.worker.policy.chat)
-
     def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
         """`epochs_per_batch` passes over the rollouts in `minibatches` optimizer steps each, at
         `scale` times the learning rate."""
@@ -224,10 +205,7 @@ class Grpo(RlLoop[GrpoSettings]):
         }
 
     def computes(self, rollout: Rollout) -> bool:
-        """Whether a rollout has a gradient: by its advantage, or because every token is
-        regularised."""
-        regularised = self.settings.has_reference or self.settings.entropy_bonus != 0
-        return rollout.tokens > 0 and (rollout.teaches or regularised)
+        return has_gradient(rollout, self.settings)
 
     def learn(self, minibatch: list[Rollout]) -> Counter[str]:
         """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was
@@ -265,6 +243,37 @@ class Grpo(RlLoop[GrpoSettings]):
             loss.backward()
             totals.update(sums)
         return totals
+
+
+def compared(
+    groups: Sequence[RolloutGroup], settings: GrpoSettings, chat: ChatFormat
+) -> list[Rollout]:
+    """The scored members of `groups` that are in the loss, with their advantages: of the whole
+    episode, or, with credit by evidence, of each token."""
+    if not groups:
+        return []
+    totals_PG, scored_PG = reward_table(groups)
+    advantages_PG = group_advantages(
+        totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population
+    )
+    finer = [
+        [None] * len(group.episodes)
+        if settings.credit == "episode"
+        else advantages_by_evidence(group, chat)
+        for group in groups
+    ]
+    return [
+        Rollout(episode, reward, float(advantages_PG[p, g]), p, advantages_T=finer[p][g])
+        for p, group in enumerate(groups)
+        for g, (episode, reward) in enumerate(zip(group.episodes, group.rewards, strict=True))
+        if reward is not None and episode.transcript.stop_reason not in settings.out_of_loss
+    ]
+
+
+def has_gradient(rollout: Rollout, settings: GrpoSettings) -> bool:
+    """By its advantage, or because every token is regularised."""
+    regularised = settings.has_reference or settings.entropy_bonus != 0
+    return rollout.tokens > 0 and (rollout.teaches or regularised)
 
 
 def reward_table(groups: Sequence[RolloutGroup]) -> tuple[Tensor, Tensor]:

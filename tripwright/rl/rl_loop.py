@@ -98,15 +98,7 @@ class RlLoop(ABC, Generic[S]):
     def minibatches(self, rollouts: Sequence[Rollout]) -> Iterator[list[Rollout]]:
         """What each optimizer step of a step learns from: all rollouts, `epochs_per_batch` times in
         a new order of groups, in `minibatches` parts; none at all where there is no rollout."""
-        units: dict[int, list[Rollout]] = {}
-        for i, r in enumerate(rollouts):
-            units.setdefault(r.group if self.settings.whole_groups else i, []).append(r)
-        parts = list(units.values())
-        for _ in range(self.settings.epochs_per_batch):
-            order = torch.randperm(len(parts), generator=self.shuffle).tolist()
-            size = max(1, math.ceil(len(parts) / self.settings.minibatches))
-            for start in range(0, len(parts), size):
-                yield [r for unit in order[start : start + size] for r in parts[unit]]
+        return minibatches_of(rollouts, self.settings, self.shuffle)
 
     def micro_batches(
         self, rollouts: Sequence[Rollout]
@@ -173,3 +165,17 @@ class RlLoop(ABC, Generic[S]):
         set_trained_weights(self.model, state["model"])
         for name in self.checkpointed:
             getattr(self, name).load_state_dict(state[name])
+
+
+def minibatches_of(
+    rollouts: Sequence[Rollout], settings: RolloutSettings, shuffle: torch.Generator
+) -> Iterator[list[Rollout]]:
+    units: dict[int, list[Rollout]] = {}
+    for i, r in enumerate(rollouts):
+        units.setdefault(r.group if settings.whole_groups else i, []).append(r)
+    parts = list(units.values())
+    for _ in range(settings.epochs_per_batch):
+        order = torch.randperm(len(parts), generator=shuffle).tolist()
+        size = max(1, math.ceil(len(parts) / settings.minibatches))
+        for start in range(0, len(parts), size):
+            yield [r for unit in order[start : start + size] for r in parts[unit]]

@@ -8,6 +8,7 @@ activations and logits of `micro_batch_size` rows, and one layer's gathered weig
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +54,15 @@ class DevicePeak:
         }
 
 
-def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
+def device_peaks(
+    recipe: Recipe, model: ModelSize, numbers: Sequence[int] = NUMBERS_OF_DEVICES
+) -> list[DevicePeak]:
     """Without checkpointed activations and with them, for every number of GPUs."""
     kept, freed = (
         memory(with_checkpointed_activations(recipe, on), model, "cuda") for on in (False, True)
     )
     found = []
-    for devices in NUMBERS_OF_DEVICES:
+    for devices in numbers:
         for on, stages in ((False, kept), (True, freed)):
             shares = [_share(*each, devices) for each in zip(stages, freed, strict=True)]
             found.append(DevicePeak(devices, on, peak(shares if devices > 1 else stages)))

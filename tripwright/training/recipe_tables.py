@@ -27,6 +27,7 @@ from tripwright.sft.copy_pretraining import CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.cluster import ClusterSettings
 from tripwright.training.nano import NanoShape
 
 Count = Annotated[int, Ge(1)]
@@ -200,6 +201,7 @@ class Recipe:
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     validation: ValidationSettings | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
+    verl: ClusterSettings | None = None
     loggers: tuple[str, ...] = ()
 
     @property

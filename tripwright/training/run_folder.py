@@ -63,7 +63,7 @@ from tripwright.training.recipe_diff import (
 from tripwright.training.stopping import Stopping
 
 # tables and settings of a recipe that may change when a run is continued
-FREE = ("checkpoint", "loggers", "threads", "evaluation", "validation")
+FREE = ("checkpoint", "loggers", "threads", "evaluation", "validation", "verl")
 # and of single tables; checkpointed activations have the same gradients, in less memory, another
 # device has them up to rounding, and a server samples from the same distribution wherever it is
 FREE_WITHIN = {
@@ -232,6 +232,14 @@ class RunFolder:
         save_model(model, partial)
         tokenizer.save_pretrained(partial)
         os.replace(partial, self.model(name))
+
+    def adopt(self, stage: str, model: Path) -> None:
+        """The stage is finished, and another program has written its model to that folder."""
+        partial = self.folder / "model" / f"{stage}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(model, partial)
+        os.replace(partial, self.model(stage))
+        self._checkpoints(stage).clear()
 
     # ---- one stage
 

@@ -150,7 +150,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with (
-        _tools(recipe, settings.tools, dialect) as tools,
+        tools_of(recipe, settings.tools, dialect) as tools,
         opened(recipe.domain, recipe.judging, run.folder) as judged,
     ):
         trips = trips_of(recipe, RL, judged)
@@ -168,7 +168,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
 
 
 @contextmanager
-def _tools(recipe: Recipe, url: str | None, dialect: Dialect) -> Iterator[RemoteToolBox | None]:
+def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> Iterator[RemoteToolBox | None]:
     """Those of a server, which must have the recipe's world; None for tools in process."""
     if url is None:
         yield None

@@ -1,0 +1,153 @@
+"""A recipe as verl's configuration, without verl: what is said, what is refused, what a failed run
+tells, and the table of Planner-R1's B.3 held to the code."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.bridges.verl.launch import cause_in, next_lines, prepare, verl_python
+from tripwright.bridges.verl.launch import command_for as command
+from tripwright.bridges.verl.plan import plan_lines
+from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
+from tripwright.errors import UserError
+from tripwright.training.cluster import ClusterSettings
+from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe_list import recipe_named
+
+ROOT = Path(__file__).resolve().parents[2]
+CPU = ClusterSettings(gpus_per_node=2, sampler="cpu", episode_workers=1)
+
+
+def recipe(name: str, verl: ClusterSettings | None = CPU, **grpo: Any) -> Any:
+    read = load_recipe(recipe_named(name).path)
+    assert read.rl is not None
+    settings = dataclasses.replace(read.rl.settings, **grpo)
+    return dataclasses.replace(read, verl=verl or read.verl, rl=read.rl._replace(settings=settings))
+
+
+@pytest.mark.parametrize(
+    "name", "nano/grpo nano/star nano/dapo nano/dapo_refill nano/deeptravel nano/curriculum".split()
+)
+def test_the_papers_algorithms_can_be_said(name: str, tmp_path: Path) -> None:
+    keys = configuration(recipe(name), "model", tmp_path)
+    assert keys["trainer.total_training_steps"] == 200
+    assert keys["actor_rollout_ref.rollout.n"] == 8
+    assert keys["actor_rollout_ref.actor.use_kl_loss"] is (name == "nano/deeptravel")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("nano/arpo", {}, "[grpo.branching]"),
+        ("nano/ppo", {}, "[ppo] is not done by verl"),
+        ("nano/rft", {}, "[rft] is not done by verl"),
+        ("nano/quickstart", {}, "grpo.max_minutes"),
+        ("nano/grpo", {"steps": None}, "without grpo.steps"),
+        ("nano/grpo", {"dtype": "bfloat16"}, "grpo.dtype bfloat16 on a CPU"),
+        ("nano/grpo", {"entropy_bonus": 0.1}, "grpo.entropy_bonus with grpo.aggregation"),
+    ],
+)
+def test_what_verl_cannot_be_told_is_refused_by_name(
+    name: str, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(words)):
+        check_for_verl(recipe(name, **settings))
+
+
+def test_a_recipe_without_machines_is_told_what_to_write() -> None:
+    with pytest.raises(UserError, match=r"table \[verl\]"):
+        check_for_verl(load_recipe(recipe_named("nano/grpo").path))
+
+
+def test_options_go_over_everything(tmp_path: Path) -> None:
+    options = {"trainer.save_freq": 7, "trainer.new": {"key": 1}}
+    keys = configuration(
+        recipe("nano/grpo", dataclasses.replace(CPU, options=options)), "model", tmp_path
+    )
+    assert nested(keys)["trainer"]["save_freq"] == 7
+    assert nested(keys)["trainer"]["new"] == {"key": 1}
+
+
+def test_every_trip_has_its_row(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "run").mkdir()
+    small = recipe("nano/grpo", steps=2, prompts_per_step=3)
+    prepare(small, tmp_path / "run", command(small, "model", tmp_path / "run", "python"))
+    rows = parquet.read_table(tmp_path / "run/verl/train.parquet").to_pylist()
+    assert [row["extra_info"]["index"] for row in rows] == list(range(6))
+    assert all(row["prompt"][-1]["content"] for row in rows)
+    written = json.loads((tmp_path / "run/verl/config.yaml").read_text())
+    assert written["trainer"]["v1"]["trainer_mode"] == "tripwright"
+
+
+def test_a_dry_run_says_command_keys_and_memory(tmp_path: Path) -> None:
+    text = "\n".join(plan_lines(recipe("planner_r1/8b", None), tmp_path))
+    assert "python -m verl.trainer.main_ppo --config-path" in text
+    assert 'actor_rollout_ref.rollout.name: "sglang"' in text
+    assert "16 GPUs, activations checkpointed: " in text
+
+
+def test_the_table_of_b3_is_what_the_code_writes() -> None:
+    lines = (ROOT / "docs/planner-r1-b3.md").read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    rows = {cell[0]: cell[2] for cell in cells if len(cell) == 4 and cell[0].startswith("`")}
+    rows = {key.split("→")[-1].strip().strip("`"): ours for key, ours in rows.items()}
+    made = {
+        size: configuration(
+            recipe(f"planner_r1/{size.lower()}", None), f"Qwen/Qwen3-{size}", Path("/RUN")
+        )
+        for size in ("8B", "32B")
+    }
+    assert made["8B"].keys() == made["32B"].keys()
+    assert not made["8B"].keys() - rows.keys(), "the table lacks keys that the code writes"
+    for key, ours in rows.items():
+        if key in made["8B"] and key != "trainer.experiment_name":
+            values = dict.fromkeys(_shown(made[size][key]) for size in made)
+            assert ours == ", ".join(values), key
+        elif key not in made["8B"]:
+            assert ours.endswith("default") or ours == "gone", key
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"`{text}`".replace("/RUN", "RUN")
+
+
+def test_no_verl_is_one_line_that_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tripwright.bridges.verl.launch.tripwright.__file__", str(tmp_path / "a/b"))
+    monkeypatch.delenv("TRIPWRIGHT_VERL", raising=False)
+    with pytest.raises(UserError, match="make verl"):
+        verl_python()
+    if subprocess.run([sys.executable, "-c", "import verl"], capture_output=True).returncode:
+        monkeypatch.setenv("TRIPWRIGHT_VERL", sys.executable)
+        with pytest.raises(UserError, match=r"has verl none; expected 0\.9\.1"):
+            verl_python()
+
+
+def test_the_cause_is_the_agent_loops_own_exception() -> None:
+    log = (
+        "(AgentLoopWorkerTQ pid=7) Error in _run_prompt for uid=train-0-step1\n"
+        "(AgentLoopWorkerTQ pid=7) Traceback (most recent call last):\n"
+        "(AgentLoopWorkerTQ pid=7) KeyError: 'no such city'\n"
+        "ray.exceptions.RayTaskError(RuntimeError): ray::TaskRunnerV1.run()\n"
+        "RuntimeError: step 1: 3 of 4 trajectories came back\n"
+    )
+    assert cause_in(log).startswith("an agent loop raised KeyError: 'no such city'")
+    assert cause_in("one\nValueError: two\n") == "ValueError: two"
+    assert cause_in("one\n") == "no reason given"
+
+
+def test_a_line_that_is_being_written_is_no_step_yet(tmp_path: Path) -> None:
+    path = tmp_path / "steps.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"st')
+    assert next_lines(path, 1) == [{"step": 2}]

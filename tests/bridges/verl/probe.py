@@ -1,0 +1,83 @@
+"""Loaded into verl's processes beside our plugin (VERL_USE_EXTERNAL_MODULES), by the proofs alone:
+writes down what a step was made of, and breaks things on purpose.
+
+    PROBE=DIR            rollouts and gradients of each step, as DIR/step-N.pt and DIR/gradient-N.pt
+    SABOTAGE=weights     the samplers say they have new weights, and keep the first ones
+    SABOTAGE=silence     the samplers are not told of new weights at all
+    SABOTAGE=loop        an agent loop raises
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
+
+from tripwright.bridges.verl import weighed
+from tripwright.bridges.verl.inside import sampler, trainer
+
+FOLDER, SABOTAGE = os.environ.get("PROBE"), os.environ.get("SABOTAGE")
+
+
+def rollouts_as_data(rollouts: list[Any]) -> dict[str, Any]:
+    """By episode: what it is trained on."""
+    return {
+        r.episode.task.id: {
+            "token_ids": r.episode.transcript.token_ids,
+            "loss_mask": r.episode.transcript.loss_mask,
+            "logprobs": r.episode.transcript.logprobs,
+            "reward": r.reward.total,
+            "advantage": r.advantage,
+        }
+        for r in rollouts
+    }
+
+
+if FOLDER:
+    plain_updates, plain_step = weighed.updates_of, FSDPEngine.optimizer_step
+    steps = 0
+
+    def updates_of(rollouts: list[Any], *arguments: Any) -> list[Any]:
+        number = len(list(Path(FOLDER).glob("step-*.pt"))) + 1
+        torch.save(rollouts_as_data(rollouts), Path(FOLDER) / f"step-{number}.pt")
+        return plain_updates(rollouts, *arguments)
+
+    def optimizer_step(engine: Any) -> Any:
+        global steps
+        steps += 1
+        gradients = {
+            name: parameter.grad.full_tensor().clone()
+            for name, parameter in engine.module.named_parameters()
+            if parameter.grad is not None
+        }
+        if torch.distributed.get_rank() == 0:
+            torch.save(gradients, Path(FOLDER) / f"gradient-{steps}.pt")
+        return plain_step(engine)
+
+    trainer.updates_of, FSDPEngine.optimizer_step = updates_of, optimizer_step
+
+if SABOTAGE in ("weights", "silence"):
+    plain_load = sampler.EngineServer.load_weights
+
+    async def load_weights(server: Any, state: Any, version: int) -> None:
+        if server.version is None:
+            await plain_load(server, state, version)
+        elif SABOTAGE == "weights":
+            server.version, server.engine = version, None
+
+    sampler.EngineServer.load_weights = load_weights
+
+if SABOTAGE == "loop":
+    from tripwright.bridges.verl import conditions
+
+    plain_open = conditions.Conditions.open
+
+    def open_session(self: Any, number: int, group: str, member: int, chat: Any) -> Any:
+        if number % 2 and member == 1:
+            raise RuntimeError("the loop was sabotaged")
+        return plain_open(self, number, group, member, chat)
+
+    conditions.Conditions.open = open_session

@@ -1,0 +1,83 @@
+"""verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Slow, and
+skipped where `make verl` was not run; `test_a_step_is_the_local_engines` is the short form."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.bridges.verl.launch import verl_python
+from tripwright.errors import UserError
+
+pytestmark = pytest.mark.slow
+
+try:
+    verl_python()
+except UserError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+_spec = importlib.util.spec_from_file_location("proofs", Path(__file__).with_name("proofs.py"))
+assert _spec is not None and _spec.loader is not None
+proofs: Any = importlib.util.module_from_spec(_spec)
+sys.modules["proofs"] = proofs
+_spec.loader.exec_module(proofs)
+
+COLD = 'name = "verl_cold"\nbase = "nano/cold_start"\nthreads = 1\n[sft]\nsteps = 300\n'
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Some minutes of cold start."""
+    from tripwright.cli.train import sft
+
+    folder = tmp_path_factory.mktemp("cold")
+    (folder / "cold.toml").write_text(COLD)
+    sft(folder / "cold.toml", out=folder / "run")
+    return str(folder / "run/model/sft")
+
+
+def test_a_step_is_the_local_engines(model: str, tmp_path: Path) -> None:
+    figures = proofs.equality(model, tmp_path)
+    assert set(figures["that differ"].values()) == {0}
+    assert figures["with an advantage"] > 0
+    assert figures["difference of the gradient, of its norm"] < 1e-4
+
+
+def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path) -> None:
+    means = proofs.learning(model, tmp_path)["mean reward of the first five and the last ten steps"]
+    local = [end for name, (_, end) in means.items() if name.startswith("local")]
+    spread = max(local) - min(local)
+    assert min(local) - spread <= means["verl 0"][1] <= max(local) + spread
+
+
+def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> None:
+    figures = proofs.kills(model, tmp_path)
+    assert figures["steps"] == [1, 2, 3, 4]
+    for whole, killed in figures["rewards, whole and killed"]:
+        assert killed == pytest.approx(whole, abs=1e-6)
+
+
+def test_two_raylets_give_what_one_gives(model: str, tmp_path: Path) -> None:
+    one, two = proofs.raylets(model, tmp_path).popitem()[1].values()
+    assert two == pytest.approx(one, rel=1e-5)
+
+
+def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) -> None:
+    figures = proofs.tools(model, tmp_path)
+    assert figures["steps"][0]["unscored"] == 0
+    assert figures["steps"][-1]["unscored"] == figures["steps"][-1]["episodes"]
+    assert figures["steps"][-1]["reward_mean"] is None
+
+
+def test_both_sabotages_are_caught(model: str, tmp_path: Path) -> None:
+    figures = proofs.sabotage(model, tmp_path)
+    assert figures["none"]["exit code"] == 0
+    sound, broken = figures["none"]["logprob_gap"], figures["weights"]["logprob_gap"]
+    assert max(sound) < 1e-5 < 1e-3 < broken[-1]
+    assert "they were not sent" in figures["silence"]["said"]
+    assert "the loop was sabotaged" in figures["loop"]["said"]
+    assert figures["loop"]["exit code"] != 0

@@ -1,0 +1,18 @@
+"""Training on many GPUs by verl on Ray, from the same recipe (docs/cluster.md).
+
+settings    a recipe as verl's configuration; what cannot be said there is refused by name
+rows        the trips of a run as the Parquet files that verl reads
+launch      verl's environment, its command, and the process
+follow      verl's steps as those of a stage of ours, so that the run folder is like any other
+conditions  what every process of the cluster rebuilds from RUN/recipe.json
+inside/     what runs within verl's processes: trainer, agent loop, and a CPU to prove it on
+"""
+
+VERSION = "0.9.1"  # of verl; its private places that we use were read in this one
+NAME = "tripwright"  # under which trainer, agent loop and loss are registered with verl
+FOLDER = "verl"  # RUN/verl/: configuration, data, log, checkpoints
+STEPS = "steps.jsonl"  # there: a line for each step, written by the trainer
+STOP = "stop"  # there: asks the trainer to save and to end after its step
+STATE = "tripwright.json"  # in verl's checkpoints: what the next steps depend on beside its own
+TRACKER = "latest_checkpointed_iteration.txt"  # verl's word for its newest whole checkpoint
+HUGGING_FACE = "actor/huggingface"  # in a checkpoint: the model as `from_pretrained` reads it

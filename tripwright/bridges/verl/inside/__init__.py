@@ -1,0 +1,1 @@
+"""What runs within verl's processes. Needs verl (`make verl`)."""

@@ -1,0 +1,109 @@
+"""Our episode as verl's agent loop: verl's server emits the tokens, our session does the rest, and
+our judge's verdict is the reward, in the loop.
+
+What was sampled is what is trained on: ids, mask and log-probabilities are those of the transcript
+(law 5). An episode in which our side failed comes back without a reward, and the trainer leaves it
+out of its group (law 4). Anything else that goes wrong is raised; verl logs it and goes on, and the
+trainer, which counts, does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from functools import lru_cache
+from typing import Any
+
+from verl.experimental.agent_loop.agent_loop import (
+    AgentLoopBase,
+    AgentLoopMetrics,
+    AgentLoopOutput,
+)
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.session import Session, Turn
+from tripwright.bridges.verl import NAME
+from tripwright.bridges.verl.conditions import conditions_of
+from tripwright.episode import Episode, close_session
+from tripwright.rewards.reward import RewardBreakdown
+
+
+class EpisodeAgentLoop(AgentLoopBase):
+    """One episode. `run` is the run folder, which every node must see."""
+
+    def __init__(self, *args: Any, run: str, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.conditions = conditions_of(run)
+        self.chat = _chat_of(self.tokenizer, run)
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> list[AgentLoopOutput]:
+        """One output for each context in which turns were said (`Transcript.sequences`): one,
+        unless the dialect cuts full contexts."""
+        conditions, version = self.conditions, int(row["global_steps"]) - 1
+        session = await asyncio.to_thread(
+            conditions.open, int(row["trip"]), row["episode"], int(row["session_id"]), self.chat
+        )
+        while not session.done:
+            if session.turn_budget < 1:
+                session.overflow()
+                continue
+            version = await self._turn(session, sampling_params, version)
+        episode = await asyncio.to_thread(close_session, session, conditions.settings.rules)
+        reward = conditions.rewards[int(row["curriculum_stage"])]
+        return self._outputs(episode, reward(episode) if episode.scored else None, version)
+
+    async def _turn(self, session: Session, sampling_params: dict[str, Any], version: int) -> int:
+        """Has one turn sampled and taken; the version of the weights that said it."""
+        ours = {"max_tokens": session.turn_budget, "stop_token_ids": [self.chat.stop_id]}
+        if self.rollout_config.name == NAME:  # our engine: the episode's own random numbers
+            said = sum(session.transcript.loss_mask)
+            ours |= {"episode": session.id, "said": said}
+        output = await self.server_manager.generate(
+            request_id=session.id,
+            prompt_ids=session.context,
+            sampling_params={**sampling_params, **ours},
+        )
+        ids = list(output.token_ids)
+        if not ids:
+            raise RuntimeError(f"the sampler gave no token ({output.stop_reason})")
+        cut = ids[-1] != self.chat.stop_id
+        text = self.chat.decode(ids if cut else ids[:-1])
+        turn = Turn(text, ids, list(output.log_probs or ()), cut)
+        await asyncio.to_thread(session.take, turn)
+        return int(output.extra_fields.get("global_steps") or version)
+
+    def _outputs(
+        self, episode: Episode, reward: RewardBreakdown | None, version: int
+    ) -> list[AgentLoopOutput]:
+        transcript = episode.transcript
+        prompt, logprobs = len(transcript.segments[0].token_ids), transcript.logprobs
+        whole = pickle.dumps((transcript, episode.verdict, episode.more, reward))
+        outputs: list[AgentLoopOutput] = []
+        for sequence in transcript.sequences:
+            # verl has no empty responses: a stop token outside the loss stands for one
+            nothing = len(sequence.token_ids) == prompt
+            outputs.append(
+                AgentLoopOutput(
+                    prompt_ids=sequence.token_ids[:prompt],
+                    response_ids=sequence.token_ids[prompt:] or [self.chat.stop_id],
+                    response_mask=sequence.loss_mask[prompt:] or [0],
+                    response_logprobs=[0.0]
+                    if nothing
+                    else [logprobs[place] for place in sequence.places[prompt:]],
+                    reward_score=reward.total if reward is not None else 0.0,
+                    num_turns=transcript.turns,
+                    metrics=AgentLoopMetrics(),
+                    extra_fields={
+                        "reward_extra_info": {},
+                        "min_global_steps": version,
+                        "max_global_steps": version,
+                        "episode": whole if not outputs else b"",
+                    },
+                )
+            )
+        return outputs
+
+
+@lru_cache(maxsize=1)
+def _chat_of(tokenizer: Any, run: str) -> ChatFormat:
+    return ChatFormat(tokenizer, conditions_of(run).dialect.schemas())

@@ -1,0 +1,15 @@
+"""What verl loads in each of its processes (VERL_USE_EXTERNAL_MODULES): our trainer, our loss, and,
+where the platform is a CPU, that platform with our sampler."""
+
+import os
+
+if os.environ.get("VERL_PLATFORM") == "cpu":
+    from tripwright.bridges.verl.inside import platform
+
+    platform.register()
+
+from tripwright.bridges.verl.inside import loss, trainer
+
+loss.register()
+
+__all__ = ["loss", "trainer"]

@@ -1,0 +1,255 @@
+"""verl's own environment, what a run writes for it, and the process."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import tripwright
+from tripwright.bridges.verl import FOLDER, HUGGING_FACE, NAME, STEPS, STOP, TRACKER, VERSION
+from tripwright.bridges.verl.settings import (
+    CONFIGURATION,
+    LOOPS,
+    PLUGIN,
+    TRAIN,
+    check_for_verl,
+    configuration,
+    nested,
+)
+from tripwright.data.tables import write_rows
+from tripwright.data.verl import verl_row
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
+from tripwright.training.data_source import RL, trips_of
+from tripwright.training.recipe_tables import Recipe
+
+SETTING = "TRIPWRIGHT_VERL"  # names the Python that has verl
+LOG = "log.txt"
+LOGICAL_CPUS = 32  # of Ray's on a machine that only pretends to have GPUs
+END_SECONDS = 30  # a process that was told to end may take so long
+_RAISED = re.compile(
+    r"^(?:\x1b\[\d+m)?(?:\(\S+ pid=\d+[^)]*\)(?:\x1b\[0m)? )?"
+    r"((?:[\w.]*(?:Error|Exception)|[\w.]*Down)(?=[:(]|$).*)"
+)
+
+
+def verl_python() -> str:
+    """The interpreter that has verl: named by $TRIPWRIGHT_VERL, or what `make verl` has made.
+    Raises UserError where there is none, or another version."""
+    beside = Path(tripwright.__file__).parents[1] / ".venv-verl/bin/python"
+    python = os.environ.get(SETTING) or (str(beside) if beside.is_file() else None)
+    if python is None:
+        raise UserError(
+            f"No verl here: 'make verl' puts it into an environment of its own,"
+            f" {beside.parents[1]}; ${SETTING} names the Python of another one."
+        )
+    asked = "from importlib.metadata import version; print(version('verl'))"
+    try:
+        answer = subprocess.run([python, "-c", asked], capture_output=True, text=True)
+    except OSError as error:
+        raise UserError(f"${SETTING}: '{python}' cannot be started ({error}).") from None
+    found = answer.stdout.strip() or "none"
+    if found != VERSION:
+        raise UserError(f"'{python}' has verl {found}; expected {VERSION}. Make it: make verl")
+    return python
+
+
+@dataclass(frozen=True)
+class VerlCommand:
+    """How verl is started for a run. `keys` are its configuration, `environment` what is set beside
+    the present one (None: taken away)."""
+
+    arguments: list[str]
+    keys: Mapping[str, Any]
+    environment: Mapping[str, str | None]
+
+
+def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlCommand:
+    folder = run.absolute() / FOLDER
+    assert recipe.verl is not None
+    on_cpu = recipe.verl.sampler == "cpu"
+    plugins = [PLUGIN, *filter(None, [os.environ.get("VERL_USE_EXTERNAL_MODULES")])]
+    shared = {
+        "VERL_USE_EXTERNAL_MODULES": ",".join(plugins),
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")])),
+    }
+    if on_cpu:  # "cuda" is the name of the engine that we want: FSDP
+        shared |= {"VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda", "OMP_NUM_THREADS": "1"}
+    keys = {
+        **configuration(recipe, model, run),
+        # verl does not hand these to Ray's workers
+        **{f"ray_kwargs.ray_init.runtime_env.env_vars.{name}": shared[name] for name in shared},
+    }
+    if on_cpu and "RAY_ADDRESS" not in os.environ:
+        keys |= {
+            "ray_kwargs.ray_init.num_cpus": LOGICAL_CPUS,
+            "ray_kwargs.ray_init.num_gpus": recipe.verl.gpus,
+            "ray_kwargs.ray_init.include_dashboard": False,
+        }
+    arguments = [
+        *(python, "-m", "verl.trainer.main_ppo"),
+        *("--config-path", str(folder), "--config-name", Path(CONFIGURATION).stem),
+    ]
+    # a busy machine takes longer to start Ray than the half minute that Ray gives it
+    quiet = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_DEDUP_LOGS": "0",
+        "RAY_raylet_start_wait_time_s": "300",
+    }
+    gone = {"CUDA_VISIBLE_DEVICES": None} if on_cpu else {}
+    return VerlCommand(arguments, keys, {**shared, **quiet, **gone})
+
+
+def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
+    """RUN/verl/: the trips as Parquet, the configuration, the agent loop's name."""
+    folder = run / FOLDER
+    folder.mkdir(exist_ok=True)
+    whole = {
+        "defaults": ["ppo_trainer", "_self_"],
+        "hydra": {
+            "searchpath": ["pkg://verl.trainer.config"],
+            "run": {"dir": str(folder.absolute() / "hydra")},
+        },
+        **nested(command.keys),
+    }
+    write_atomically(folder / CONFIGURATION, json.dumps(whole, indent=2))
+    loop = {
+        "name": NAME,
+        "_target_": "tripwright.bridges.verl.inside.loop.EpisodeAgentLoop",
+        "run": str(run.absolute()),
+    }
+    write_atomically(folder / LOOPS, json.dumps([loop], indent=2))
+    if not (folder / TRAIN).is_file():
+        write_rows(_rows(recipe), folder / TRAIN, "verl")
+
+
+def _rows(recipe: Recipe) -> Iterator[dict[str, Any]]:
+    """A row for each trip of the run, by its number. The agent loop opens the episode by that
+    number; the words are for people, and for verl's tables."""
+    settings, dialect = check_for_verl(recipe), recipe.dialect.dialect()
+    trips, system = trips_of(recipe, RL), dialect.prompt(dialect.offered())
+    for number in range((settings.steps or 0) * settings.prompts_per_step):
+        request, place = trips.request_at(number)
+        yield verl_row(recipe.domain, request, dialect, system, place, number)
+
+
+def newest_checkpoint(run: Path) -> int:
+    """The last step that verl has saved whole; 0 where it has none."""
+    try:
+        return int((run / FOLDER / TRACKER).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def saved_model(run: Path, step: int) -> Path:
+    return run / FOLDER / f"global_step_{step}" / HUGGING_FACE
+
+
+class VerlProcess:
+    """verl at work for a run; while entered. It dies with whoever started it. On leaving early it
+    is asked to save after its step, and killed where that takes an error or a second signal."""
+
+    def __init__(self, run: Path, command: VerlCommand):
+        self.folder, self.command = run / FOLDER, command
+        self.log = self.folder / LOG
+
+    def __enter__(self) -> VerlProcess:
+        (self.folder / STOP).unlink(missing_ok=True)
+        environment = {**os.environ, **{k: v for k, v in self.command.environment.items() if v}}
+        for name, value in self.command.environment.items():
+            if value is None:
+                environment.pop(name, None)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                self.command.arguments,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is ours to pass on
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind in (KeyboardInterrupt, SystemExit) and self.process.poll() is None:
+                (self.folder / STOP).touch()
+                self.process.wait()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """Ray's processes stand in the same session."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.process.poll() is not None:
+                return
+            os.killpg(self.process.pid, number)
+            try:
+                self.process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+
+    @property
+    def ended(self) -> int | None:
+        """Its exit code, once it has one."""
+        return self.process.poll()
+
+    def finish(self) -> None:
+        """Waits for the end of a run whose steps are done. Raises UserError where it went wrong."""
+        if self.process.wait() != 0:
+            raise self.failure("after its last step")
+
+    def failure(self, when: str) -> UserError:
+        cause = cause_in(self.log.read_text(encoding="utf-8", errors="replace"))
+        return UserError(
+            f"verl ended with exit code {self.process.poll()} {when}: {cause}. All it said:"
+            f" {self.log}. The same command goes on from the newest checkpoint."
+        )
+
+
+def cause_in(log: str) -> str:
+    """The exception that began it: that of an agent loop where one raised, which verl only logs;
+    else the last one."""
+    lines = log.splitlines()
+    starts = [n for n, line in enumerate(lines) if "Error in _run_prompt" in line]
+    ended = _exceptions(lines)
+    if starts and (loops := _exceptions(lines[starts[0] + 1 :])):
+        return f"an agent loop raised {loops[0]}" + (f" ({ended[-1]})" if ended else "")
+    return ended[-1] if ended else "no reason given"
+
+
+def _exceptions(lines: list[str]) -> list[str]:
+    return [match[1].rstrip(".") for line in lines if (match := _RAISED.match(line))]
+
+
+def next_lines(path: Path, after: int) -> list[dict[str, Any]]:
+    """The whole lines of the steps behind `after`."""
+    if not path.is_file():
+        return []
+    whole = path.read_bytes().rpartition(b"\n")[0].splitlines()
+    rows = [json.loads(line) for line in whole]
+    return [row for row in rows if row["step"] > after]
+
+
+def steps_file(run: Path) -> Path:
+    return run / FOLDER / STEPS
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -1,0 +1,220 @@
+"""A recipe as verl's configuration: dotted keys and their values. What a recipe asks for and verl
+cannot be told is refused by name, before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tripwright.bridges.verl import FOLDER, NAME
+from tripwright.errors import UserError
+from tripwright.rl.grpo import GrpoSettings
+from tripwright.training.cluster import ClusterSettings
+from tripwright.training.recipe_tables import Recipe
+
+PLUGIN = "tripwright.bridges.verl.inside.plugin"
+LOOPS, TRAIN, CONFIGURATION = "agent_loops.yaml", "train.parquet", "config.yaml"
+# as a dual clip: ratios are at most e^20 (rl/objectives/policy_loss.py), so it never acts
+NO_DUAL = 1e9
+KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
+ACTOR, ROLLOUT, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "model"))
+
+
+def check_for_verl(recipe: Recipe) -> GrpoSettings:
+    """The recipe's settings of RL. Raises UserError for the first thing that verl does not do."""
+    if recipe.rl is None:
+        raise UserError("verl does reinforcement learning: the recipe has no [grpo] table.")
+    if recipe.verl is None:
+        raise UserError(
+            "verl must be told its machines: give a table [verl], for instance nodes = 2 and"
+            ' gpus_per_node = 8 (docs/cluster.md), or sampler = "cpu" to try it without a GPU.'
+        )
+    name, settings = recipe.rl
+    if not isinstance(settings, GrpoSettings):
+        raise UserError(f"[{name}] is not done by verl here: take [grpo], or --engine local.")
+    for refusal in _refusals(recipe, settings, recipe.verl):
+        raise UserError(f"not done by verl here: {refusal}, or take --engine local.")
+    return settings
+
+
+def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iterator[str]:
+    if grpo.branching is not None:
+        yield "[grpo.branching]; leave it out"
+    if grpo.importance.correction != "none":
+        yield f"grpo.importance.correction '{grpo.importance.correction}'; set it to \"none\""
+    if grpo.optimizer.name != "adamw":
+        yield f"grpo.optimizer.name '{grpo.optimizer.name}'; set it to \"adamw\""
+    if grpo.steps is None:
+        yield "a stage without grpo.steps; give them"
+    if grpo.max_minutes is not None or grpo.max_epochs is not None:
+        yield 'grpo.max_minutes and grpo.max_epochs; set them to "none", and grpo.steps'
+    if (grpo.has_reference or grpo.entropy_bonus) and grpo.aggregation != "token-mean":
+        term = "[grpo.kl]" if grpo.has_reference else "grpo.entropy_bonus"
+        yield (
+            f"{term} with grpo.aggregation '{grpo.aggregation}', since verl adds up that term over"
+            ' all tokens alike; set it to "token-mean"'
+        )
+    if verl.sampler == "cpu" and grpo.dtype not in ("auto", "float32"):
+        yield f'grpo.dtype {grpo.dtype} on a CPU; set it to "float32"'
+    if verl.gpus % verl.tensor_parallel:
+        yield (
+            f"verl.tensor_parallel {verl.tensor_parallel} on {verl.gpus} GPUs; take a divisor of"
+            " their number"
+        )
+
+
+def configuration(recipe: Recipe, model: str, run: Path) -> dict[str, Any]:
+    """verl's keys that are not its defaults. `model`: what RL starts from, a folder or a name;
+    `run`: the run folder, which every node must see under this path."""
+    grpo, verl = check_for_verl(recipe), recipe.verl
+    assert verl is not None
+    folder = run.absolute() / FOLDER
+    return {
+        **_data(recipe, grpo, folder),
+        **_model(recipe, model, verl),
+        **_actor(recipe, grpo, verl),
+        **_rollout(recipe, grpo, verl, folder),
+        **_trainer(recipe, grpo, verl, folder),
+        **(_on_cpu(verl) if verl.sampler == "cpu" else {}),
+        **(verl.options or {}),
+    }
+
+
+def _data(recipe: Recipe, grpo: GrpoSettings, folder: Path) -> dict[str, Any]:
+    dialect = recipe.dialect.dialect()
+    return {
+        "data.train_files": str(folder / TRAIN),
+        "data.val_files": str(folder / TRAIN),  # verl wants one; none is played
+        "data.train_batch_size": grpo.prompts_per_step,
+        "data.max_prompt_length": dialect.max_prompt_tokens or dialect.context_tokens,
+        "data.max_response_length": dialect.max_response_tokens or dialect.context_tokens,
+        "data.return_raw_chat": True,
+        "data.shuffle": False,  # trips are numbered, and come in the order of their numbers
+        "data.dataloader_num_workers": 0,
+        "data.filter_overlong_prompts": False,  # such an episode ends without a turn, and counts
+    }
+
+
+def _model(recipe: Recipe, model: str, verl: ClusterSettings) -> dict[str, Any]:
+    return {
+        f"{MODEL}.path": model,
+        f"{MODEL}.enable_gradient_checkpointing": recipe.model.checkpoint_activations
+        or verl.sampler != "cpu",
+        f"{MODEL}.use_remove_padding": verl.sampler != "cpu",
+    }
+
+
+def _actor(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[str, Any]:
+    tokens = recipe.dialect.dialect().context_tokens * grpo.micro_batch_size
+    optimizer = grpo.optimizer
+    return {
+        f"{ACTOR}.strategy": "fsdp2",
+        f"{ACTOR}.ppo_mini_batch_size": -(-grpo.prompts_per_step // grpo.minibatches),
+        f"{ACTOR}.ppo_epochs": grpo.epochs_per_batch,
+        f"{ACTOR}.use_dynamic_bsz": True,
+        f"{ACTOR}.ppo_max_token_len_per_gpu": -(-tokens // verl.sequence_parallel),
+        f"{ACTOR}.ulysses_sequence_parallel_size": verl.sequence_parallel,
+        f"{ACTOR}.policy_loss.loss_mode": NAME,
+        f"{ACTOR}.loss_agg_mode": "token-mean",
+        f"{ACTOR}.clip_ratio": grpo.clip.low,
+        f"{ACTOR}.clip_ratio_low": grpo.clip.low,
+        f"{ACTOR}.clip_ratio_high": grpo.clip.high,
+        f"{ACTOR}.clip_ratio_c": NO_DUAL if grpo.clip.dual is None else grpo.clip.dual,
+        f"{ACTOR}.calculate_entropy": True,
+        f"{ACTOR}.entropy_coeff": grpo.entropy_bonus,
+        f"{ACTOR}.use_kl_loss": grpo.has_reference,
+        f"{ACTOR}.kl_loss_coef": grpo.kl.beta,
+        f"{ACTOR}.kl_loss_type": KL_NAMES.get(grpo.kl.estimator, "low_var_kl"),
+        f"{ACTOR}.optim.lr": optimizer.adamw_learning_rate,
+        f"{ACTOR}.optim.betas": list(optimizer.betas),
+        f"{ACTOR}.optim.weight_decay": optimizer.weight_decay,
+        f"{ACTOR}.optim.clip_grad": optimizer.grad_clip,
+        f"{ACTOR}.optim.lr_warmup_steps": grpo.warm_up_steps,
+        f"{ACTOR}.optim.min_lr_ratio": grpo.final_rate,
+        f"{ACTOR}.fsdp_config.param_offload": verl.offload,
+        f"{ACTOR}.fsdp_config.optimizer_offload": verl.offload,
+        f"{ACTOR}.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
+        f"{ACTOR}.checkpoint.load_contents": ["model", "optimizer", "extra"],
+    }
+
+
+def _rollout(
+    recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings, folder: Path
+) -> dict[str, Any]:
+    dialect = recipe.dialect.dialect()
+    at_once = grpo.max_concurrent_rollouts or grpo.prompts_per_step * grpo.group_size
+    servers = verl.gpus // verl.tensor_parallel
+    return {
+        f"{ROLLOUT}.name": NAME if verl.sampler == "cpu" else verl.sampler,
+        f"{ROLLOUT}.mode": "async",
+        f"{ROLLOUT}.n": grpo.group_size,
+        f"{ROLLOUT}.seed": recipe.seed,
+        f"{ROLLOUT}.temperature": grpo.temperature,
+        f"{ROLLOUT}.top_p": 1.0,
+        f"{ROLLOUT}.top_k": -1,
+        f"{ROLLOUT}.max_model_len": dialect.context_tokens,
+        f"{ROLLOUT}.max_num_seqs": max(1, -(-at_once // servers)),
+        f"{ROLLOUT}.tensor_model_parallel_size": verl.tensor_parallel,
+        f"{ROLLOUT}.gpu_memory_utilization": verl.memory_share,
+        f"{ROLLOUT}.calculate_log_probs": True,
+        f"{ROLLOUT}.agent.num_workers": verl.episode_workers,
+        f"{ROLLOUT}.agent.default_agent_loop": NAME,
+        f"{ROLLOUT}.agent.agent_loop_config_path": str(folder / LOOPS),
+    }
+
+
+def _trainer(
+    recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings, folder: Path
+) -> dict[str, Any]:
+    return {
+        "algorithm.adv_estimator": "grpo",
+        "algorithm.use_kl_in_reward": False,
+        "algorithm.rollout_correction.bypass_mode": True,  # old log-probabilities: the sampler's
+        "reward.num_workers": 1,  # rewards are computed in the loop
+        "trainer.v1.trainer_mode": NAME,
+        "trainer.nnodes": verl.nodes,
+        "trainer.n_gpus_per_node": verl.gpus_per_node,
+        "trainer.total_training_steps": grpo.steps,
+        "trainer.total_epochs": grpo.steps,  # the steps end it
+        "trainer.save_freq": recipe.checkpoint.every_steps or max(1, (grpo.steps or 1) // 10),
+        "trainer.max_actor_ckpt_to_keep": recipe.checkpoint.keep,
+        "trainer.test_freq": -1,
+        "trainer.val_before_train": False,
+        "trainer.resume_mode": "auto",
+        "trainer.default_local_dir": str(folder),
+        "trainer.logger": ["console"],
+        "trainer.project_name": NAME,
+        "trainer.experiment_name": recipe.name,
+    }
+
+
+def _on_cpu(verl: ClusterSettings) -> dict[str, Any]:
+    """fp32 all through: `dtype` alone leaves bf16's autocast on."""
+    precision = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+    return {
+        "trainer.device": "cpu",
+        f"{MODEL}.override_config.attn_implementation": "sdpa",
+        f"{ACTOR}.use_torch_compile": False,
+        f"{ACTOR}.fsdp_config.use_torch_compile": False,
+        f"{ACTOR}.fsdp_config.dtype": "float32",
+        f"{ACTOR}.fsdp_config.mixed_precision": precision,
+        "actor_rollout_ref.ref.strategy": "fsdp2",
+        "actor_rollout_ref.ref.use_torch_compile": False,
+        "actor_rollout_ref.ref.fsdp_config.use_torch_compile": False,
+        "actor_rollout_ref.ref.fsdp_config.dtype": "float32",
+        "actor_rollout_ref.ref.fsdp_config.mixed_precision": precision,
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
+    }
+
+
+def nested(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as the tables that they name."""
+    tree: dict[str, Any] = {}
+    for key, value in keys.items():
+        *path, last = key.split(".")
+        here = tree
+        for part in path:
+            here = here.setdefault(part, {})
+        here[last] = value
+    return tree
