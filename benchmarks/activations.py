@@ -1,5 +1,6 @@
 """Peak memory and CPU seconds of training a model of 29 million parameters, beside what `tripwright
-fit` says of it: weights in fp32 and in bf16 with fp32 masters, activations kept and checkpointed.
+fit` says of it: weights in fp32 and in bf16 with fp32 masters, activations kept and checkpointed,
+all of it trained and a LoRA adapter beside it.
 
     python benchmarks/activations.py [--tokens 2048] [--threads 1]
 
@@ -23,6 +24,7 @@ from typing import Any
 import torch
 import transformers
 
+from tripwright.inference.adapter import LoraSettings, add_adapter
 from tripwright.inference.precision import convert_weights, precision_named
 from tripwright.learning.flops import ModelShape, peak_memory_mb
 from tripwright.learning.optim import OptimizerSettings
@@ -38,10 +40,14 @@ SHAPE = ModelShape(
 OFF = 0.15
 
 
-def recipe_of(weights: str, again: bool, tokens: int) -> Recipe:
+def recipe_of(weights: str, again: bool, adapter: bool, tokens: int) -> Recipe:
     return Recipe(
         dialect=DialectSettings(context_tokens=tokens + 1),
-        model=ModelSettings(weights=weights, checkpoint_activations=again),
+        model=ModelSettings(
+            weights=weights,
+            checkpoint_activations=again,
+            lora=LoraSettings() if adapter else None,
+        ),
         sft=SftSettings(
             batch_size=2,
             micro_batch_size=1,
@@ -88,6 +94,8 @@ def train(recipe: Recipe, tokens: int, threads: int) -> dict[str, float]:
     keep_freed_memory()  # as a run does
     model = new_weights()
     convert_weights(model, precision_named(recipe.model.weights))
+    if recipe.model.lora is not None:
+        add_adapter(model, recipe.model.lora, "base", seed=0)
     assert recipe.sft is not None
     loop = FineTuning(model, Rows(tokens), recipe.sft)  # type: ignore[arg-type]
     loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
@@ -105,17 +113,20 @@ def main() -> None:
     asked.add_argument("--threads", type=int, default=1)
     asked.add_argument("--way", choices=("float32", "bfloat16"), help=argparse.SUPPRESS)
     asked.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
+    asked.add_argument("--adapter", action="store_true", help=argparse.SUPPRESS)
     given = asked.parse_args()
     if given.way:
-        recipe = recipe_of(given.way, given.again, given.tokens)
+        recipe = recipe_of(given.way, given.again, given.adapter, given.tokens)
         print(json.dumps(train(recipe, given.tokens, given.threads)))
         return
     size = ModelSize("measured", "qwen3", SHAPE, True, 32768)
     print(f"{size.parameters:,} parameters, rows of {given.tokens:,} tokens")
     worst = 0.0
-    for weights, again in itertools.product(("float32", "bfloat16"), (False, True)):
-        (stage,) = memory(recipe_of(weights, again, given.tokens), size)
+    ways = itertools.product(("float32", "bfloat16"), (False, True), (False, True))
+    for weights, adapter, again in ways:
+        (stage,) = memory(recipe_of(weights, again, adapter, given.tokens), size)
         options = ["--way", weights, *(["--again"] if again else [])]
+        options += ["--adapter"] if adapter else []
         options += ["--tokens", str(given.tokens), "--threads", str(given.threads)]
         output = subprocess.run(
             [sys.executable, __file__, *options], check=True, capture_output=True, text=True
@@ -123,8 +134,9 @@ def main() -> None:
         found = json.loads(output.splitlines()[-1])
         off = stage.peak / 1e9 / found["gb"] - 1
         worst = max(worst, abs(off))
+        way = f"{weights}{', LoRA' if adapter else ''}"
         print(
-            f"{weights}, activations {'checkpointed' if again else 'kept'}: {found['gb']:.2f} GB at"
+            f"{way}, activations {'checkpointed' if again else 'kept'}: {found['gb']:.2f} GB at"
             f" the peak (fit: {stage.peak / 1e9:.2f}, {off:+.0%}), {found['seconds']:.1f} CPU"
             " seconds a step"
         )

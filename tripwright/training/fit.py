@@ -197,8 +197,9 @@ def _learning(
     if keeps_logits(tokens, s.vocabulary):
         each = FP32 * logit_copies if logit_copies is not None else size * KEPT_COPIES
         logits = float(tokens * s.vocabulary * each)
-    else:  # and the output layer's gradient, before it is added to the others
-        logits = float(CHUNK * FP32 * CHUNK_COPIES + s.vocabulary * s.hidden * held)
+    else:  # and the output layer's gradient, where it has one, before it is added to the others
+        output = 0 if lora else s.vocabulary * s.hidden * held
+        logits = float(CHUNK * FP32 * CHUNK_COPIES + output)
     return {
         "gradients": float(trained_parameters(recipe, model) * trained_bytes(recipe)),
         # one more: the layer whose backward pass is under way

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from tripwright.errors import UserError
+from tripwright.inference.precision import device_named
 from tripwright.training.fit import (
     GB,
     StageMemory,
@@ -75,7 +74,7 @@ def check_memory(recipe: Recipe) -> None:
     """Raises UserError where what a stage holds in any case, and the gradients, is more than there
     is: weights, optimizer state, a reference. (The whole estimate is what a run may need at most,
     so it is no reason to refuse one.)"""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = device_named(recipe.model.device).type
     there_gb = total_memory_gb(device)
     try:
         size = size_of(recipe)
