@@ -53,6 +53,10 @@ ALLOWED = {
     "training/loggers.py": "import_module: loggers of our own table",
     "inference/local.py": "from_pretrained: safetensors, no code of the folder's",
     "agent/counting.py": "from_pretrained: a tokenizer, no code of the folder's",
+    "bridges/verl/launch.py": "run, Popen: the Python of verl's environment; ctypes: prctl",
+    "bridges/verl/inside/loop.py": "pickle: episodes, between processes of one run, as Ray does",
+    "bridges/verl/inside/trainer.py": "pickle: the same; from_pretrained: a configuration",
+    "bridges/verl/inside/sampler.py": "from_pretrained: a configuration, no code of the folder's",
 }
 
 
