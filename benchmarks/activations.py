@@ -57,19 +57,19 @@ def recipe_of(weights: str, again: bool, adapter: bool, tokens: int) -> Recipe:
     )
 
 
-def new_weights() -> Any:
+def new_weights(shape: ModelShape = SHAPE, tied: bool = True) -> Any:
     torch.manual_seed(0)
     return transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(
-            vocab_size=SHAPE.vocabulary,
-            hidden_size=SHAPE.hidden,
-            intermediate_size=SHAPE.feed_forward,
-            num_hidden_layers=SHAPE.layers,
-            num_attention_heads=SHAPE.heads,
-            num_key_value_heads=SHAPE.kv_heads,
-            head_dim=SHAPE.head_size,
-            max_position_embeddings=32768,
-            tie_word_embeddings=True,
+            vocab_size=shape.vocabulary,
+            hidden_size=shape.hidden,
+            intermediate_size=shape.feed_forward,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            num_key_value_heads=shape.kv_heads,
+            head_dim=shape.head_size,
+            max_position_embeddings=32769,
+            tie_word_embeddings=tied,
         )
     )
 

@@ -20,6 +20,7 @@ from tripwright.inference.precision import convert_weights
 from tripwright.learning.flops import ModelShape, update_flops
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import GrpoSettings, Kl
+from tripwright.rl.token_servers import RolloutServer
 from tripwright.sft.trainer import SftSettings
 from tripwright.training.fit import (
     NARROWED,
@@ -28,11 +29,18 @@ from tripwright.training.fit import (
     precision_name,
     trained_parameters,
 )
-from tripwright.training.fit_advice import changes, peak, with_checkpointed_activations
+from tripwright.training.fit_advice import peak, with_checkpointed_activations
 from tripwright.training.fit_devices import device_peaks
 from tripwright.training.fit_time import Rates, lengths, measured, steps_of
 from tripwright.training.model_shapes import ModelSize, known_models, size_of
-from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe, Reinforcement
+from tripwright.training.recipe_tables import (
+    DialectSettings,
+    EvaluationSettings,
+    ModelSettings,
+    Recipe,
+    Reinforcement,
+    ValidationSettings,
+)
 
 ADAMW = OptimizerSettings(name="adamw")
 NANO = Recipe(
@@ -198,7 +206,7 @@ def test_each_part_is_counted_by_hand() -> None:
     }
     assert stage.learning["gradients"] == weights
     assert stage.playing["sampler's weights"] == weights / 2
-    assert stage.playing["keys and values"] == 2 * 36 * 128 * 8 * 128 * (8192 + 2048) * 2
+    assert stage.playing["keys and values"] == 2 * 36 * 128 * 8 * 128 * 8192 * 2
     assert stage.peak == sum(stage.held.values()) + max(
         sum(stage.learning.values()), sum(stage.playing.values())
     )
@@ -299,40 +307,18 @@ def test_muon_keeps_one_number_for_each_weight_of_a_matrix() -> None:
     assert saved == 4 * size.matrix_parameters
 
 
-# ---- advice
-
-
-def test_what_fits_needs_no_change() -> None:
-    size = size_of(NANO)
-    assert changes(NANO, size, 64.0, "cpu") == ([], True)
-
-
-def test_changes_are_cumulative_and_each_saves_something() -> None:
+def test_what_a_server_samples_takes_nothing_here_and_validation_does() -> None:
     size = size_of(LARGE)
-    found, enough = changes(LARGE, size, 170.0, "cuda")
-    peaks = [peak(memory(LARGE, size, "cuda")), *(change.peak_gb for change in found)]
-    assert enough and peaks[-1] <= 170 < peaks[-2] and peaks == sorted(peaks, reverse=True)
-    settings = [change.setting.partition(" = ")[0] for change in found]
-    assert settings[0] == "grpo.micro_batch_size" and len(set(settings)) == len(settings)
-
-
-def test_a_change_that_saves_nothing_yet_is_looked_at_again() -> None:
-    """Playing takes the most at first, so fewer rows come first; then learning does."""
-    settings = replace(LARGE.rl.settings, micro_batch_size=1)
-    recipe = replace(LARGE, rl=Reinforcement("grpo", settings))
-    found, enough = changes(recipe, size_of(recipe), 160.0, "cuda")
-    names = [change.setting.partition(" = ")[0] for change in found]
-    assert enough and names == ["grpo.max_concurrent_rollouts", "model.checkpoint_activations"]
-
-
-def test_the_last_resort_is_a_smaller_model_of_the_kind() -> None:
-    found, enough = changes(LARGE, size_of(LARGE), 48.0, "cuda")
-    assert (
-        enough
-        and found[-1].setting.startswith('model.pretrained = "Qwen/Qwen3-')
-        and found[-1].peak_gb <= 48
+    server = RolloutServer("vllm", "http://127.0.0.1:8000", "w")
+    served = replace(LARGE, rl=Reinforcement("grpo", replace(LARGE.rl.settings, server=server)))
+    validated = replace(
+        served,
+        validation=ValidationSettings(every=1),
+        evaluation=EvaluationSettings(max_concurrent_rollouts=4, context_tokens=4096),
     )
-    assert changes(LARGE, size_of(LARGE), 0.5, "cuda")[1] is False
+    (alone,), (both,) = (memory(recipe, size, "cuda") for recipe in (served, validated))
+    assert alone.playing == {} and alone.learning == both.learning
+    assert both.playing["keys and values"] == 2 * 36 * 4 * 8 * 128 * 4096 * 2
 
 
 # ---- work and time

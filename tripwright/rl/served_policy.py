@@ -170,6 +170,8 @@ class ServedPolicy:
             self.sent += 1
             self._stage("write", self._write)
         if self.asleep:
+            if self.decoder.device.type == "cuda":  # torch keeps what an update has freed
+                torch.cuda.empty_cache()
             self._stage("wake_weights", lambda: self.server.wake("weights"))
         folder = self.folder / self.version
         self._stage("load_weights", lambda: self.server.load_weights(folder, self.version))

@@ -2,8 +2,8 @@
 
     held all the while    weights and their masters, optimizer state, the reference of a KL term,
                           what Python and torch take
-    while it plays        keys and values of every row, weights in the sampler's precision, the
-                          logits of one token a row
+    while it plays        keys and values of every row (training's or validation's), weights in the
+                          sampler's precision, the logits of one token a row
     while it learns       gradients, what the backward pass needs of every token (activations; of
                           each layer its input alone, where the recipe has them checkpointed),
                           weights in the products' precision, logits of the tokens that carry loss
@@ -246,20 +246,25 @@ def precision_name(dtype: str, device: str = "cpu", weights: str = "float32") ->
 def _playing(
     recipe: Recipe, model: ModelSize, settings: RolloutSettings, device: str
 ) -> dict[str, float]:
-    s, rows = (
-        model.shape,
-        settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size,
-    )
-    size = BYTES[precision_name(settings.dtype, device, recipe.model.weights)]
-    positions = min(
-        recipe.dialect.dialect().context_tokens + recipe.dialect.dialect().max_tool_tokens,
-        model.positions,
-    )
+    """The larger of what training and validation play; on a server (`settings.server`) training's
+    episodes take nothing here. The cache is made for all rows at once (`InferenceEngine`)."""
+    plays = []
+    if settings.server is None:
+        episodes = settings.prompts_per_step * settings.group_size
+        rows = settings.max_concurrent_rollouts or episodes
+        plays.append((rows, recipe.dialect.dialect().context_tokens))
+    if recipe.validation is not None:
+        context = recipe.held_out_dialect.context_tokens
+        plays.append((recipe.evaluation.max_concurrent_rollouts, context))
+    if not plays:
+        return {}
+    s, size = model.shape, BYTES[precision_name(settings.dtype, device, recipe.model.weights)]
+    positions = max(rows * round_up(min(context, model.positions)) for rows, context in plays)
     same = size == weight_bytes(recipe)
     return {
         "sampler's weights": 0.0 if same else float(model.parameters * size),
-        "keys and values": 2.0 * s.layers * rows * s.kv_heads * s.head_size * positions * size,
-        "logits of a token": rows * s.vocabulary * 4.0 * 3,
+        "keys and values": 2.0 * s.layers * s.kv_heads * s.head_size * positions * size,
+        "logits of a token": max(rows for rows, _ in plays) * s.vocabulary * 4.0 * 3,
     }
 
 

@@ -81,18 +81,20 @@ def _candidates(recipe: Recipe, device: str, least: int) -> Iterator[Step]:
         yield "model.checkpoint_activations = true", with_checkpointed_activations
     if recipe.rl is not None:
         name, settings = recipe.rl
-        rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
-        while rows > LEAST_ROWS:
-            rows = max(LEAST_ROWS, rows // 2)
-            yield (
-                f"{name}.max_concurrent_rollouts = {rows}",
-                partial(_rl, max_concurrent_rollouts=rows),
-            )
+        most = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
+        for rows in _fewer(most):
+            setting = f"{name}.max_concurrent_rollouts = {rows}"
+            yield setting, partial(_rl, max_concurrent_rollouts=rows)
+        for rows in _fewer(recipe.evaluation.max_concurrent_rollouts):
+            setting = f"evaluation.max_concurrent_rollouts = {rows}"
+            yield setting, partial(_evaluation, max_concurrent_rollouts=rows)
         halves = device == "cuda" or precision_name(AUTO) != "float32"
         if precision_name(settings.dtype, device) == "float32" and halves:
             yield f'{name}.dtype = "bfloat16"', partial(_rl, dtype="bfloat16")
     if _may_be_narrow(recipe, device):
         yield 'model.weights = "bfloat16"', _with_narrow_weights
+    if device == "cuda":
+        yield from _smaller_states(recipe)
     if recipe.rl is not None:
         name, settings = recipe.rl
         if isinstance(settings, GrpoSettings) and settings.kl.beta:
@@ -104,6 +106,25 @@ def _candidates(recipe: Recipe, device: str, least: int) -> Iterator[Step]:
     while context > least:
         context = max(least, context * 7 // 8)
         yield f"dialect.context_tokens = {context}", partial(_shorter, context=context)
+
+
+def _smaller_states(recipe: Recipe) -> Iterator[Step]:
+    """The optimizer's, of the stage that trains; "offloaded" takes the machine's memory."""
+    rl, sft = recipe.rl, recipe.sft
+    for state in ("8bit", "offloaded"):
+        if rl is not None and (rl.settings.optimizer.name == "adamw" or state == "offloaded"):
+            optimizer = replace(rl.settings.optimizer, state=state)
+            yield f'{rl.algorithm}.optimizer.state = "{state}"', partial(_rl, optimizer=optimizer)
+        if sft is not None and (sft.optimizer.name == "adamw" or state == "offloaded"):
+            changed = replace(sft, optimizer=replace(sft.optimizer, state=state))
+            yield f'sft.optimizer.state = "{state}"', partial(replace, sft=changed)
+
+
+def _fewer(rows: int) -> Iterator[int]:
+    """Half as many each time."""
+    while rows > LEAST_ROWS:
+        rows = max(LEAST_ROWS, rows // 2)
+        yield rows
 
 
 def with_checkpointed_activations(recipe: Recipe, on: bool = True) -> Recipe:
@@ -129,6 +150,10 @@ def _one_row_of_sft(recipe: Recipe) -> Recipe:
 def _rl(recipe: Recipe, **changed: Any) -> Recipe:
     assert recipe.rl is not None
     return replace(recipe, rl=recipe.rl._replace(settings=replace(recipe.rl.settings, **changed)))
+
+
+def _evaluation(recipe: Recipe, **changed: Any) -> Recipe:
+    return replace(recipe, evaluation=replace(recipe.evaluation, **changed))
 
 
 def _shorter(recipe: Recipe, context: int) -> Recipe:

@@ -1,0 +1,102 @@
+"""What recipes say of the engine that runs them, and of its memory, is what `tripwright fit`
+reckons; and those of recipes/real differ from the papers' in what their comments name."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tripwright.training.fit import memory
+from tripwright.training.fit_advice import peak
+from tripwright.training.model_shapes import size_of
+from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe_tables import Recipe
+
+ROOT = Path(__file__).parents[2]
+REAL = {
+    path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "recipes/real").glob("*.toml")
+}
+
+
+def recipe(name: str) -> Recipe:
+    return load_recipe(ROOT / "recipes" / f"{name}.toml")
+
+
+def peak_gb(loaded: Recipe) -> float:
+    return peak(memory(loaded, size_of(loaded), "cuda"))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_it_fits_the_card_that_it_is_for(name: str) -> None:
+    (stated,) = re.findall(r"^# memory: ([\d.]+) GB .*not verified on a GPU", REAL[name], re.M)
+    card = 141 if "of 141 GB" in REAL[name] else 80
+    found = peak_gb(recipe(f"real/{name}"))
+    assert stated == f"{found:.1f}" and found < card
+
+
+@pytest.mark.parametrize("name", ["planner_r1_8b", "star_7b"])
+def test_offloaded_state_lets_a_smaller_card_do_as_it_says(name: str) -> None:
+    loaded = recipe(f"real/{name}")
+
+    def away(table: Any) -> Any:
+        return table and replace(table, optimizer=replace(table.optimizer, state="offloaded"))
+
+    assert loaded.rl is not None
+    rl = loaded.rl._replace(settings=away(loaded.rl.settings))
+    moved = replace(loaded, sft=away(loaded.sft), rl=rl)
+    stages = memory(moved, size_of(moved), "cuda")
+    host = max(sum(stage.host.values()) for stage in stages) / 1e9
+    words = " ".join(REAL[name].replace("\n#", "").split())
+    assert f"{peak(stages):.1f}" in words and f"{host:.1f}" in words and peak(stages) < 80
+
+
+@pytest.mark.parametrize("name", [name for name in REAL if name.startswith("planner_r1")])
+def test_the_episode_and_the_algorithm_are_planner_r1_s(name: str) -> None:
+    """Of [grpo] differ how many play at once, where, and the optimizer's state; LoRA has a rate of
+    its own."""
+    loaded, paper = recipe(f"real/{name}"), recipe("planner_r1/8b")
+    assert loaded.rl is not None and paper.rl is not None
+    ours, theirs = loaded.rl.settings, paper.rl.settings
+    optimizer = replace(theirs.optimizer, state=ours.optimizer.state)
+    if loaded.model.lora is not None:
+        optimizer = replace(optimizer, adamw_learning_rate=1e-5)
+    rows = ours.max_concurrent_rollouts
+    changed = replace(theirs, max_concurrent_rollouts=rows, server=ours.server, optimizer=optimizer)
+    assert ours == changed and (loaded.dialect, loaded.data) == (paper.dialect, paper.data)
+    assert loaded.evaluation == replace(
+        paper.evaluation, max_concurrent_rollouts=loaded.evaluation.max_concurrent_rollouts
+    )
+
+
+def test_star_s_is_its_cold_start_and_its_7b() -> None:
+    loaded, start, rl = recipe("real/star_7b"), recipe("star/sft"), recipe("star/7b_sum")
+    assert loaded.sft is not None and start.sft is not None and loaded.rl is not None
+    as_there = replace(loaded.sft.optimizer, state="float32")
+    dtype = start.sft.dtype
+    assert replace(loaded.sft, optimizer=as_there, max_tokens=None, dtype=dtype) == start.sft
+    assert loaded.sft.max_tokens == start.dialect.dialect().context_tokens
+    settings = loaded.rl.settings
+    optimizer = replace(settings.optimizer, state="float32")
+    settings = replace(settings, optimizer=optimizer, max_concurrent_rollouts=None)
+    assert rl.rl == loaded.rl._replace(settings=settings)
+
+
+def test_the_papers_recipes_and_the_table_say_what_fit_reckons() -> None:
+    """`python benchmarks/fit_papers.py --write` makes them again."""
+    found = importlib.util.spec_from_file_location("fit_papers", ROOT / "benchmarks/fit_papers.py")
+    assert found is not None and found.loader is not None
+    fit_papers = importlib.util.module_from_spec(found)
+    found.loader.exec_module(fit_papers)
+    assert f"\n{fit_papers.table()}\n" in (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
+    for entry in fit_papers.papers_recipes():
+        lines = Path(entry.path).read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if line.startswith("# engine: ")] == [
+            fit_papers.engine_line(entry)
+        ], entry.name
