@@ -117,7 +117,7 @@ def train(
     # a function that cannot be had is said before a cold start is spent
     for name in read.rl.settings.curriculum.rewards:
         resolve_reward(name, read.domain.rewards)
-    run = _open(path, read, out, resume)
+    run = _open(path, read, out, resume, engine)
     with run.alone():
         if engine == "verl":
             _by_verl(run)
@@ -130,12 +130,16 @@ def _by_verl(run: RunFolder) -> None:
     """A model that exists and goes straight to RL is loaded by verl's workers alone."""
     from tripwright.bridges.verl.follow import reinforce_with_verl
     from tripwright.bridges.verl.launch import verl_python
+    from tripwright.inference.local import inspect_model
+    from tripwright.training.stages import check_starting_model
 
     verl_python()  # said before a cold start is spent
-    recipe = run.recipe
-    if recipe.model.pretrained and not recipe.copy_pretraining and not recipe.sft:
+    recipe, start = run.recipe, run.recipe.model.pretrained
+    if start is not None and not recipe.copy_pretraining and not recipe.sft:
         run.settle_data()
-        reinforce_with_verl(run, recipe.model.pretrained)
+        if Path(start).is_dir():
+            check_starting_model(recipe, *inspect_model(start))
+        reinforce_with_verl(run, start)
     else:
         reinforce_with_verl(run, str(run.model(_cold_start(run)).absolute()))
 
@@ -158,14 +162,16 @@ def _one_of(engine: str, engines: tuple[str, ...]) -> None:
         raise UserError(f"Unknown engine '{engine}'. Accepted: {', '.join(engines)}.")
 
 
-def _open(path: Path, recipe: Recipe, out: Path | None, resume: bool) -> RunFolder:
+def _open(
+    path: Path, recipe: Recipe, out: Path | None, resume: bool, engine: str = "local"
+) -> RunFolder:
     from tripwright.training.recipe_checks import check_needs
     from tripwright.training.run_folder import RunFolder
     from tripwright.training.stages import check_start
 
     check_needs(recipe)
     folder = _folder(path, out)
-    if not RunFolder.begun(folder):
+    if engine != "verl" and not RunFolder.begun(folder):  # whose memory is other machines'
         check_start(recipe)
     if resume and not RunFolder.begun(folder):
         raise UserError(

@@ -41,10 +41,21 @@ def check_for_verl(recipe: Recipe) -> GrpoSettings:
 def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iterator[str]:
     if grpo.branching is not None:
         yield "[grpo.branching]; leave it out"
+    if grpo.server is not None:
+        yield "[grpo.server]; leave it out: verl has servers of its own"
+    if recipe.model.lora is not None:
+        yield "[model.lora]; leave it out"
+    if recipe.model.weights != "float32":
+        yield f"model.weights '{recipe.model.weights}'; set it to \"float32\""
     if grpo.importance.correction != "none":
         yield f"grpo.importance.correction '{grpo.importance.correction}'; set it to \"none\""
     if grpo.optimizer.name != "adamw":
         yield f"grpo.optimizer.name '{grpo.optimizer.name}'; set it to \"adamw\""
+    if grpo.optimizer.state != "float32":
+        yield (
+            f"grpo.optimizer.state '{grpo.optimizer.state}'; set it to \"float32\" (verl.offload"
+            " moves it to the machine's memory)"
+        )
     if grpo.steps is None:
         yield "a stage without grpo.steps; give them"
     if grpo.max_minutes is not None or grpo.max_epochs is not None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import random
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,14 +93,11 @@ class TurnQueue(SessionSource):
 class TurnEngine(InferenceEngine):
     """Episodes go on with their random numbers where their last turn left off."""
 
-    def _admit(self, source: SessionSource) -> Iterator[Any]:
-        yield from super()._admit(source)
-        for row in self.rows:
-            if row is not None and not row.begun:
-                request: Any = row.session
-                for _ in range(request.said):
-                    row.numbers.random()
-                request.said = 0
+    def numbers(self, session: Any) -> random.Random:
+        numbers = super().numbers(session)
+        for _ in range(session.said):
+            numbers.random()
+        return numbers
 
 
 class EngineServer:
