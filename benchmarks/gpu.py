@@ -7,13 +7,13 @@ Without a GPU the same code runs with 29 million parameters on a CPU, in two min
 the quickstart: that shows that the script works, and says nothing of a GPU.
 
 Each part has a process of its own, so that its peak of memory is its own. The update is that of
-fine-tuning, driven as `tripwright train` drives it: two steps of four rows, one a pass, every token
-with loss; weights in bfloat16 with fp32 masters, activations checkpointed, AdamW's state as large
-as `tripwright fit` says that this card allows. The second step counts. `mfu` (model FLOPs
-utilisation) is of its passes, by the vendor's data sheet (on a CPU by torch's best product); the
-optimizer's seconds stand apart, because four rows are few for a step. Rollouts are nano trips:
-random weights say noise until their turn is full. `fit_gb` is not measured: it is what the estimate
-says of the same update.
+fine-tuning, driven as `tripwright train` drives it: two steps of four rows (two on a CPU), one a
+pass, every token with loss; weights in bfloat16 with fp32 masters, activations checkpointed,
+AdamW's state in fp32, or offloaded where `tripwright fit` says that this card is too small for it.
+The second step counts. `mfu` (model FLOPs utilisation) is of its passes, by the vendor's data sheet
+(on a CPU by torch's best product); the optimizer's seconds stand apart, because so few rows are no
+real step. Rollouts are nano trips: random weights say noise until their turn is full. `fit_gb` is
+not measured: it is what the estimate says of the same update.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from tripwright.training.recipe_tables import Recipe
 from tripwright.training.run_folder import keep_freed_memory
 from tripwright.training.tokenizer import make_tokenizer
 
-ROWS = 4
+ROWS = {"cpu": 2, "cuda": 4}  # of an update, one a pass
 SIZES = {
     "29M": ModelSize("29M", "qwen3", SHAPE, True, 32769),
     **{name: known_models()[f"Qwen/Qwen3-{name}"] for name in ("0.6B", "8B")},
@@ -65,7 +65,7 @@ def fitting(size: ModelSize, tokens: int, device: str) -> tuple[Recipe, float] |
     for state in ("float32", "offloaded"):
         sft = replace(
             recipe.sft,
-            batch_size=ROWS,
+            batch_size=ROWS[device],
             optimizer=replace(recipe.sft.optimizer, state=state),
         )
         changed = replace(recipe, sft=sft)
@@ -112,11 +112,12 @@ def update(name: str, tokens: int, device: torch.device) -> dict[str, Any]:
     loop.take_step()
     settle(device)
     seconds = time.perf_counter() - began
-    work = update_flops(size.shape, [tokens] * ROWS, tokens * ROWS)
+    rows = ROWS[device.type]
+    work = update_flops(size.shape, [tokens] * rows, tokens * rows)
     share = mfu(work, seconds - steps[-1], peak_flops(device, torch.bfloat16))
     return {
         "optimizer_state": recipe.sft.optimizer.state,
-        "tokens_per_second": ROWS * tokens / seconds,
+        "tokens_per_second": rows * tokens / seconds,
         "seconds": seconds,
         "optimizer_seconds": steps[-1],
         "mfu": share,
@@ -214,12 +215,12 @@ def main() -> None:
         what, name, number = given.part
         print(json.dumps({"update": update, "rollouts": play}[what](name, int(number), device)))
         return
-    found: dict[str, Any] = {**machine(device), "parts": []}
+    found = machine(device)
     if not given.json:
-        for key, value in found.items():
-            print(f"{key}: {value}")
+        print(line(found))
         if device.type == "cpu":
             print("NO GPU HERE: these are a CPU's figures of a model of 29 million parameters.")
+    found["parts"] = []
     for part in parts(device):
         figures = in_a_process(part)
         found["parts"].append(dict(zip(("what", "model", "size"), part, strict=True)) | figures)
