@@ -232,7 +232,7 @@ def test_a_killed_run_ends_with_the_score_of_an_uninterrupted_one(
     [
         (
             ["--policy", "oracle"],
-            "Unknown policy 'oracle'. The policies are expert, expert-careful",
+            "Unknown policy 'oracle'. The policies are expert, expert-spender",
         ),
         (["--policy", "endpoint"], "needs --base-url URL"),
         (["--policy", "local"], "needs --model DIR"),

@@ -32,10 +32,10 @@ PLAYED, TRAINED = (
 TRAINS_ON_SERVED = """
 from dataclasses import replace
 from tripwright.training.recipe import load_recipe
-from tripwright.training.stages import _tools
+from tripwright.training.stages import tools_of
 recipe = load_recipe("dinner.toml")
 recipe = replace(recipe, data=replace(recipe.data, world="town", queries="town/requests.jsonl"))
-with _tools(recipe, "{url}", recipe.dialect.dialect()) as tools:
+with tools_of(recipe, "{url}", recipe.dialect.dialect()) as tools:
     print(tools.world["content_hash"])
 """
 SHORT = {

@@ -132,7 +132,7 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
 ) -> None:
     driven: list[Any] = []
     model = tiny_model("qwen3", len(nano_tokenizer))
-    monkeypatch.setattr(stages, "load_model", lambda folder: (model, nano_tokenizer))
+    monkeypatch.setattr(stages, "load_model", lambda *_: (model, nano_tokenizer))
     monkeypatch.setattr(RunFolder, "drive", lambda self, stage, loop, *_: driven.append(loop))
     monkeypatch.setattr(RunFolder, "save", lambda *_: None)
     run = RunFolder(

@@ -63,5 +63,5 @@ def test_other_policies_refuse_them_in_one_line(
 
 
 def test_a_thought_that_is_none_is_refused() -> None:
-    with pytest.raises(UserError, match="none, short or long; found 'careful', 'deep'"):
+    with pytest.raises(UserError, match="none, short, long; found 'careful', 'deep'"):
         chosen("expert-careful", thoughts="deep")
