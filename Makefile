@@ -14,14 +14,15 @@ CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvid
 
 setup: $(STAMP)
 
-# Written last, so that an interrupted installation is simply taken up again by the next `make`.
+# Written last, so that an interrupted installation is simply taken up again by the next `make`. The lock is whole, but for torch: without
+# --no-deps, what needs torch (peft, accelerate) would have pip look for one with a hash.
 $(STAMP): pyproject.toml requirements.lock requirements-torch.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "tripwright needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make setup PYTHON=python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  echo "could not make $(VENV); on Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@echo "installing into $(VENV), some minutes the first time"
-	$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -qq --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install -qq -r requirements-torch.txt
 	$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@

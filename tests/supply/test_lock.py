@@ -59,7 +59,7 @@ def test_setup_installs_from_the_lock_and_builds_with_what_is_there() -> None:
     makefile = (ROOT / "Makefile").read_text()
     setup = makefile.partition("$(STAMP):")[2].partition("\n\n")[0]
     assert re.findall(r"pip install -qq (.*)", setup) == [
-        "--require-hashes -r requirements.lock",
+        "--require-hashes --no-deps -r requirements.lock",
         "-r requirements-torch.txt",
         "--no-deps --no-build-isolation -e .",
     ]
