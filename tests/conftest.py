@@ -405,6 +405,15 @@ FINAL = PlanVerdict(
 
 
 @pytest.fixture
+def threads_as_before() -> Iterator[None]:
+    """A run sets torch's threads for its process, and tests share one."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
 def tiny_recipe() -> Any:
     pytest.importorskip("torch")
     from tripwright.rl.grpo import GrpoSettings

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     partial = path.with_name(path.name + ".partial")
     with _named(path):
         partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+    os.replace(partial, path)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Where to make a folder that becomes `path` once it is made, however this process ends."""
+    partial = path.with_name(path.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    yield partial
     os.replace(partial, path)
 
 

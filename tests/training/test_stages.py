@@ -4,7 +4,6 @@ What a kill costs: test_resume."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,7 @@ from tripwright.training import stages
 from tripwright.training.recipe import Reinforcement
 from tripwright.training.run_folder import RunFolder
 
-
-@pytest.fixture(autouse=True)
-def threads_as_before() -> Iterator[None]:
-    before = torch.get_num_threads()  # a run sets them for its process
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
 @pytest.fixture

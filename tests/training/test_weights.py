@@ -4,7 +4,6 @@ what is trained."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +21,7 @@ from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.recipe import Reinforcement, load_recipe
 from tripwright.training.run_folder import RunFolder
 
-
-@pytest.fixture(autouse=True)
-def threads_as_before() -> Iterator[None]:
-    before = torch.get_num_threads()  # a run sets them for its process
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture

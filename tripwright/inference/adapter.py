@@ -213,6 +213,22 @@ def merged(model: Any) -> Any:
     return model.requires_grad_(True)
 
 
+@torch.no_grad()
+def merged_state(model: Any) -> dict[str, Tensor]:
+    """The state that `merged` would have, by its names; the model stays as it is."""
+    state: dict[str, Tensor] = model.state_dict()
+    for name, layer in model.named_modules():
+        if hasattr(layer, "get_delta_weight"):
+            (adapter,) = layer.active_adapters
+            base = state[f"{name}.base_layer.weight"]
+            state[f"{name}.base_layer.weight"] = base + layer.get_delta_weight(adapter).to(base)
+    return {
+        name.replace(".base_layer.", "."): tensor
+        for name, tensor in state.items()
+        if ".lora_" not in name
+    }
+
+
 def frozen_copy(model: Any) -> Any:
     """A copy to be read. Of what is not trained it has the same tensors, so beside an adapter it
     takes an adapter's memory."""

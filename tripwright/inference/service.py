@@ -29,8 +29,13 @@ from tripwright.inference.engine import InferenceEngine
 from tripwright.inference.precision import AUTO
 from tripwright.inference.sampling import Sampling
 
-# "SEED id EPISODE @N", perhaps with more: the Nth number of an episode's own (`sampling`)
-_OF_AN_EPISODE = re.compile(r"(-?\d+ id .+) @(\d+)$", re.DOTALL)
+_OF_AN_EPISODE = re.compile(r"(-?\d+ id .+) @(\d+)$", re.DOTALL)  # as `turn_name` makes it
+
+
+def turn_name(seed: int, episode: str | None, said: int) -> str:
+    """Of a request for an episode's next turn, after `said` tokens of its own: it goes on with the
+    episode's random numbers (`sampling.numbers_of`) where these left off."""
+    return f"{seed} id {episode} @{said}"
 
 
 class Likeness(NamedTuple):
@@ -147,7 +152,11 @@ class TokenService:
     def load(self, folder: Path) -> None:
         """The weights of a checkpoint of the same model. Raises UserError where they are another's,
         or where there is no memory for them."""
-        self._alone(lambda: self._load(folder))
+        self._alone(lambda: self._put(_weights_in(folder), f"'{folder}'"))
+
+    def put(self, weights: dict[str, torch.Tensor]) -> None:
+        """The same, of weights that are here already."""
+        self._alone(lambda: self._put(weights, "This update"))
 
     # ---- in the engine's thread
 
@@ -213,25 +222,28 @@ class TokenService:
                 p.data = p.data.new_empty(shape)
         self._asleep -= set(memory)
 
-    def _load(self, folder: Path) -> None:
-        from safetensors.torch import load_file
-
+    def _put(self, tensors: dict[str, torch.Tensor], whose: str) -> None:
         if "weights" in self._asleep:
             raise UserError("Weights are loaded into memory that is awake: wake it first.")
         self._drop_cache()
-        files = sorted(folder.glob("*.safetensors"))
-        if not files:
-            raise UserError(f"No weights (*.safetensors) in '{folder}'.")
-        tensors = {name: t for file in files for name, t in load_file(file).items()}
         named = dict(self._model.named_parameters(remove_duplicate=False))
         there = {id(named[name]) for name in tensors if name in named}  # tied weights have two
         strange = [name for name in tensors if name not in self._model.state_dict()]
         lacking = [name for name, p in named.items() if id(p) not in there]
         shaped = [n for n, t in tensors.items() if n in named and t.shape != named[n].shape]
         if wrong := strange or lacking or shaped:
-            raise UserError(f"'{folder}' holds another model's weights: see '{wrong[0]}'.")
+            raise UserError(f"{whose} holds another model's weights: see '{wrong[0]}'.")
         self._model.load_state_dict(tensors, strict=False)
         self._loaded = True
+
+
+def _weights_in(folder: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise UserError(f"No weights (*.safetensors) in '{folder}'.")
+    return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
 class _Arrivals:

@@ -26,9 +26,12 @@ from safetensors.torch import save_file
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
+from tripwright.files import whole_folder
+from tripwright.inference.adapter import merged_state
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import precision_named
+from tripwright.inference.service import turn_name
 from tripwright.llm.connections import allow_open_files
 from tripwright.llm.endpoint import Fault
 from tripwright.llm.threads import Breaker, map_unordered
@@ -149,7 +152,7 @@ class ServedPolicy:
         self, session: Session, prompt: list[int], max_tokens: int, said: int
     ) -> TokenRequest:
         sampled = sum(session.transcript.loss_mask) + said
-        name = f"{self.seed} id {session.id} @{sampled}"
+        name = turn_name(self.seed, session.id, sampled)
         seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest()) >> 1
         temperature = self.settings.temperature
         return TokenRequest(name, prompt, max_tokens, self.chat.stop_id, temperature, seed)
@@ -185,13 +188,11 @@ class ServedPolicy:
         """The folder before this one goes."""
         for former in self.folder.glob("weights-*"):
             shutil.rmtree(former)
-        partial = self.folder / "partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
         weights = plain_weights(self.model, precision_named(self.settings.dtype))
-        save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
-        self.model.config.save_pretrained(partial)
-        partial.rename(self.folder / self.version)
+        with whole_folder(self.folder / self.version) as partial:
+            partial.mkdir(parents=True)
+            save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
+            self.model.config.save_pretrained(partial)
 
     def _hold_to_version(self, version: str | None) -> None:
         if version is not None and version != self.version:
@@ -234,21 +235,15 @@ class ServedPolicy:
             )
 
 
-@torch.no_grad()
 def plain_weights(model: Any, products: torch.dtype) -> dict[str, Any]:
-    """A checkpoint's tensors on the CPU, tied ones once: those of LoRA layers (peft's) merged, and
-    in the format that products are made in where it is the narrower one, so that both sides read
-    the same."""
-    state, written, weights = model.state_dict(), set[int](), dict[str, Any]()
-    for name, layer in model.named_modules():
-        if hasattr(layer, "get_delta_weight"):
-            base = state[f"{name}.base_layer.weight"]
-            state[f"{name}.base_layer.weight"] = base + layer.get_delta_weight("default").to(base)
-    for name, tensor in state.items():
-        if ".lora_" in name or tensor.data_ptr() in written:
+    """A checkpoint's tensors on the CPU, tied ones once: an adapter merged into its base, and in
+    the format that products are made in where it is the narrower one, so that both sides read the
+    same."""
+    written, weights = set[int](), dict[str, Any]()
+    for name, tensor in merged_state(model).items():
+        if tensor.data_ptr() in written:
             continue
         written.add(tensor.data_ptr())
         narrower = tensor.is_floating_point() and tensor.element_size() > products.itemsize
-        kept = tensor.to("cpu", products if narrower else tensor.dtype).contiguous()
-        weights[name.replace(".base_layer.", ".")] = kept
+        weights[name] = tensor.to("cpu", products if narrower else tensor.dtype).contiguous()
     return weights

@@ -104,12 +104,11 @@ class _Server(Endpoint):
     # kept by us where the server does not say whether it sleeps; holds its weights' version
     asleep: Path = field(kw_only=True)
 
+    name = "a server"
     answer = "tokens"
 
     def advice(self) -> str:
         return f"Is this the address of {self.name}, started as docs/training.md says?"
-
-    name = "a server"
 
     def control(self, path: str, body: Any = None, method: str = "POST") -> Any:
         """The answer's JSON, or its text where it is none. Raises UserError where there is no

@@ -21,6 +21,7 @@ from tripwright.learning.trips import expert_sessions
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.fit import (
+    FP32,
     activation_bytes,
     copied,
     episode_tokens,
@@ -182,7 +183,7 @@ def _update(
         + 5.0 * heads * rows * model.shape.vocabulary * 4
     )
     # an optimizer step reads and writes weights, gradients and states
-    weights = model.parameters * 4 * 8
+    weights = model.parameters * FP32 * 8
     again = (
         flops(model.shape, rows * length, rows * length**2, 0)
         if recipe.model.checkpoint_activations

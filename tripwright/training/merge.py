@@ -3,12 +3,10 @@ adapters."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 from tripwright.errors import UserError
-from tripwright.files import make_parent
+from tripwright.files import make_parent, whole_folder
 from tripwright.inference.adapter import is_adapter, merged, save_model
 from tripwright.inference.local import load_model
 
@@ -24,11 +22,9 @@ def merge(source: Path, out: Path) -> Path:
         raise UserError(f"'{out}' is there already. Choose a new folder for --out.")
     make_parent(out)
     model, tokenizer = load_model(adapter)
-    partial = out.with_name(f"{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    save_model(merged(model), partial)
-    tokenizer.save_pretrained(partial)
-    os.replace(partial, out)
+    with whole_folder(out) as partial:
+        save_model(merged(model), partial)
+        tokenizer.save_pretrained(partial)
     return adapter
 
 

@@ -38,7 +38,7 @@ from transformers.utils import logging
 import tripwright
 from tripwright.domains.judging import FREE as FREE_OF_JUDGING
 from tripwright.errors import UserError
-from tripwright.files import Journal, json_object, write_atomically
+from tripwright.files import Journal, json_object, whole_folder, write_atomically
 from tripwright.inference.adapter import save_model
 from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
@@ -227,18 +227,14 @@ class RunFolder:
     def save_model(self, name: str, model: Any, tokenizer: Any) -> None:
         """RUN/model/<name>, whole or not at all."""
         logging.disable_progress_bar()  # a bar per save would drown our own progress
-        partial = self.folder / "model" / f"{name}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        save_model(model, partial)
-        tokenizer.save_pretrained(partial)
-        os.replace(partial, self.model(name))
+        with whole_folder(self.model(name)) as partial:
+            save_model(model, partial)
+            tokenizer.save_pretrained(partial)
 
     def adopt(self, stage: str, model: Path) -> None:
         """The stage is finished, and another program has written its model to that folder."""
-        partial = self.folder / "model" / f"{stage}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(model, partial)
-        os.replace(partial, self.model(stage))
+        with whole_folder(self.model(stage)) as partial:
+            shutil.copytree(model, partial)
         self._checkpoints(stage).clear()
 
     # ---- one stage

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ from tripwright.errors import UserError
 from tripwright.evals.outside.harnesses import HarnessAnswer, HarnessResult, read_result
 from tripwright.evals.run_card import environment
 from tripwright.evals.scoreboard import score_records
+from tripwright.files import whole_folder
 from tripwright.runs import CARD, SCORE, TRANSCRIPTS, VERSION, VERSION_ENTRY
 from tripwright.transcript import Segment, StopReason, Transcript
 from tripwright.verdict import FORMAT, SCHEMA, Verdict, format_group, verified_by
@@ -55,14 +54,12 @@ def import_results(
     }
     records = list(_records(answers, first.benchmark, rules))
     score = score_records(records, rules, card)
-    partial = out.with_name(f"{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    (partial / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
     lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    (partial / TRANSCRIPTS).write_text(lines, encoding="utf-8")
-    (partial / SCORE).write_text(json.dumps(score, indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, out)
+    with whole_folder(out) as partial:
+        partial.mkdir(parents=True)
+        (partial / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+        (partial / TRANSCRIPTS).write_text(lines, encoding="utf-8")
+        (partial / SCORE).write_text(json.dumps(score, indent=2) + "\n", encoding="utf-8")
     return score
 
 

@@ -14,13 +14,7 @@ from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
 from tripwright.domains.travelplanner.expert.spender import spender_solution
-from tripwright.domains.travelplanner.expert.style import (
-    DIRECT,
-    SPENDER,
-    STYLES,
-    ExpertStyle,
-    style_named,
-)
+from tripwright.domains.travelplanner.expert.style import DIRECT, STYLES, ExpertStyle, style_named
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.policies.base import at_hand, say
 
@@ -41,7 +35,7 @@ class ExpertPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
-            if self.style in (DIRECT, SPENDER):
+            if self.style.name in ("direct", "spender"):
                 _play_direct(session, self.style)
             else:
                 play_careful(session, self.style)
@@ -57,7 +51,7 @@ def _play_direct(session: Session, style: ExpertStyle) -> None:
         dialect.plan_format,
         dialect.page_rows,
         dialect.shows_work,
-        (spender_solution if style == SPENDER else expert_solution)(query, world),
+        (spender_solution if style.name == "spender" else expert_solution)(query, world),
     ):
         for _ in range(MOST_TRIES):
             say(session, text)
