@@ -18,6 +18,7 @@ from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 
 from tripwright.bridges.verl import weighed
 from tripwright.bridges.verl.inside import sampler, trainer
+from tripwright.inference.service import TokenService
 
 FOLDER, SABOTAGE = os.environ.get("PROBE"), os.environ.get("SABOTAGE")
 
@@ -59,16 +60,29 @@ if FOLDER:
 
     trainer.updates_of, FSDPEngine.optimizer_step = updates_of, optimizer_step
 
-if SABOTAGE in ("weights", "silence"):
-    plain_load = sampler.EngineServer.load_weights
+if SABOTAGE == "weights":
+    plain_put = TokenService.put
 
-    async def load_weights(server: Any, state: Any, version: int) -> None:
-        if server.version is None:
-            await plain_load(server, state, version)
-        elif SABOTAGE == "weights":
-            server.version, server.engine = version, None
+    def put(service: Any, weights: Any) -> None:
+        if not hasattr(service, "sabotaged"):
+            service.sabotaged = True
+            plain_put(service, weights)
 
-    sampler.EngineServer.load_weights = load_weights
+    TokenService.put = put
+
+# a server's process loads this while `sampler` is half imported, and sends no weights itself
+if SABOTAGE == "silence" and hasattr(sampler, "EngineSender"):
+    plain_send = sampler.EngineSender.update_weights
+
+    async def update_weights(sender: Any, weights: Any, *arguments: Any, **more: Any) -> None:
+        if not hasattr(sender, "sabotaged"):
+            sender.sabotaged = True
+            await plain_send(sender, weights, *arguments, **more)
+            return
+        for _ in weights:  # each rank must drain it
+            pass
+
+    sampler.EngineSender.update_weights = update_weights
 
 if SABOTAGE == "loop":
     from tripwright.bridges.verl import conditions
