@@ -6,7 +6,8 @@
                           sampler's precision, the logits of one token a row
     while it learns       gradients, what the backward pass needs of every token (activations; of
                           each layer its input alone, where the recipe has them checkpointed),
-                          weights in the products' precision, logits of the tokens that carry loss
+                          weights in the products' precision, logits of the tokens that carry
+                          loss; on a CPU what the heap has freed and not filled again
 
 A stage's peak is what is held and the larger of the other two. Episodes are taken to be as long as
 the dialect allows, so it is what a run may need, not what it mostly does. The counts are of this
@@ -39,6 +40,10 @@ GB = 1e9
 # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the
 # CPU
 PROCESS_GB = 0.45
+# Of tensors that are held and learned with: what glibc's heap has freed beside them and not filled
+# again (a run gives nothing back, `keep_freed_memory`). Measured: 6% to 48%
+# (benchmarks/activations.py)
+HEAP = 0.2
 # Of logits that are kept (`learning.vocabulary`): for fine-tuning what the gradient needs, and the
 # gradient, in the products' format; for a policy's loss logits as they are and at the temperature,
 # and the gradients of both, in fp32.
@@ -100,7 +105,12 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
             LOSS_COPIES,
         )
         stages.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
-    return [_offloaded(stage) for stage in stages] if device == "cuda" else stages
+    return [_offloaded(stage) if device == "cuda" else _with_heap(stage) for stage in stages]
+
+
+def _with_heap(stage: StageMemory) -> StageMemory:
+    tensors = sum(stage.held.values()) - PROCESS_GB * GB + sum(stage.learning.values())
+    return replace(stage, learning={**stage.learning, "free blocks of the heap": HEAP * tensors})
 
 
 def _offloaded(stage: StageMemory) -> StageMemory:

@@ -141,10 +141,17 @@ def local_step(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return seen, gradients
 
 
-def equality(model: str, out: Path) -> dict[str, Any]:
+def calls(episode: Any) -> Any:
+    """A reward of which a model has some that passes nothing yet."""
+    from tripwright.rewards.reward import RewardBreakdown
+
+    return RewardBreakdown(float(len(episode.transcript.calls)), {})
+
+
+def equality(model: str, out: Path, prompts: int = 8, more: str = "") -> dict[str, Any]:
     import torch
 
-    path = recipe(out, model, prompts=8, variables={"PROBE": out / "probe"})
+    path = recipe(out, model, prompts=prompts, more=more, variables={"PROBE": out / "probe"})
     (out / "probe").mkdir(exist_ok=True)
     code, said = train(path, out / "run")
     assert code == 0, said
@@ -248,16 +255,12 @@ def ray_cluster(nodes: int, gpus: int) -> Any:
     ray = str(ROOT / ".venv-verl/bin/ray")
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
     resources = ["--num-gpus", str(gpus), "--num-cpus", "16", "--disable-usage-stats"]
-    for node in range(nodes):
-        where = ["--head", "--port=6398"] if node == 0 else ["--address=127.0.0.1:6398"]
-        subprocess.run(
-            [ray, "start", *where, *resources, "--include-dashboard=false"][:None],
-            check=True,
-            env=environment,
-            capture_output=True,
-        )
-    os.environ["RAY_AUTH_MODE"] = "disabled"
+    head = ["--head", "--port=6398", "--include-dashboard=false"]
     try:
+        for where in (head, *[["--address=127.0.0.1:6398"]] * (nodes - 1)):
+            command = [ray, "start", *where, *resources]
+            subprocess.run(command, check=True, env=environment, capture_output=True)
+        os.environ["RAY_AUTH_MODE"] = "disabled"
         yield "127.0.0.1:6398"
     finally:
         subprocess.run([ray, "stop", "--force"], env=environment, capture_output=True)

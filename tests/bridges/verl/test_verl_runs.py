@@ -1,5 +1,5 @@
-"""verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Slow, and
-skipped where `make verl` was not run; `test_a_step_is_the_local_engines` is the short form."""
+"""verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Skipped
+where `make verl` was not run; all but the first are slow."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import pytest
 from tripwright.bridges.verl.launch import verl_python
 from tripwright.errors import UserError
 
-pytestmark = pytest.mark.slow
-
 try:
     verl_python()
 except UserError as missing:
@@ -26,27 +24,46 @@ proofs: Any = importlib.util.module_from_spec(_spec)
 sys.modules["proofs"] = proofs
 _spec.loader.exec_module(proofs)
 
+# half the layers and half the width, and no trip that passes, but calls, and that is the reward
+SMALL = """
+name = "verl_small"
+base = "nano/cold_start"
+threads = 1
+[model.shape]
+hidden = 128
+layers = 2
+feed_forward = 384
+[sft]
+steps = 60
+"""
 COLD = 'name = "verl_cold"\nbase = "nano/cold_start"\nthreads = 1\n[sft]\nsteps = 300\n'
+
+
+def cold_started(recipe: str, folder: Path) -> str:
+    from tripwright.cli.train import sft
+
+    (folder / "cold.toml").write_text(recipe)
+    sft(folder / "cold.toml", out=folder / "run")
+    return str(folder / "run/model/sft")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Some minutes of cold start."""
-    from tripwright.cli.train import sft
-
-    folder = tmp_path_factory.mktemp("cold")
-    (folder / "cold.toml").write_text(COLD)
-    sft(folder / "cold.toml", out=folder / "run")
-    return str(folder / "run/model/sft")
+    return cold_started(COLD, tmp_path_factory.mktemp("cold"))
 
 
-def test_a_step_is_the_local_engines(model: str, tmp_path: Path) -> None:
-    figures = proofs.equality(model, tmp_path)
+@pytest.mark.usefixtures("threads_as_before")
+def test_a_step_is_the_local_engines(tmp_path: Path) -> None:
+    model = cold_started(SMALL, tmp_path)
+    more = '[grpo.curriculum]\nstages = [["proofs:calls", 1]]'
+    figures = proofs.equality(model, tmp_path / "proof", prompts=4, more=more)
     assert set(figures["that differ"].values()) == {0}
     assert figures["with an advantage"] > 0
     assert figures["difference of the gradient, of its norm"] < 1e-4
 
 
+@pytest.mark.slow
 def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path) -> None:
     means = proofs.learning(model, tmp_path)["mean reward of the first five and the last ten steps"]
     local = [end for name, (_, end) in means.items() if name.startswith("local")]
@@ -54,6 +71,7 @@ def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path
     assert min(local) - spread <= means["verl 0"][1] <= max(local) + spread
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> None:
     figures = proofs.kills(model, tmp_path)
     assert figures["steps"] == [1, 2, 3, 4]
@@ -61,11 +79,13 @@ def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> N
         assert killed == pytest.approx(whole, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_two_raylets_give_what_one_gives(model: str, tmp_path: Path) -> None:
     one, two = proofs.raylets(model, tmp_path).popitem()[1].values()
     assert two == pytest.approx(one, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) -> None:
     figures = proofs.tools(model, tmp_path)
     assert figures["steps"][0]["unscored"] == 0
@@ -73,11 +93,12 @@ def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) 
     assert figures["steps"][-1]["reward_mean"] is None
 
 
+@pytest.mark.slow
 def test_both_sabotages_are_caught(model: str, tmp_path: Path) -> None:
     figures = proofs.sabotage(model, tmp_path)
     assert figures["none"]["exit code"] == 0
-    sound, broken = figures["none"]["logprob_gap"], figures["weights"]["logprob_gap"]
-    assert max(sound) < 1e-5 < 1e-3 < broken[-1]
+    assert max(filter(None, figures["none"]["logprob_gap"])) < 1e-5
+    assert "likely weights that did not arrive" in figures["weights"]["said"]
     assert "they were not sent" in figures["silence"]["said"]
     assert "the loop was sabotaged" in figures["loop"]["said"]
-    assert figures["loop"]["exit code"] != 0
+    assert all(figures[how]["exit code"] != 0 for how in ("weights", "silence", "loop"))

@@ -93,6 +93,7 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
     }
     if on_cpu and "RAY_ADDRESS" not in os.environ:
         keys |= {
+            "ray_kwargs.ray_init.address": "local",  # whatever else runs here, or was left behind
             "ray_kwargs.ray_init.num_cpus": LOGICAL_CPUS,
             "ray_kwargs.ray_init.num_gpus": recipe.verl.gpus,
             "ray_kwargs.ray_init.include_dashboard": False,

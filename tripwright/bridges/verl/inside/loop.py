@@ -70,7 +70,8 @@ class EpisodeAgentLoop(AgentLoopBase):
         text = self.chat.decode(ids if cut else ids[:-1])
         turn = Turn(text, ids, list(output.log_probs or ()), cut)
         await asyncio.to_thread(session.take, turn)
-        return int(output.extra_fields.get("global_steps") or version)
+        said_by = output.extra_fields.get("global_steps")  # 0 before the first step
+        return version if said_by is None else int(said_by)
 
     def _outputs(
         self, episode: Episode, reward: RewardBreakdown | None, version: int

@@ -4,7 +4,7 @@ checkpoints are verl's.
 
 It counts. verl logs an exception of an agent loop, fills the batch up and exits with 0; here a
 trajectory that is missing ends the run, and so does one that other weights said than the present
-ones.
+ones, by its own word or by its log-probabilities.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ from tripwright.rl.replay import ReplayBuffer
 from tripwright.rl.rollouts import Rollout, RolloutGroup
 
 POLL_SECONDS = 0.1  # verl's own is 2
+# between sampler and trainer, in nats per token. On a CPU both compute in fp32: before anything was
+# learned from a step they differ by 1e-6, and weights that are one step old by 3e-3
+MOST_GAP, MOST_GAP_ON_CPU = 0.1, 1e-4
 # our names for what verl's update says
 UPDATE_FIGURES = {
     "grad_norm": "actor/grad_norm",
@@ -241,7 +244,21 @@ class TripTrainer(PPOTrainerSync):
             batch = self._compute_ref_log_prob(batch, metrics=metrics)
         actor = self.config.actor_rollout_ref.actor
         actor.ppo_mini_batch_size = rows // members  # verl counts in prompts
-        return self._update_actor(batch, metrics=metrics)
+        batch = self._update_actor(batch, metrics=metrics)
+        self._check_gap(metrics[UPDATE_FIGURES["logprob_gap"]], len(updates))
+        return batch
+
+    def _check_gap(self, gap: float, updates: int) -> None:
+        """Of all updates of the step; from the second on it holds what was learned, too."""
+        on_cpu = self.config.actor_rollout_ref.rollout.name == NAME
+        most = MOST_GAP
+        if on_cpu and updates * self.settings.epochs_per_batch == 1:
+            most = MOST_GAP_ON_CPU
+        if not gap <= most:
+            raise RuntimeError(
+                f"step {self.global_steps}: sampler and trainer differ by {gap:.2g} nats per token"
+                f" (accepted: {most:g}): likely weights that did not arrive"
+            )
 
     # ---- what is written down
 
