@@ -40,10 +40,10 @@ GB = 1e9
 # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the
 # CPU
 PROCESS_GB = 0.45
-# Of tensors that are held and learned with: what glibc's heap has freed beside them and not filled
-# again (a run gives nothing back, `keep_freed_memory`). Measured: 6% to 48%
-# (benchmarks/activations.py)
-HEAP = 0.2
+# Layers' activations that glibc's heap has freed and not filled again (a run gives nothing back,
+# `keep_freed_memory`). Measured: 2 to 4 of them beside the live tensors, which are counted 3% to
+# 37% too high here, because logits and layers are not there at once (benchmarks/activations.py)
+FREED_LAYERS = 1.5
 # Of logits that are kept (`learning.vocabulary`): for fine-tuning what the gradient needs, and the
 # gradient, in the products' format; for a policy's loss logits as they are and at the temperature,
 # and the gradients of both, in fp32.
@@ -105,12 +105,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
             LOSS_COPIES,
         )
         stages.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
-    return [_offloaded(stage) if device == "cuda" else _with_heap(stage) for stage in stages]
-
-
-def _with_heap(stage: StageMemory) -> StageMemory:
-    tensors = sum(stage.held.values()) - PROCESS_GB * GB + sum(stage.learning.values())
-    return replace(stage, learning={**stage.learning, "free blocks of the heap": HEAP * tensors})
+    return [_offloaded(stage) for stage in stages] if device == "cuda" else stages
 
 
 def _offloaded(stage: StageMemory) -> StageMemory:
@@ -214,6 +209,7 @@ def _learning(
         "gradients": float(trained_parameters(recipe, model) * trained_bytes(recipe)),
         # one more: the layer whose backward pass is under way
         "activations": places * (inputs + per_layer * (whole_layers + 1)),
+        "freed in the heap": places * per_layer * FREED_LAYERS if device == "cpu" else 0.0,
         NARROWED: 0.0 if size == held else float(narrowed * size),
         "logits": logits,
     }
