@@ -1,5 +1,5 @@
-"""verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Skipped
-where `make verl` was not run; all but the first are slow."""
+"""verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Slow, and
+skipped where `make verl` was not run. The first is a short form, with a smaller model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 from tripwright.bridges.verl.launch import verl_python
 from tripwright.errors import UserError
+
+pytestmark = pytest.mark.slow
 
 try:
     verl_python()
@@ -63,7 +65,6 @@ def test_a_step_is_the_local_engines(tmp_path: Path) -> None:
     assert figures["difference of the gradient, of its norm"] < 1e-4
 
 
-@pytest.mark.slow
 def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path) -> None:
     means = proofs.learning(model, tmp_path)["mean reward of the first five and the last ten steps"]
     local = [end for name, (_, end) in means.items() if name.startswith("local")]
@@ -71,7 +72,6 @@ def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path
     assert min(local) - spread <= means["verl 0"][1] <= max(local) + spread
 
 
-@pytest.mark.slow
 def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> None:
     figures = proofs.kills(model, tmp_path)
     assert figures["steps"] == [1, 2, 3, 4]
@@ -79,13 +79,11 @@ def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> N
         assert killed == pytest.approx(whole, abs=1e-6)
 
 
-@pytest.mark.slow
 def test_two_raylets_give_what_one_gives(model: str, tmp_path: Path) -> None:
     one, two = proofs.raylets(model, tmp_path).popitem()[1].values()
     assert two == pytest.approx(one, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) -> None:
     figures = proofs.tools(model, tmp_path)
     assert figures["steps"][0]["unscored"] == 0
@@ -93,7 +91,6 @@ def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) 
     assert figures["steps"][-1]["reward_mean"] is None
 
 
-@pytest.mark.slow
 def test_both_sabotages_are_caught(model: str, tmp_path: Path) -> None:
     figures = proofs.sabotage(model, tmp_path)
     assert figures["none"]["exit code"] == 0
