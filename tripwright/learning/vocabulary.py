@@ -103,10 +103,9 @@ class _LogprobsFrom(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
         h, w, towards = ctx.saved_tensors
         d_logits = towards * gradients[0][:, None].to(towards.dtype)
-        d_hidden = torch.zeros_like(h, dtype=torch.float32)
-        d_hidden[: len(towards)] = d_logits @ w
+        d_hidden = (d_logits @ w).float()
         # beside an adapter the output layer is frozen, and this the largest tensor of a step
-        d_weight = (d_logits.T @ h[: len(towards)]).float() if ctx.needs_input_grad[1] else None
+        d_weight = (d_logits.T @ h).float() if ctx.needs_input_grad[1] else None
         return d_hidden, d_weight, None, None, None
 
 

@@ -141,17 +141,10 @@ def local_step(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return seen, gradients
 
 
-def calls(episode: Any) -> Any:
-    """A reward of which a model has some that passes nothing yet."""
-    from tripwright.rewards.reward import RewardBreakdown
-
-    return RewardBreakdown(float(len(episode.transcript.calls)), {})
-
-
-def equality(model: str, out: Path, prompts: int = 8, more: str = "") -> dict[str, Any]:
+def equality(model: str, out: Path) -> dict[str, Any]:
     import torch
 
-    path = recipe(out, model, prompts=prompts, more=more, variables={"PROBE": out / "probe"})
+    path = recipe(out, model, prompts=8, variables={"PROBE": out / "probe"})
     (out / "probe").mkdir(exist_ok=True)
     code, said = train(path, out / "run")
     assert code == 0, said

@@ -1,5 +1,5 @@
 """verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Slow, and
-skipped where `make verl` was not run. The first is a short form, with a smaller model."""
+skipped where `make verl` was not run."""
 
 from __future__ import annotations
 
@@ -26,40 +26,22 @@ proofs: Any = importlib.util.module_from_spec(_spec)
 sys.modules["proofs"] = proofs
 _spec.loader.exec_module(proofs)
 
-# half the layers and half the width, and no trip that passes, but calls, and that is the reward
-SMALL = """
-name = "verl_small"
-base = "nano/cold_start"
-threads = 1
-[model.shape]
-hidden = 128
-layers = 2
-feed_forward = 384
-[sft]
-steps = 60
-"""
 COLD = 'name = "verl_cold"\nbase = "nano/cold_start"\nthreads = 1\n[sft]\nsteps = 300\n'
-
-
-def cold_started(recipe: str, folder: Path) -> str:
-    from tripwright.cli.train import sft
-
-    (folder / "cold.toml").write_text(recipe)
-    sft(folder / "cold.toml", out=folder / "run")
-    return str(folder / "run/model/sft")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Some minutes of cold start."""
-    return cold_started(COLD, tmp_path_factory.mktemp("cold"))
+    from tripwright.cli.train import sft
+
+    folder = tmp_path_factory.mktemp("cold")
+    (folder / "cold.toml").write_text(COLD)
+    sft(folder / "cold.toml", out=folder / "run")
+    return str(folder / "run/model/sft")
 
 
-@pytest.mark.usefixtures("threads_as_before")
-def test_a_step_is_the_local_engines(tmp_path: Path) -> None:
-    model = cold_started(SMALL, tmp_path)
-    more = '[grpo.curriculum]\nstages = [["proofs:calls", 1]]'
-    figures = proofs.equality(model, tmp_path / "proof", prompts=4, more=more)
+def test_a_step_is_the_local_engines(model: str, tmp_path: Path) -> None:
+    figures = proofs.equality(model, tmp_path)
     assert set(figures["that differ"].values()) == {0}
     assert figures["with an advantage"] > 0
     assert figures["difference of the gradient, of its norm"] < 1e-4
