@@ -36,7 +36,7 @@ def rate_bars(bars: Sequence[Bar], title: str, width: int = 410) -> str:
     figure in words at its right. Narrow, so that it can be read on a phone as well."""
     if not bars:
         return ""
-    axes = new_axes(width, ROW * len(bars) + 26, 14, 138, 2, 22)
+    axes = new_axes(width, ROW * len(bars) + 26, 14, 146, 2, 22)
     axes.set_xlim(0, 1)
     axes.set_ylim(len(bars), 0)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
@@ -54,16 +54,15 @@ def rate_bars(bars: Sequence[Bar], title: str, width: int = 410) -> str:
         if rate.low is not None and rate.high is not None:
             axes.plot([rate.low, rate.high], [middle] * 2, c=LIGHT["ink"], lw=1.3, marker="|", ms=9)
             end = max(end, rate.high)
-        axes.annotate(shown(rate), (end, middle), (9, -4), size=13, **strong)
-        axes.annotate(interval, (end, middle), (58, -4), **quiet)
+        said = axes.annotate(shown(rate), (end, middle), (9, -4), size=13, **strong)
+        axes.annotate(interval, (1, 0), (6, 3), xycoords=said, **quiet)
         named = axes.annotate(printable(bar.name), (0, i), (2, -18), size=12, **strong)
         axes.annotate(
             printable(bar.note),
             (1, 0),
             (8, 0),
             xycoords=named,
-            textcoords="offset points",
-            **{**QUIET, "size": 11},
+            **quiet,
         )
         share = f"{bar.name}: {shown(rate)}, 95% interval {interval or 'not known'}"
         words.append(f"{share}.")
