@@ -42,7 +42,7 @@ def server(serve: Callable[..., str]) -> Server:
 
 def endpoint(url: str, **settings: Any) -> ChatEndpoint:
     return ChatEndpoint(
-        url, "tiny", **{"timeout_s": 5.0, "max_retries": 2, "first_wait_s": 0.001, **settings}
+        url, "tiny", **{"timeout_s": 60.0, "max_retries": 2, "first_wait_s": 0.001, **settings}
     )
 
 

@@ -61,7 +61,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
 
 def endpoint(server: Kept) -> ChatEndpoint:
     return ChatEndpoint(
-        f"http://127.0.0.1:{server.server_address[1]}/v1", "tiny", timeout_s=10.0, max_retries=0
+        f"http://127.0.0.1:{server.server_address[1]}/v1", "tiny", timeout_s=60.0, max_retries=0
     )
 
 

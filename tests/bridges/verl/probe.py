@@ -2,6 +2,7 @@
 writes down what a step was made of, and breaks things on purpose.
 
     PROBE=DIR            rollouts and gradients of each step, as DIR/step-N.pt and DIR/gradient-N.pt
+    EXACT=1              samples in float64: what shares a batch no longer moves a token
     SABOTAGE=weights     the samplers say they have new weights, and keep the first ones
     SABOTAGE=silence     the samplers are not told of new weights at all
     SABOTAGE=loop        an agent loop raises
@@ -59,6 +60,14 @@ if FOLDER:
         return plain_step(engine)
 
     trainer.updates_of, FSDPEngine.optimizer_step = updates_of, optimizer_step
+
+if os.environ.get("EXACT"):
+    plain_service = TokenService.__init__
+
+    def in_float64(service: Any, model: Any, *arguments: Any) -> None:
+        plain_service(service, model.double(), *arguments)
+
+    TokenService.__init__ = in_float64
 
 if SABOTAGE == "weights":
     plain_put = TokenService.put

@@ -1,5 +1,5 @@
-"""verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Slow, and
-skipped where `make verl` was not run."""
+"""verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Skipped
+where `make verl` was not run; all but the first, a short form of the second, are slow."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import pytest
 from tripwright.bridges.verl.launch import verl_python
 from tripwright.errors import UserError
 
-pytestmark = pytest.mark.slow
-
 try:
     verl_python()
 except UserError as missing:
@@ -27,26 +25,40 @@ sys.modules["proofs"] = proofs
 _spec.loader.exec_module(proofs)
 
 COLD = 'name = "verl_cold"\nbase = "nano/cold_start"\nthreads = 1\n[sft]\nsteps = 300\n'
+SMALL = COLD.replace("300", "60") + "[model.shape]\nhidden = 128\nlayers = 2\nfeed_forward = 384\n"
+
+
+def cold_started(recipe: str, folder: Path) -> str:
+    from tripwright.cli.train import sft
+
+    (folder / "cold.toml").write_text(recipe)
+    sft(folder / "cold.toml", out=folder / "run")
+    return str(folder / "run/model/sft")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Some minutes of cold start."""
-    from tripwright.cli.train import sft
-
-    folder = tmp_path_factory.mktemp("cold")
-    (folder / "cold.toml").write_text(COLD)
-    sft(folder / "cold.toml", out=folder / "run")
-    return str(folder / "run/model/sft")
+    return cold_started(COLD, tmp_path_factory.mktemp("cold"))
 
 
-def test_a_step_is_the_local_engines(model: str, tmp_path: Path) -> None:
-    figures = proofs.equality(model, tmp_path)
+def hold(figures: dict[str, Any]) -> None:
     assert set(figures["that differ"].values()) == {0}
     assert figures["with an advantage"] > 0
     assert figures["difference of the gradient, of its norm"] < 1e-4
 
 
+@pytest.mark.usefixtures("threads_as_before")
+def test_a_step_is_the_local_engines_in_short(tmp_path: Path) -> None:
+    hold(proofs.equality(cold_started(SMALL, tmp_path), tmp_path / "proof", short=True))
+
+
+@pytest.mark.slow
+def test_a_step_is_the_local_engines(model: str, tmp_path: Path) -> None:
+    hold(proofs.equality(model, tmp_path))
+
+
+@pytest.mark.slow
 def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path) -> None:
     means = proofs.learning(model, tmp_path)["mean reward of the first five and the last ten steps"]
     local = [end for name, (_, end) in means.items() if name.startswith("local")]
@@ -54,6 +66,7 @@ def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path
     assert min(local) - spread <= means["verl 0"][1] <= max(local) + spread
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> None:
     figures = proofs.kills(model, tmp_path)
     assert figures["steps"] == [1, 2, 3, 4]
@@ -61,11 +74,13 @@ def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> N
         assert killed == pytest.approx(whole, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_two_raylets_give_what_one_gives(model: str, tmp_path: Path) -> None:
     one, two = proofs.raylets(model, tmp_path).popitem()[1].values()
     assert two == pytest.approx(one, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) -> None:
     figures = proofs.tools(model, tmp_path)
     assert figures["steps"][0]["unscored"] == 0
@@ -73,6 +88,7 @@ def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) 
     assert figures["steps"][-1]["reward_mean"] is None
 
 
+@pytest.mark.slow
 def test_both_sabotages_are_caught(model: str, tmp_path: Path) -> None:
     figures = proofs.sabotage(model, tmp_path)
     assert figures["none"]["exit code"] == 0

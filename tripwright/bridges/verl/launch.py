@@ -35,6 +35,7 @@ from tripwright.training.recipe_tables import Recipe
 
 SETTING = "TRIPWRIGHT_VERL"  # names the Python that has verl
 LOG = "log.txt"
+RAY = "ray_kwargs.ray_init"  # verl's keys of what it gives to Ray
 LOGICAL_CPUS = 32  # of Ray's on a machine that only pretends to have GPUs
 END_SECONDS = 30  # a process that was told to end may take so long
 _RAISED = re.compile(
@@ -86,18 +87,14 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
     }
     if on_cpu:  # "cuda" is the name of the engine that we want: FSDP
         shared |= {"VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda", "OMP_NUM_THREADS": "1"}
+    alone = on_cpu and "RAY_ADDRESS" not in os.environ
     keys = {
+        # whatever else runs here, or was left behind
+        **(_own_ray(recipe.verl.gpus) if alone else {}),
         **configuration(recipe, model, run),
         # verl does not hand these to Ray's workers
-        **{f"ray_kwargs.ray_init.runtime_env.env_vars.{name}": shared[name] for name in shared},
+        **{f"{RAY}.runtime_env.env_vars.{name}": shared[name] for name in shared},
     }
-    if on_cpu and "RAY_ADDRESS" not in os.environ:
-        keys |= {
-            "ray_kwargs.ray_init.address": "local",  # whatever else runs here, or was left behind
-            "ray_kwargs.ray_init.num_cpus": LOGICAL_CPUS,
-            "ray_kwargs.ray_init.num_gpus": recipe.verl.gpus,
-            "ray_kwargs.ray_init.include_dashboard": False,
-        }
     arguments = [
         *(python, "-m", "verl.trainer.main_ppo"),
         *("--config-path", str(folder), "--config-name", Path(CONFIGURATION).stem),
@@ -110,6 +107,12 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
     }
     gone = {"CUDA_VISIBLE_DEVICES": None} if on_cpu else {}
     return VerlCommand(arguments, keys, {**shared, **quiet, **gone})
+
+
+def _own_ray(gpus: int) -> dict[str, Any]:
+    sizes = {"num_cpus": LOGICAL_CPUS, "num_gpus": gpus}
+    given = {"address": "local", "include_dashboard": False, **sizes}
+    return {f"{RAY}.{name}": value for name, value in given.items()}
 
 
 def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:

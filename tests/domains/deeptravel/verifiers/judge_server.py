@@ -99,7 +99,7 @@ class Judge:
         return ChatEndpoint(
             self.url,
             "judge",
-            **{"timeout_s": 5.0, "max_retries": 1, "first_wait_s": 0.001, **settings},
+            **{"timeout_s": 60.0, "max_retries": 1, "first_wait_s": 0.001, **settings},
         )
 
 
