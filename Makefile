@@ -35,7 +35,7 @@ types: setup
 	$(BIN)/python -m mypy
 
 test: lint types
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # verl pins other versions than requirements.lock, so it has an environment of its own (docs/cluster.md).
 verl: $(VERL)/.installed

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.bridges.verl.launch import cause_in, next_lines, prepare, verl_python
+from tripwright.bridges.verl.launch import cause_in, check_ray, next_lines, prepare, verl_python
 from tripwright.bridges.verl.launch import command_for as command
 from tripwright.bridges.verl.plan import plan_lines
 from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
@@ -134,6 +135,18 @@ def test_no_verl_is_one_line_that_says_what_to_do(
             verl_python()
 
 
+def test_a_ray_that_is_not_there_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        port = there.getsockname()[1]
+        for address in ("auto", f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
+            monkeypatch.setenv("RAY_ADDRESS", address)
+            check_ray()
+    for address in (f"127.0.0.1:{port}", "no such host:1", "127.0.0.1:99999"):
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(UserError, match=f"RAY_ADDRESS is '{address}', and no Ray answers"):
+            check_ray()
+
+
 def test_the_cause_is_the_agent_loops_own_exception() -> None:
     log = (
         "(AgentLoopWorkerTQ pid=7) Error in _run_prompt for uid=train-0-step1\n"
@@ -145,6 +158,18 @@ def test_the_cause_is_the_agent_loops_own_exception() -> None:
     assert cause_in(log).startswith("an agent loop raised KeyError: 'no such city'")
     assert cause_in("one\nValueError: two\n") == "ValueError: two"
     assert cause_in("one\n") == "no reason given"
+
+
+def test_options_stand_over_what_a_cpu_gives_to_ray(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    asked = {"ray_kwargs.ray_init.num_cpus": 4}
+    keys = command(
+        recipe("nano/grpo", dataclasses.replace(CPU, options=asked)), "model", tmp_path, "python"
+    ).keys
+    assert keys["ray_kwargs.ray_init.num_cpus"] == 4
+    assert keys["ray_kwargs.ray_init.address"] == "local"
 
 
 def test_a_line_that_is_being_written_is_no_step_yet(tmp_path: Path) -> None:

@@ -114,7 +114,11 @@ def train(
     if dry_run:
         _print_plan(path, read, out, engine)
         return
-    # a function that cannot be had is said before a cold start is spent
+    # what cannot be had is said before a cold start is spent
+    if engine == "verl":
+        from tripwright.bridges.verl.launch import check_environment
+
+        check_environment()
     for name in read.rl.settings.curriculum.rewards:
         resolve_reward(name, read.domain.rewards)
     run = _open(path, read, out, resume, engine)
@@ -129,11 +133,9 @@ def train(
 def _by_verl(run: RunFolder) -> None:
     """A model that exists and goes straight to RL is loaded by verl's workers alone."""
     from tripwright.bridges.verl.follow import reinforce_with_verl
-    from tripwright.bridges.verl.launch import verl_python
     from tripwright.inference.local import inspect_model
     from tripwright.training.stages import check_starting_model
 
-    verl_python()  # said before a cold start is spent
     recipe, start = run.recipe, run.recipe.model.pretrained
     if start is not None and not recipe.copy_pretraining and not recipe.sft:
         run.settle_data()

@@ -45,6 +45,17 @@ class VerlLoop:
         return self.step / self.steps
 
     def take_step(self) -> dict[str, Any]:
+        try:
+            self._wait()
+        except (KeyboardInterrupt, SystemExit):  # a second signal: nothing is waited for any more
+            if self.process is not None:
+                self.process.end()
+            raise
+        row = self._rows.pop(0)
+        self.step = row.pop("step")
+        return row
+
+    def _wait(self) -> None:
         while not self._rows:
             ended = self.process.ended if self.process is not None else 0
             self._rows = next_lines(self.path, self.step)
@@ -55,9 +66,6 @@ class VerlLoop:
                 assert self.process is not None
                 raise self.process.failure(f"after step {self.step} of {self.steps}")
             time.sleep(POLL_SECONDS)
-        row = self._rows.pop(0)
-        self.step = row.pop("step")
-        return row
 
     def state_dict(self) -> dict[str, Any]:
         return {"step": self.step}

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,7 @@ SETTING = "TRIPWRIGHT_VERL"  # names the Python that has verl
 LOG = "log.txt"
 RAY = "ray_kwargs.ray_init"  # verl's keys of what it gives to Ray
 LOGICAL_CPUS = 32  # of Ray's on a machine that only pretends to have GPUs
+CONNECT_SECONDS = 10  # to a Ray that was started already
 END_SECONDS = 30  # a process that was told to end may take so long
 _RAISED = re.compile(
     r"^(?:\x1b\[\d+m)?(?:\(\S+ pid=\d+[^)]*\)(?:\x1b\[0m)? )?"
@@ -63,6 +65,28 @@ def verl_python() -> str:
     if found != VERSION:
         raise UserError(f"'{python}' has verl {found}; expected {VERSION}. Make it: make verl")
     return python
+
+
+def check_environment() -> None:
+    """Raises UserError where verl is missing, or the Ray that it was told to join."""
+    verl_python()
+    check_ray()
+
+
+def check_ray() -> None:
+    """Raises UserError where $RAY_ADDRESS names a machine and nothing answers there: Ray itself
+    would go on asking for many minutes."""
+    address = os.environ.get("RAY_ADDRESS", "")
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not port.isdigit():  # "auto", "local"
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"RAY_ADDRESS is '{address}', and no Ray answers there ({error}). Start it: ray start"
+            " --head; without RAY_ADDRESS verl starts a Ray of its own."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -196,9 +220,9 @@ class VerlProcess:
                 (self.folder / STOP).touch()
                 self.process.wait()
         finally:
-            self._end()
+            self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """Ray's processes stand in the same session."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self.process.poll() is not None:

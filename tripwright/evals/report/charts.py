@@ -81,9 +81,9 @@ class _End:
 
 @styled
 def line_chart(lines: Sequence[Series], frame: Frame, levels: Sequence[ReferenceLine] = ()) -> str:
-    """Lines over a common x axis; "" where no line has a point."""
+    """Lines over a common x axis; "" where no line has two points."""
     lines = _drawable(lines, frame)
-    if not lines:
+    if all(len(line.points) < 2 for line in lines):
         return ""
     curves = [n.points if n.dots else smoothed(n.points, frame.smooth) for n in lines]
     colours = [SERIES[line.colour % COLOURS] for line in lines]
