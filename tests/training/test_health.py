@@ -99,8 +99,8 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
     ),
     (
         "gradient_spike",
-        lambda s: {"grad_norm": 2.6 if s == 30 else 0.5},
-        lambda s: {"grad_norm": 2.4 if s == 30 else 0.5},
+        lambda s: {"grad_norm": 7.6 if s == 30 else 0.5},
+        lambda s: {"grad_norm": 7.4 if s == 30 else 0.5},
     ),
     (
         "not_finite",
@@ -269,4 +269,4 @@ def test_a_longer_string_to_copy_is_no_spike() -> None:
             )
         ]
 
-    assert told(8.0, longer=True) == [] and told(8.0, longer=False) == ["gradient_spike"]
+    assert told(25.0, longer=True) == [] and told(25.0, longer=False) == ["gradient_spike"]

@@ -27,8 +27,9 @@ class Limits:
     # of episodes: an episode cut off earns 0 whatever it did, which teaches to be short, not to be
     # right
     length_stops: float = 0.05
-    # × the median of the window before: clipping hides a spike's size, not its direction
-    spike: float = 5.0
+    # × the median of the window before: clipping hides a spike's size, not its direction. In
+    # imitation that goes well one batch in a thousand reaches 10 to 14
+    spike: float = 15.0
     spike_history: int = 8  # steps needed before a median means anything
     # of the first mean (or of one point): a rise this large should show in the passes
     reward_gain: float = 0.1

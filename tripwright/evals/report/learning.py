@@ -125,6 +125,7 @@ def _note(rl: Sequence[Json], supervised: Sequence[Json]) -> str:
         if smoothing(len(rl)) > 1:
             words.append(f"Thin lines: every {'step' if per_point == 1 else f'{per_point} steps'}.")
             words.append("Thick lines, and the figures at their ends: a running mean.")
+            words.append("Single steps jump: their requests are few, and often of one world.")
     if supervised:
         words.append(f"{plural(len(supervised), 'logged step')} of supervised training before.")
     bad = sum(

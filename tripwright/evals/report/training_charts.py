@@ -84,6 +84,7 @@ PASSES = Chart(
     "Rewarded: under the rules that the reward is made of.",
     share=True,
 )
+SUMMARIES = ("mean", "std", "variance")  # of the reward itself, and no part of it
 GROUPS = (
     ChartGroup(
         "Reward and its parts",
@@ -306,7 +307,7 @@ def keys_of(chart: Chart, rows: Iterable[Json]) -> tuple[tuple[str, str, int], .
         own = [
             name
             for name in names
-            if name.startswith("reward_") and name not in ("reward_mean", "reward_std")
+            if name.startswith("reward_") and name.removeprefix("reward_") not in SUMMARIES
         ]
         return tuple(
             (name, name.removeprefix("reward_"), colour)
