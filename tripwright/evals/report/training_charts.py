@@ -84,7 +84,6 @@ PASSES = Chart(
     "Rewarded: under the rules that the reward is made of.",
     share=True,
 )
-SUMMARIES = ("mean", "std", "variance")  # of the reward itself, and no part of it
 GROUPS = (
     ChartGroup(
         "Reward and its parts",
@@ -304,11 +303,8 @@ def group_sections(
 def keys_of(chart: Chart, rows: Iterable[Json]) -> tuple[tuple[str, str, int], ...]:
     names = dict.fromkeys(name for row in rows for name in row)
     if chart is OWN:
-        own = [
-            name
-            for name in names
-            if name.startswith("reward_") and name.removeprefix("reward_") not in SUMMARIES
-        ]
+        itself = ("reward_mean", "reward_std", "reward_variance")
+        own = [name for name in names if name.startswith("reward_") and name not in itself]
         return tuple(
             (name, name.removeprefix("reward_"), colour)
             for name, colour in zip(own, cycle(GROUP_COLOURS), strict=False)
