@@ -18,11 +18,11 @@ from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips,
 from tripwright.runs import transcripts_in
 from tripwright.training.recipe_tables import Recipe
 
-# Generated worlds are numbered by their seed. Each stage of each of twenty seeds draws from its own
-# range of training worlds, so that no stage repeats another's trips, and neither does a recipe that
-# goes on from another's model with another seed; and neither examination nor validation, by which a
-# checkpoint may be chosen, asks about a world that was trained in or that the other one asks about.
-TRAINING_WORLDS, UNSEEN_WORLDS, WORLDS_APART, WORLDS_OF_A_SEED = 0, 1_000_000, 100_000, 5_000
+# Generated worlds are numbered by their seed. Each stage draws from its own range of training
+# worlds, so that no stage repeats another's trips, and neither examination nor validation, by which
+# a checkpoint may be chosen, asks about a world that was trained in or that the other one asks
+# about.
+TRAINING_WORLDS, UNSEEN_WORLDS, WORLDS_APART = 0, 1_000_000, 100_000
 VALIDATION_WORLDS = 2_000_000
 MAKING, COLD_START, RL = 0, 1, 2  # stages
 _OPENED = ExitStack()  # places that answer, which stay open as long as the process
@@ -53,9 +53,7 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
             judged,
         )
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
-    first_world = (
-        TRAINING_WORLDS + WORLDS_APART * stage + recipe.seed * WORLDS_OF_A_SEED % WORLDS_APART
-    )
+    first_world = TRAINING_WORLDS + WORLDS_APART * stage
     generated = GeneratedTrips(
         domain, data.trained_scales, first_world, data.queries_per_world, mix
     )
