@@ -14,7 +14,16 @@ from typing import Any
 
 import pytest
 
-from tripwright.bridges.verl.launch import cause_in, check_ray, next_lines, prepare, verl_python
+from tripwright.bridges.verl.follow import VerlLoop
+from tripwright.bridges.verl.launch import (
+    VerlCommand,
+    VerlProcess,
+    cause_in,
+    check_ray,
+    next_lines,
+    prepare,
+    verl_python,
+)
 from tripwright.bridges.verl.launch import command_for as command
 from tripwright.bridges.verl.plan import plan_lines
 from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
@@ -158,6 +167,20 @@ def test_the_cause_is_the_agent_loops_own_exception() -> None:
     assert cause_in(log).startswith("an agent loop raised KeyError: 'no such city'")
     assert cause_in("one\nValueError: two\n") == "ValueError: two"
     assert cause_in("one\n") == "no reason given"
+
+
+def test_a_second_signal_waits_for_no_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first is only noted, so what is raised while a step is awaited is the second."""
+
+    def signalled(path: Path, after: int) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "verl").mkdir()
+    endless = VerlCommand([sys.executable, "-c", "import time; time.sleep(60)"], {}, {})
+    with pytest.raises(KeyboardInterrupt), VerlProcess(tmp_path, endless) as process:
+        monkeypatch.setattr("tripwright.bridges.verl.follow.next_lines", signalled)
+        VerlLoop(process, tmp_path, 2, 0).take_step()
+    assert process.ended is not None and not (tmp_path / "verl/stop").exists()
 
 
 def test_options_stand_over_what_a_cpu_gives_to_ray(

@@ -81,9 +81,9 @@ class _End:
 
 @styled
 def line_chart(lines: Sequence[Series], frame: Frame, levels: Sequence[ReferenceLine] = ()) -> str:
-    """Lines over a common x axis; "" where no line has two points."""
+    """Lines over a common x axis; "" where no line has two points, unless it is of dots."""
     lines = _drawable(lines, frame)
-    if all(len(line.points) < 2 for line in lines):
+    if not any(line.dots or len(line.points) > 1 for line in lines):
         return ""
     curves = [n.points if n.dots else smoothed(n.points, frame.smooth) for n in lines]
     colours = [SERIES[line.colour % COLOURS] for line in lines]

@@ -27,8 +27,8 @@ def learning_curve_svg(run_folder: str | Path) -> str:
     curves, bars = line_chart(lines, frame), baseline_bars(run)
     if not curves and not bars:
         raise UserError(
-            f"No picture of '{run.path}': it has neither RL steps in metrics.jsonl nor a final pass"
-            " rate in eval/*/score.json."
+            f"No picture of '{run.path}': it has neither RL steps to draw (two or more in"
+            " metrics.jsonl) nor a final pass rate in eval/*/score.json."
         )
     right = rate_bars(bars, "Final pass rate")
     panels = [
