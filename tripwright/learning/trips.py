@@ -247,10 +247,13 @@ def expert_session(
 
 
 def expert_sessions(
-    trips: Iterable[tuple[Any, Any]], dialect: Dialect, chat: ChatFormat | None
+    trips: Iterable[tuple[Any, Any]],
+    dialect: Dialect,
+    chat: ChatFormat | None,
+    teacher: str = "expert",
 ) -> Iterator[Session]:
     """Of several (request, place) of the dialect's domain."""
     return (
-        expert_session(domain_of(dialect), request, place, dialect, chat)
+        expert_session(domain_of(dialect), request, place, dialect, chat, teacher)
         for request, place in trips
     )

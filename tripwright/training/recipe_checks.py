@@ -54,9 +54,11 @@ def check(recipe: Recipe) -> None:
         raise UserError(
             "copy_pretraining.lengths is empty: give the lengths of the strings that are repeated."
         )
+    teachers = tuple(recipe.domain.teachers)
+    one_of("model.tokenizer_expert", recipe.model.tokenizer_expert, teachers)
     if recipe.sft:
         check_end("sft", recipe.sft.steps, recipe.sft.max_minutes, recipe.sft.max_epochs)
-        one_of("sft.expert", recipe.sft.expert, tuple(recipe.domain.teachers))
+        one_of("sft.expert", recipe.sft.expert, teachers)
     if recipe.rl is not None:
         _rl(recipe, *recipe.rl)
 

@@ -109,7 +109,7 @@ class DialectSettings:
 @dataclass(frozen=True)
 class ModelSettings:
     """`pretrained` (a folder, or a name that `from_pretrained` finds) or a new model of `shape`
-    with a tokenizer made on the spot.
+    with a tokenizer made on the spot, of so many transcripts of an expert's.
 
     `checkpoint_activations`: an update keeps of each layer only its input, and computes the rest
     again in the backward pass. Less memory, a forward pass more, the same gradients.
@@ -127,6 +127,7 @@ class ModelSettings:
     pretrained: str | None = None
     shape: NanoShape = NanoShape()
     tokenizer_transcripts: Count = 160
+    tokenizer_expert: str = "expert"
     superwords: Annotated[int, Ge(0)] = 320
     checkpoint_activations: bool = False
     device: str = AUTO

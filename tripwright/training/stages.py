@@ -72,7 +72,8 @@ def make(run: RunFolder) -> None:
         print("making a tokenizer and a model", file=sys.stderr)
         trips = trips_of(recipe, MAKING)
         requests = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
-        sessions = list(expert_sessions(requests, dialect, None))
+        expert = settings.tokenizer_expert
+        sessions = list(expert_sessions(requests, dialect, None, expert))
         words = set().union(
             *(
                 recipe.domain.world_names(world)

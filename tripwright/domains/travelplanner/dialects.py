@@ -1,5 +1,5 @@
 """TravelPlanner's dialects: Planner-R1's for real models, the same with shown work, STAR's with
-its limits for trained and for frontier models, and a compact one for tiny models (rows P2, P3, P7, S1, S2, S6).
+its limits for trained and for frontier models, and compact ones for tiny models (rows P2, P3, P7, S1, S2, S6).
 
 Answer formats: "json" is Planner-R1's JSON and nothing else; "itinerary" (row S2) is JSON or an
 itinerary in words.
@@ -128,23 +128,33 @@ _STAR = Dialect(
     shows_work="long",
 )
 
+_COMPACT = Dialect(
+    "compact",
+    COMPACT_PROMPT,
+    face=COMPACT,
+    # a tiny model learns the seven calls from examples; their schemas would be most of its context
+    tools_in_prompt=False,
+    max_turns=12,
+    max_calls=11,
+    max_tool_tokens=320,
+    max_turn_tokens=224,
+    context_tokens=1280,
+    shows_work="long",
+)
+
 DIALECTS = (
     _PLANNER_R1,
     # words before each call take the place of thinking, which row P7 switches off
     replace(_PLANNER_R1, name="planner_r1_steps", shows_work="long"),
-    Dialect(
-        "compact",
-        COMPACT_PROMPT,
-        face=COMPACT,
-        # a tiny model learns the seven calls from examples; their schemas would be most of its
-        # context
-        tools_in_prompt=False,
-        max_turns=12,
-        max_calls=11,
-        max_tool_tokens=320,
-        max_turn_tokens=224,
-        context_tokens=1280,
-        shows_work="long",
+    _COMPACT,
+    # room for trips over several cities, whose stays and ways are read and compared
+    replace(
+        _COMPACT,
+        name="compact_long",
+        max_turns=41,
+        max_calls=40,
+        max_turn_tokens=640,
+        context_tokens=5120,
     ),
     _STAR,
     # row S6: how the paper runs frontier models, which were not trained

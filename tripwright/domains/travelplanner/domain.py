@@ -168,6 +168,10 @@ def _version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     }
 
 
+_TEACHERS = {
+    f"expert-{style}": partial(ExpertPolicy, STYLES[style]) for style in ("spender", "comparing")
+}
+
 DOMAIN = Domain(
     name=NAME,
     title="TravelPlanner's queries",
@@ -190,21 +194,21 @@ DOMAIN = Domain(
         *sorted(set().union(*ROOM_TYPES.values())),
     ),
     expert=ExpertPolicy,
-    teachers={"expert-spender": partial(ExpertPolicy, STYLES["spender"])},
+    teachers=_TEACHERS,
     baselines={
         "first_row": partial(RowsPolicy, "first"),
         "cheapest_row": partial(RowsPolicy, "cheapest"),
     },
     policies={
         "expert": plain("expert", ExpertPolicy),
-        "expert-spender": plain("expert-spender", partial(ExpertPolicy, STYLES["spender"])),
+        **{name: plain(name, teacher) for name, teacher in _TEACHERS.items()},
         "expert-careful": partial(_styled, "expert-careful"),
         "expert-brief": partial(_styled, "expert-brief"),
         "greedy-search": _greedy,
         "first-row": partial(_rows, "first-row"),
         "cheapest-row": partial(_rows, "cheapest-row"),
     },
-    needs_world=("expert", "expert-spender", "greedy-search"),
+    needs_world=("expert", *_TEACHERS, "greedy-search"),
     rewards=REWARDS,
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
     titles=FACT_TITLES,

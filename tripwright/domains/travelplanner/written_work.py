@@ -9,7 +9,7 @@ own place alone: after a wrong one, what follows can be true again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -19,20 +19,24 @@ from pydantic import ValidationError
 
 from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.domains.travelplanner.expert.work import (
+    DEAR,
     DONE,
     JUDGED,
     MEAL_FIELDS,
+    NONE,
     OK,
     STAY,
     STAY_FIELDS,
     RowStep,
     along,
+    asked_again,
     asked_of_meals,
     asked_of_stays,
     free_meals,
     look_at_meal,
     look_at_stay,
     named,
+    nights_in,
     served_first,
     signs_of,
 )
@@ -43,8 +47,12 @@ from tripwright.tools.face import letters
 from tripwright.transcript import Rows, Segment, Transcript
 
 PURPOSES = tuple(meal.title() for meal in MEALS)
-# of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name
-KINDS = ("stay: asked", "stay: row", "stay: choice", "meal: asked", "meal: row", "meal: choice")
+# of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
+# And of the cities of a trip: the price of one beside the others', and which is taken
+KINDS = (
+    *("stay: asked", "stay: row", "stay: choice", "city: price", "city: choice"),
+    *("meal: asked", "meal: row", "meal: choice"),
+)
 
 
 @dataclass(frozen=True)
@@ -65,19 +73,27 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     """In order. None where the face hides what decides, or the answer's rows are not kept."""
     steps: list[WrittenStep] = []
     shown: Rows | None = None
+    city, stays_of = "", Stays()
     turn = 0
     for segment in transcript.segments:
         if segment.role == "assistant":
             turn += 1
-            found = _read(query, _note(segment), shown) if shown is not None else ()
+            found: Iterator[Found] = iter(())
+            if shown is not None:
+                rows = _called(shown, _note(segment))
+                if rows and shown.kind == "Accommodation":
+                    stays_of[city] = rows
+                found = _read(query, _note(segment), shown.kind, rows, city, stays_of)
             steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             shown = _with_page(shown, segment.call.rows)
+            city = str(next(iter(segment.call.arguments.values()), ""))
     return steps
 
 
 Found = tuple[str, str, str]  # kind, said, expected
 Called = list[tuple[str, Any]]  # (letter, row)
+Stays = dict[str, Called]  # city → its places to stay, as far as they were shown
 
 
 def _note(segment: Segment) -> str:
@@ -93,44 +109,99 @@ def _with_page(before: Rows | None, rows: Rows | None) -> Rows | None:
     return Rows(rows.kind, rows.fields, (*before.values, *rows.values))
 
 
-def _read(query: Query, note: str, shown: Rows) -> Iterator[Found]:
+def _called(shown: Rows, note: str) -> Called:
+    """Each row with its letter, where the note uses letters; none where the face hides what
+    decides."""
     fields = {"Accommodation": STAY_FIELDS, "Restaurant": MEAL_FIELDS}.get(shown.kind)
     if fields is None or not {*fields, "name"} <= set(shown.fields):
-        return
+        return []
     rows = [SimpleNamespace(**record) for record in shown.records()]
     if any(vars(row)[field] is None for row in rows for field in (*fields, "name")):
-        return
+        return []
     numbered = [(letters(number), row) for number, row in enumerate(rows, start=1)]
     signs = (sign.format(letter) for letter, _ in numbered for sign in (": {} ", ": ({}) "))
     has_letters = any(sign in note for sign in signs)
-    lettered = [(letter if has_letters else "", row) for letter, row in numbered]
-    yield from (_stays if shown.kind == "Accommodation" else _meals)(query, note, lettered)
+    return [(letter if has_letters else "", row) for letter, row in numbered]
 
 
-def _stays(query: Query, note: str, rows: Called) -> Iterator[Found]:
-    nights, at = query.days - 1, -1
-    for asked, steps, said in _sentences(note, (STAY,), rows):
+def _read(
+    query: Query, note: str, kind: str, rows: Called, city: str, stays_of: Stays
+) -> Iterator[Found]:
+    if kind == "Restaurant":
+        yield from _meals(query, note, rows) if rows else ()
+    elif rows or stays_of:
+        yield from _stays(query, note, rows, city, stays_of)
+
+
+def _stays(query: Query, note: str, rows: Called, city: str, stays_of: Stays) -> Iterator[Found]:
+    nights, at, forms = query.days - 1, -1, asked_of_stays
+    lengths = range(1, query.days)
+    for head, asked, steps, said in _sentences(note, {STAY, *_stays_in(city, rows, lengths)}, rows):
+        if steps and any(steps[0].startswith(f"{each} ") for each in stays_of):
+            yield from _cities(query, asked, steps, said, stays_of)
+            continue
+        if not rows:
+            continue
         if asked:
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
-                nights = next(
-                    (n for n in range(1, query.days) if asked == _listed(asked_of_stays(query, n))),
-                    nights,
-                )
-            yield "stay: asked", asked, _listed(asked_of_stays(query, nights))
+                nights = next((n for n in lengths if asked == _listed(forms(query, n))), nights)
+            yield "stay: asked", asked, _listed(forms(query, nights))
         look = partial(look_at_stay, query, nights)
         looked, at, found = _walked("stay: row", steps, rows, at, look)
         yield from looked
-        if said:
+        if said and head == STAY:
             yield "stay: choice", said, _choice(said, rows, found, bool(steps))
+        elif said:  # of one of several lengths; the next walk begins with the row that it took
+            nights = next((n for n in lengths if head.startswith(nights_in(city, n))), nights)
+            truth = _stay(query, city, nights, rows)[1]
+            yield "stay: choice", f"{head}: {said}", truth
+            forms, at = _asked_again, at - 1 if any(letter for letter, _ in rows) else -1
+
+
+def _asked_again(query: Query, nights: int) -> tuple[str, ...]:
+    return asked_again(nights)
+
+
+def _stays_in(city: str, rows: Called, lengths: Iterable[int]) -> Iterator[str]:
+    """What a choice may be called, for so many nights, at any row's price."""
+    for nights in lengths:
+        yield nights_in(city, nights)
+        yield from (nights_in(city, nights, row) for _, row in rows)
+
+
+def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]:
+    """The cheapest row that fits, and the words for it."""
+    look = partial(look_at_stay, query, nights)
+    fitting = [(letter, row) for letter, row in rows if look(letter, row, None).judged == OK]
+    letter, row = min(fitting, key=lambda each: each[1].price_usd, default=("", None))
+    taken = NONE if row is None else named(letter, row.name)
+    return row, f"{nights_in(city, nights, row)}: {taken}"
+
+
+def _cities(
+    query: Query, asked: str, steps: list[str], said: str, stays_of: Stays
+) -> Iterator[Found]:
+    """Prices of the same nights in several cities, and the least of them."""
+    nights = next((n for n in range(1, query.days) if (asked,) == asked_again(n)), 0)
+    words, least = "", None
+    for step in steps:
+        city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
+        row, stay = _stay(query, city, nights, stays_of.get(city, []))
+        is_less = row is not None and (least is None or row.price_usd < least.price_usd)
+        yield "city: price", step, f"{nights_in(city, nights, row)} {OK if is_less else DEAR}"
+        if step.endswith(f" {OK}") and row is not None:
+            words, least = stay, row
+    if said:
+        yield "city: choice", said, words
 
 
 def _meals(query: Query, note: str, rows: Called) -> Iterator[Found]:
     signs, at, taken = signs_of(query), -1, list[Any]()
-    sentences = list(_sentences(note, PURPOSES, rows))
+    sentences = list(_sentences(note, set(PURPOSES), rows))
     meals = len(MEALS) if query.days == 3 else sum(bool(said) for *_, said in sentences)
     # only rows in order of price have letters, and there a walk goes on where the last one ended
     is_lettered = any(letter for letter, _ in rows)
-    for asked, steps, said in sentences:
+    for _, asked, steps, said in sentences:
         free = free_meals(meals - len(taken), signs, is_lettered)
         if asked:
             purpose = PURPOSES[len(taken) % len(PURPOSES)]
@@ -172,28 +243,31 @@ def _said_ok(step: str, rows: Called, at: int) -> Any:
 
 
 def _sentences(
-    note: str, purposes: Sequence[str], rows: Called
-) -> Iterator[tuple[str, list[str], str]]:
-    """(what is asked, rows looked at, the name that is chosen): a walk and its choice, or a choice
-    alone. A walk that breaks off has no choice. "French done." is left out."""
+    note: str, purposes: Collection[str], rows: Called
+) -> Iterator[tuple[str, str, list[str], str]]:
+    """(for what, what is asked, rows looked at, the name that is chosen): a walk and its choice, or
+    a choice alone. A walk that breaks off has no choice. "French done." is left out."""
     asked, steps = "", list[str]()
     while note:
-        head, colon, rest = note.partition(": ")
+        before, colon, rest = note.partition(": ")
         if not colon:
             break
+        head = before.rpartition(". ")[2]
         if head in purposes:
             said, note = _name(rest, rows)
-            yield asked, steps, said
+            yield head, asked, steps, said
             asked, steps = "", []
             while _is_done(note.partition(". ")[0]):
                 note = note.partition(". ")[2]
             continue
+        if asked:
+            yield "", asked, steps, ""
         walk, _, note = rest.partition(". ")
-        steps = walk.split("; ")
+        steps = walk.removesuffix(".").split("; ")
         asked = head if any(step.rpartition(" ")[2] in JUDGED for step in steps) else ""
         steps = steps if asked else []  # prose is no walk
     if asked:
-        yield asked, steps, ""
+        yield "", asked, steps, ""
 
 
 def _is_done(sentence: str) -> bool:

@@ -400,7 +400,7 @@ def test_that_there_is_no_plan_is_said_only_when_all_was_seen() -> None:
 
 
 def test_a_style_that_is_none_is_refused() -> None:
-    with pytest.raises(UserError, match="direct, spender, careful, brief"):
+    with pytest.raises(UserError, match="direct, spender, comparing, careful, brief"):
         ExpertStyle("hasty")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="at least 0"):
         ExpertStyle("careful", max_extra_searches=-1)

@@ -11,33 +11,18 @@ turn, as an itinerary in words.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from tripwright.agent.dialect import ShownWork
-from tripwright.agent.turn import write_call
-from tripwright.domains.travelplanner.expert.work import (
-    MEAL_FIELDS,
-    STAY,
-    STAY_FIELDS,
-    RowWalk,
-    choice,
-    meal_walks,
-    named,
-    stay_walk,
-)
-from tripwright.domains.travelplanner.oracle.options import MEALS
-from tripwright.domains.travelplanner.oracle.planner import CityChoice, Solution, plan_days, solve
-from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.expert.notes import Notes
+from tripwright.domains.travelplanner.expert.turns import Turns
+from tripwright.domains.travelplanner.expert.work import choice
+from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.tools.face import Face, letters
-from tripwright.tools.signatures import PAGE
-from tripwright.world.records import Accommodation, Flight, Restaurant
+from tripwright.tools.face import Face
+from tripwright.world.records import Flight
 from tripwright.world.store import World
 
 
@@ -68,8 +53,8 @@ def expert_turns(
             f"No plan is possible: the cheapest costs ${solution.cost_usd:,.0f}, the budget is"
             f" ${query.budget:,}."
         ]
-    turns, work = _Turns(face, plan_format, page_rows), _Work(query, world, face, shows_work)
-    solution = replace(solution, cities=tuple(map(work.as_found, solution.cities)))
+    turns, notes = Turns(face, plan_format, page_rows), Notes(query, world, face, shows_work)
+    solution = replace(solution, cities=tuple(map(notes.as_found, solution.cities)))
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
         turns.note = f"Cities: {', '.join(stop.city for stop in solution.cities)}. "
@@ -83,11 +68,11 @@ def expert_turns(
     for stop in solution.cities:
         stay = stop.stay.accommodation.name
         turns.call("search_accommodations", world.accommodations(stop.city), [stay], city=stop.city)
-        turns.note = f"{work.on_stay(stop)} "
+        turns.note = f"{notes.on_stay(stop)} "
         if stop.meals:
             meals = [row.name for row in stop.meals]
             turns.call("search_restaurants", world.restaurants(stop.city), meals, city=stop.city)
-            turns.note = f"{work.on_meals(stop)} "
+            turns.note = f"{notes.on_meals(stop)} "
         if stop.attractions:
             turns.call(
                 "search_attractions",
@@ -95,127 +80,10 @@ def expert_turns(
                 stop.attractions,
                 city=stop.city,
             )
+    if plan_format == "json":
+        turns.note = ""
     turns.answer(query, plan_days(query, solution), world)
     return turns.texts
-
-
-class _Work:
-    """The choices, noted; with how they were made, unless the dialect does not ask for it, the face
-    hides what decides, or the rows lead elsewhere than the oracle went."""
-
-    def __init__(self, query: Query, world: World, face: Face, shown: ShownWork):
-        self._query, self._world, self._face = query, world, face
-        self._is_shown, self._is_short = shown != "none", shown == "short"
-
-    def on_stay(self, stop: CityChoice) -> str:
-        rows = self._called(Accommodation, self._world.accommodations(stop.city))
-        stay = stop.stay.accommodation
-        if self._shows(Accommodation, STAY_FIELDS):
-            cheapest_first = self._is_cheapest_first(Accommodation)
-            walk = stay_walk(self._query, stop.nights, rows, cheapest_first, stay)
-            if walk is not None and walk.taken == stay:
-                return walk.words(self._is_short)
-        return choice(STAY, _row_called(stay, rows))
-
-    def on_meals(self, stop: CityChoice) -> str:
-        if not self._is_shown:
-            return choice("Eat", ", ".join(row.name for row in stop.meals))
-        walks = self._meal_walks(stop)
-        if walks is not None and [walk.taken for walk in walks] == list(stop.meals):
-            return " ".join(walk.words(self._is_short) for walk in walks)
-        rows = self._called(Restaurant, self._world.restaurants(stop.city))
-        meals = zip(_purposes(stop), stop.meals, strict=True)
-        return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)
-
-    def as_found(self, stop: CityChoice) -> CityChoice:
-        """Its meals in the order in which walks come upon them, where these lead to the same."""
-        walks = self._meal_walks(stop)
-        found = [cast(Restaurant, walk.taken) for walk in walks or ()]
-        if len(found) != len(stop.meals) or {*found} != {*stop.meals}:
-            return stop
-        return replace(stop, meals=tuple(found))
-
-    def _meal_walks(self, stop: CityChoice) -> list[RowWalk] | None:
-        """None where nothing is to be decided: the first rows of a list in order of price are
-        taken."""
-        cheapest_first = self._is_cheapest_first(Restaurant)
-        if not self._shows(Restaurant, MEAL_FIELDS) or (
-            cheapest_first and not self._query.local_constraint.cuisine
-        ):
-            return None
-        rows = self._called(Restaurant, self._world.restaurants(stop.city))
-        return meal_walks(self._query, rows, _purposes(stop), cheapest_first)
-
-    def _is_cheapest_first(self, table: type) -> bool:
-        return self._face.tables[table].cheapest_first is not None
-
-    def _shows(self, table: type, fields: set[str]) -> bool:
-        return self._is_shown and fields <= set(self._face.tables[table].fields)
-
-    def _called(self, table: type, rows: list[Any]) -> list[tuple[str, Any]]:
-        """Rows in the face's order, each with its letter if they have letters and work is shown."""
-        has_letters = self._is_shown and self._face.tables[table].lettered
-        in_order = enumerate(self._face.in_order(rows), start=1)
-        return [(letters(number) if has_letters else "", row) for number, row in in_order]
-
-
-def _purposes(stop: CityChoice) -> list[str]:
-    return [MEALS[number % 3].title() for number in range(len(stop.meals))]
-
-
-def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:
-    return named(next(letter for letter, row in rows if row == taken), taken.name)
-
-
-class _Turns:
-    """`note` is what the next turn says before its call: it is said once."""
-
-    def __init__(self, face: Face, plan_format: str, page_rows: int | None):
-        self.texts: list[str] = []
-        self.note = ""
-        self._face, self._plan_format, self._page_rows = face, plan_format, page_rows
-
-    def call(
-        self, tool: str, rows: Sequence[Any] = (), names: Sequence[str] = (), **arguments: Any
-    ) -> None:
-        """A call by the core's names, and one for each further page up to the last that shows a
-        row of `names`."""
-        name, arguments_shown = self._face.offer.call_of(tool, arguments)
-        for page in range(1, self._pages(list(rows), names) + 1):
-            self._say(
-                write_call(name, {**arguments_shown, PAGE: page} if page > 1 else arguments_shown)
-            )
-
-    def answer(self, query: Query, days: list[dict[str, Any]], world: World) -> None:
-        for day in days:
-            _only_what_the_face_shows(day, self._face)
-        if self._plan_format == "itinerary":
-            parse = parse_days(days)
-            assert parse.days is not None, parse.problem
-            self._say(
-                f"<answer>\n{render_itinerary(query, to_official(parse.days, city_lookup(world)))}</answer>"  # noqa: E501
-            )
-        else:
-            self.note = ""
-            self._say(
-                f"<answer>{json.dumps(days, ensure_ascii=False, separators=(',', ':'))}</answer>"
-            )
-
-    def _say(self, text: str) -> None:
-        if (
-            self._plan_format == "itinerary"
-        ):  # STAR, Appendix E (row S1): a thought opens every turn
-            self.note = f"<think>{self.note.strip() or 'Next.'}</think>\n"
-        self.texts.append(self.note + text)
-        self.note = ""
-
-    def _pages(self, rows: list[Any], wanted_names: Sequence[str]) -> int:
-        if self._page_rows is None or not rows:
-            return 1
-        names = [
-            row.number if isinstance(row, Flight) else row.name for row in self._face.in_order(rows)
-        ]
-        return 1 + max((names.index(name) for name in wanted_names), default=0) // self._page_rows
 
 
 def _transport_searches(
@@ -276,16 +144,3 @@ def _transport_note(solution: Solution) -> str:
         return "Drive."
     ways = (leg.flight.number if leg.flight else "taxi" for leg in solution.legs)
     return f"Go: {', '.join(ways)}."
-
-
-def _only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
-    """A plan repeats what was read: facts about a flight that this face does not show are left out,
-    or '-' where Planner-R1's schema wants a value."""
-    leg = day["transportation"]
-    if isinstance(leg, dict) and leg["mode"] == "flight":
-        fields = face.tables[Flight].fields
-        if "distance_miles" not in fields:
-            leg["distance"] = "-"
-        for key in ("departure_time", "arrival_time"):
-            if key not in fields:
-                del leg[key]

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from tripwright.errors import UserError
 
-StyleName = Literal["direct", "spender", "careful", "brief"]
+StyleName = Literal["direct", "spender", "comparing", "careful", "brief"]
 Thoughts = Literal["none", "short", "long"]
 
 
@@ -16,9 +16,9 @@ Thoughts = Literal["none", "short", "long"]
 class ExpertStyle:
     """For STAR's cold-start data (row S4) and Planner-R1's schema (row P3).
 
-    "direct" plays the oracle's plan, "spender" one with dearer places to stay; they take no other
-    setting. The others decide from answers
-    alone, the same way for the same request and seed. `thoughts` are reasons in `<think>`; where a
+    "direct" plays the oracle's plan, "spender" one with dearer places to stay, "comparing" one that
+    comparisons and a sum lead to; they take no other setting. The others decide from answers alone,
+    the same way for the same request and seed. `thoughts` are reasons in `<think>`; where a
     dialect asks for a thought in every turn, "none" says one word. `compared_cities` is how many
     cities beyond those asked for have their way there looked up first; `max_extra_searches` is how
     many searches, at most, compare further once a plan is found: only such as can lead to a cheaper
@@ -47,9 +47,10 @@ class ExpertStyle:
 
 DIRECT = ExpertStyle()
 SPENDER = ExpertStyle("spender")
+COMPARING = ExpertStyle("comparing")
 CAREFUL = ExpertStyle("careful", "short", compared_cities=1, max_extra_searches=4)
 BRIEF = ExpertStyle("brief", "none")
-STYLES = {style.name: style for style in (DIRECT, SPENDER, CAREFUL, BRIEF)}
+STYLES = {style.name: style for style in (DIRECT, SPENDER, COMPARING, CAREFUL, BRIEF)}
 
 
 def style_named(name: str) -> ExpertStyle:

@@ -43,7 +43,7 @@ from tripwright.world.records import Accommodation, Restaurant
 WANTED, DONE = "!", " done"  # signs behind a word
 OK, NO, DEAR, EATEN = "ok", "no", "dear", "eaten"  # what becomes of a row
 JUDGED = (OK, NO, DEAR, EATEN)
-STAY = "Stay"
+STAY, NONE = "Stay", "none"
 # what a face has to show of a row for its walk
 STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
 MEAL_FIELDS = {"average_cost_usd", "cuisines"}
@@ -67,21 +67,22 @@ class RowStep:
 @dataclass(frozen=True)
 class RowWalk:
     """A walk along rows, under what was still asked for when it began: the last that was ok is
-    taken, for what, and what that row has done away with."""
+    taken, for what, and what that row has done away with. `taken` is None where none was ok."""
 
     asked: tuple[str, ...]
     rows: tuple[RowStep, ...]
     purpose: str
-    taken: Accommodation | Restaurant
+    taken: Accommodation | Restaurant | None
     done: tuple[str, ...] = ()
 
     def words(self, short: bool = False) -> str:
         """`short`: only the row that is taken is looked at."""
-        last = [row for row in self.rows if row.judged == OK][-1]
-        steps = (row.words() for row in ([last] if short else self.rows))
-        taken = choice(self.purpose, named(last.letter, self.taken.name))
+        found = [row for row in self.rows if row.judged == OK][-1:]
+        steps = "; ".join(row.words() for row in (found if short else self.rows))
+        walk = f"{', '.join(self.asked)}: {steps}. " if steps else ""
+        taken = NONE if self.taken is None else named(found[0].letter, self.taken.name)
         done = "".join(f" {each}{DONE}." for each in self.done)
-        return f"{', '.join(self.asked)}: {'; '.join(steps)}. {taken}{done}"
+        return f"{walk}{choice(self.purpose, taken)}{done}"
 
 
 def choice(purpose: str, taken: str) -> str:
@@ -111,6 +112,37 @@ def stay_walk(
     if found is None:
         return None
     return RowWalk(asked_of_stays(query, nights), steps, STAY, found)
+
+
+def stay_walks(
+    query: Query,
+    city: str,
+    lengths: Iterable[int],
+    rows: Sequence[tuple[str, Accommodation]],
+    cheapest_first: bool,
+) -> list[RowWalk]:
+    """To what a city has for each number of nights, most nights first; what else is asked for is
+    said once. In order of price a walk begins with the row that the last one took, because what was
+    passed over for more nights does not fit for fewer."""
+    walks: list[RowWalk] = []
+    left = rows
+    for nights in lengths:
+        asked = asked_again(nights) if walks else asked_of_stays(query, nights)
+        steps, found = along(left, partial(look_at_stay, query, nights), cheapest_first)
+        purpose = nights_in(city, nights, found)
+        walks.append(RowWalk(asked, steps, purpose, found))
+        if cheapest_first:
+            left = left[len(steps) - 1 :] if found else []
+    return walks
+
+
+def asked_again(nights: int) -> tuple[str, ...]:
+    return (counted(nights, "night"),)
+
+
+def nights_in(city: str, nights: int, stay: Accommodation | None = None) -> str:
+    """A stay and its price: "Corbeck 3 nights 159"."""
+    return f"{city} {counted(nights, 'night')}{f' {stay.price_usd:g}' if stay else ''}"
 
 
 def along(

@@ -1,0 +1,87 @@
+"""The expert that compares: it plans from answers alone, and adds up before it answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
+from tripwright.domains.travelplanner.expert.work import DEAR, OK
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.task import BUDGET_SPENT, TripTask
+from tripwright.episode import Episode, play
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+LONG = replace(dialect_named("compact_long"), context_tokens=99_000, max_calls=98, max_turns=99)
+
+
+@pytest.fixture(scope="module")
+def played() -> list[Episode]:
+    """30 trips each of 3, 5 and 7 days."""
+    tasks = [
+        TripTask(f"{days} {number}", query, world)
+        for days in (3, 5, 7)
+        for seed in (21, 22, 23)
+        for world in [World.in_memory(build_tables("nano", seed))]
+        for number, query in enumerate(make_queries(world, 10, seed, Mix(days=(days,))))
+    ]
+    return list(play(ExpertPolicy(STYLES["comparing"]), tasks, LONG, rules="strict"))
+
+
+def of_days(played: list[Episode], *days: int) -> list[Episode]:
+    return [episode for episode in played if episode.task.query.days in days]
+
+
+def test_it_passes_nearly_all_trips(played: list[Episode]) -> None:
+    """All that fails is the budget: it compares and does not search."""
+    assert all(episode.passed for episode in of_days(played, 3))
+    for days in (5, 7):
+        assert sum(episode.passed for episode in of_days(played, days)) >= 25
+    for episode in of_days(played, 5, 7):
+        if episode.verdict is not None and episode.transcript.answer is not None:
+            broken = {
+                name
+                for group in episode.verdict.groups
+                for name in group.asked
+                if (group.facts or {})[name].passed is False
+            }
+            assert broken <= {"valid_cost"}
+
+
+def test_the_sum_is_what_the_judge_charges(played: list[Episode]) -> None:
+    summed = 0
+    for episode in of_days(played, 5, 7):
+        sums = [call for call in episode.transcript.calls if call.name == "calculator"]
+        if not sums or "measures" not in episode.more:
+            continue
+        total = json.loads(sums[-1].result)["result"]
+        share = episode.more["measures"][BUDGET_SPENT][0]
+        assert total == pytest.approx(share * episode.task.query.budget, abs=0.51)
+        said = [s.text for s in episode.transcript.segments if s.role == "assistant"][-1]
+        kept = OK if total <= episode.task.query.budget else DEAR
+        assert said.startswith(f"{total:g} of {episode.task.query.budget:,} {kept}.")
+        summed += 1
+    assert summed >= 50
+
+
+def test_it_asks_nothing_twice_and_names_what_it_read(played: list[Episode]) -> None:
+    for episode in of_days(played, 5, 7):
+        calls = [(call.name, json.dumps(call.arguments)) for call in episode.transcript.calls]
+        assert len({*calls}) == len(calls)
+        read = "\n".join(call.result for call in episode.transcript.calls)
+        for day in json.loads(episode.transcript.answer or "[]"):
+            places = [day["accommodation"], day["breakfast"], day["lunch"], day["dinner"]]
+            assert all(name == "-" or name in read for name in places)
+
+
+def test_to_one_city_it_goes_as_the_expert_does(played: list[Episode]) -> None:
+    trips = of_days(played, 3)
+    direct = play(ExpertPolicy(), [episode.task for episode in trips], LONG, rules="strict")
+    for ours, theirs in zip(trips, direct, strict=True):
+        assert [s.text for s in ours.transcript.segments] == [
+            s.text for s in theirs.transcript.segments
+        ]

@@ -1,0 +1,280 @@
+"""Style "comparing": trips over several cities from answers alone, by comparisons and one sum.
+
+Which cities, and how many nights in each, the oracle knows and no answer says; to find the cheapest
+plan takes sums over all orders of cities. This expert does without: it looks at what every city has
+for three nights, for two and for one, takes the cheapest city for the longest stay that there is a
+way to, then the cheapest of the others for the next one, and so home. Then the calculator adds up
+what was noted, and where the budget does not hold, the nights are spent otherwise: equally, then
+the short stay first. By car, where enough cities have a road from home; else, or if no such trip
+keeps the budget, by plane or taxi.
+
+    3 nights: Corbeck 3 nights 211 ok; Dalby 3 nights 159 ok; Eston 3 nights none no. Stay: Dalby 3
+    nights 159: (B) Bell House.
+
+It is for states of few cities, all of whose stays it reads. A trip to one city is that of style
+"direct".
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from tripwright.agent.dialect import ShownWork
+from tripwright.domains.travelplanner.expert.direct import expert_turns
+from tripwright.domains.travelplanner.expert.notes import Notes, purposes
+from tripwright.domains.travelplanner.expert.turns import Turns
+from tripwright.domains.travelplanner.expert.work import (
+    DEAR,
+    NO,
+    NONE,
+    OK,
+    STAY,
+    RowStep,
+    choice,
+    meal_walks,
+    nights_in,
+)
+from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS, Leg
+from tripwright.domains.travelplanner.oracle.planner import (
+    CityChoice,
+    Solution,
+    SolveStatus,
+    plan_days,
+)
+from tripwright.domains.travelplanner.oracle.problem import CityOffer, Problem, city_pool
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.tools.calculator import evaluate
+from tripwright.errors import counted
+from tripwright.tools.face import Face
+from tripwright.world.records import Accommodation, Flight, Restaurant
+from tripwright.world.store import World
+
+# (nights, cities) → the nights in each, in the order in which they are tried
+SHAPES = {
+    (4, 2): ((3, 1), (2, 2), (1, 3)),
+    (6, 3): ((3, 2, 1), (2, 2, 2), (1, 2, 3), (2, 3, 1), (3, 1, 2)),
+}
+LENGTHS = (3, 2, 1)
+Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
+
+
+def comparing_turns(
+    query: Query,
+    world: World,
+    face: Face,
+    plan_format: str = "json",
+    page_rows: int | None = None,
+    shows_work: ShownWork = "none",
+) -> list[str]:
+    """The assistant's turns, in order. Where no trip keeps the budget the answer is the last one
+    that was found."""
+    shapes = SHAPES.get((query.days - 1, query.visiting_city_number))
+    if shapes is None:
+        return expert_turns(query, world, face, plan_format, page_rows, shows_work)
+    turns = Turns(face, plan_format, page_rows)
+    trip = _Search(query, world, turns, Notes(query, world, face, shows_work)).found(shapes)
+    if trip is None:
+        return [*turns.texts, "No plan is possible."]
+    turns.answer(query, plan_days(query, trip), world)
+    return turns.texts
+
+
+class _Search:
+    """What was asked already, and the choice of cities, ways and meals."""
+
+    def __init__(self, query: Query, world: World, turns: Turns, notes: Notes):
+        self.query, self.world, self.turns, self.notes = query, world, turns, notes
+        self.problem = Problem(query, world, comfortable=True)
+        self._asked: set[tuple[str, ...]] = set()
+
+    def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
+        """The first trip that keeps the budget, else the last one."""
+        trip: Solution | None = None
+        self._ask("get_cities", state=self.query.dest)
+        for driving, cities in self._families():
+            for city in cities:
+                self._look_at_stays(city)
+            for shape in shapes:
+                visits = self._visits(shape, cities, driving)
+                meals = self._meals(visits) if visits else None
+                if visits and meals:
+                    trip = self._trip(visits, meals, driving)
+                    if self._keeps_budget(trip):
+                        return trip
+        return trip
+
+    # ---- what is asked, and what is noted of it
+
+    def _ask(self, tool: str, rows: Sequence[Any] = (), **arguments: str) -> None:
+        """Once: what was asked before is known."""
+        search = (tool, *arguments.values())
+        if search not in self._asked:
+            self._asked.add(search)
+            names = [row.number if isinstance(row, Flight) else row.name for row in rows]
+            self.turns.call(tool, rows, names, **arguments)
+
+    def _note(self, sentence: str) -> None:
+        self.turns.note += f"{sentence} "
+
+    def _families(self) -> Iterator[tuple[bool, list[str]]]:
+        """(by own car?, the cities that may be visited so)"""
+        cities = city_pool(self.query, self.world)
+        if self.query.local_constraint.transportation != "no self-driving":
+            near = [city for city in cities if self._has_road(city)]
+            if len(near) >= 2:  # one to begin with and one to end with
+                self._note("Drive.")
+                yield True, near if self.query.visiting_city_number == 2 else cities
+        self._note("Fly.")
+        yield False, cities
+
+    def _has_road(self, city: str) -> bool:
+        leg = self._leg(self.query.org, city, 0, driving=True)
+        self._note(f"{city} {OK if leg else NO}.")
+        return leg is not None
+
+    def _look_at_stays(self, city: str) -> None:
+        if ("search_accommodations", city) not in self._asked:
+            self._ask("search_accommodations", self.world.accommodations(city), city=city)
+            stays = {nights: self._stay(city, nights) for nights in LENGTHS}
+            self._note(self.notes.on_stays(city, stays))
+
+    def _stay(self, city: str, nights: int) -> Accommodation | None:
+        offer = self.problem.offer(city, nights)
+        return offer.stays[0].accommodation if offer else None
+
+    def _leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
+        """The way of the day with this index, asked for where it was not."""
+        leg = self.problem.leg(origin, destination, day, driving)
+        ends = {"origin": origin, "destination": destination}
+        if driving:
+            self._ask("search_ground_transportation", **ends, mode="self-driving")
+            return leg
+        if self.query.local_constraint.transportation != "no flight":
+            flights = {**ends, "date": self.query.date[day]}
+            self._ask("search_flights", self.world.flights(**flights) or (), **flights)
+        if leg is None or leg.mode == "taxi":
+            self._ask("search_ground_transportation", **ends, mode="taxi")
+        return leg
+
+    # ---- which cities, in which order
+
+    def _visits(
+        self, shape: tuple[int, ...], cities: list[str], driving: bool, done: Visits = ()
+    ) -> Visits | None:
+        """The cheapest city for the next stay that has a way there and, in the end, home; and so
+        on."""
+        if len(done) == len(shape):
+            return done
+        passed = {city for city, _ in done}  # visited, or refused
+        day, nights = sum(shape[: len(done)]), shape[len(done)]
+        here = done[-1][0] if done else self.query.org
+        while found := self._cheapest(nights, [city for city in cities if city not in passed]):
+            city, stay = found
+            legs = [(here, city, day)]
+            if len(done) + 1 == len(shape):
+                legs.append((city, self.query.org, day + nights))
+            if self._can_go(legs, driving, _times(nights, f"{stay.price_usd:g}")) and (
+                visits := self._visits(shape, cities, driving, (*done, (city, nights)))
+            ):
+                return visits
+            passed.add(city)
+        return None
+
+    def _cheapest(self, nights: int, cities: Sequence[str]) -> tuple[str, Accommodation] | None:
+        """One price beside the next, each dear unless it is less than those before it."""
+        steps = list[RowStep]()
+        found: tuple[str, Accommodation] | None = None
+        for city in cities:
+            if (stay := self._stay(city, nights)) is None:
+                continue
+            is_less = found is None or stay.price_usd < found[1].price_usd
+            steps.append(RowStep("", (nights_in(city, nights, stay),), OK if is_less else DEAR))
+            found = (city, stay) if is_less else found
+        words = "; ".join(step.words() for step in steps) or NONE
+        self._note(f"{counted(nights, 'night')}: {words}.")
+        if found is not None:
+            self._note(f"{STAY}: {self.notes.stay_in(found[0], nights, found[1])}")
+        return found
+
+    def _can_go(self, legs: list[tuple[str, str, int]], driving: bool, nights_term: str) -> bool:
+        """To a city, and from the last one home; with what both and the nights between cost."""
+        terms = list[str]()
+        for origin, destination, day in legs:
+            leg = self._leg(origin, destination, day, driving)
+            if leg is None:
+                self._note("No way.")
+                return False
+            name = leg.flight.number if leg.flight else leg.mode
+            self._note(choice("Back" if terms else "Go", f"{leg.cost_usd:g} {name}"))
+            terms.append(self._leg_term(leg))
+        terms.insert(1, nights_term)
+        self._note(choice("Cost", "+".join(terms)))
+        return True
+
+    def _leg_term(self, leg: Leg) -> str:
+        people = self.query.party_size
+        many = people if leg.flight else math.ceil(people / SEATS[leg.mode])
+        return _times(many, f"{leg.cost_usd:g}")
+
+    # ---- meals, and the sum
+
+    def _meals(self, visits: Visits) -> list[tuple[Restaurant, ...]] | None:
+        """The cheapest of each city; in the first with full days every wanted cuisine. None where
+        that one does not serve them."""
+        meals: list[tuple[Restaurant, ...]] = []
+        wanted = bool(self.query.local_constraint.cuisine)
+        for city, nights in visits:
+            rows, count = self.problem.meals(city)[0], len(MEALS) * (nights - 1)
+            chosen = tuple(rows[:count])
+            if wanted and count:
+                walks = meal_walks(self.query, [("", row) for row in rows], purposes(count), True)
+                if walks is None:
+                    return None
+                chosen = tuple(cast(Restaurant, walk.taken) for walk in walks)
+                wanted = False
+            meals.append(chosen)
+        return meals
+
+    def _trip(self, visits: Visits, meals: list[tuple[Restaurant, ...]], driving: bool) -> Solution:
+        stops = [self.query.org, *(city for city, _ in visits), self.query.org]
+        days = [0, *itertools.accumulate(nights for _, nights in visits)]
+        ends = zip(stops[:-1], stops[1:], days, strict=True)
+        legs = [self.problem.leg(here, there, day, driving) for here, there, day in ends]
+        cities = []
+        for (city, nights), rows in zip(visits, meals, strict=True):
+            stay = cast(CityOffer, self.problem.offer(city, nights)).stays[0]
+            sights = self.problem.sights(city)[: nights - 1]
+            cities.append(self.notes.as_found(CityChoice(city, nights, stay, rows, sights)))
+        ways = tuple(leg for leg in legs if leg is not None)
+        return Solution(SolveStatus.FEASIBLE, None, tuple(cities), ways)
+
+    def _keeps_budget(self, trip: Solution) -> bool:
+        terms = list[str]()
+        for leg, stop in zip(trip.legs, trip.cities, strict=False):
+            night = f"{stop.stay.accommodation.price_usd:g}"
+            terms += [self._leg_term(leg), _times(stop.nights, night)]
+        terms.append(self._leg_term(trip.legs[-1]))
+        for stop in trip.cities:
+            if stop.meals:
+                city, world = stop.city, self.world
+                self._ask("search_restaurants", world.restaurants(city), city=city)
+                prices = "+".join(f"{row.average_cost_usd:g}" for row in stop.meals)
+                terms.append(_times(self.query.party_size, f"({prices})"))
+                self._note(f"{self.notes.on_meals(stop)} {choice('Cost', terms[-1])}")
+                self._ask("search_attractions", world.attractions(city), city=city)
+        expression = "+".join(terms)
+        if self.turns.can("calculator"):
+            self._ask("calculator", expression=expression)
+        else:
+            self._note(f"{expression}:")
+        total = evaluate(expression)
+        is_kept = total <= self.query.budget
+        self._note(f"{total:g} of {self.query.budget:,} {OK if is_kept else DEAR}.")
+        return is_kept
+
+
+def _times(many: int, price: str) -> str:
+    return f"{many}*{price}" if many > 1 else price

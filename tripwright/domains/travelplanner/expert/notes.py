@@ -1,0 +1,112 @@
+"""An expert's choices of stays and meals, noted as the dialect asks for it and the face allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from tripwright.agent.dialect import ShownWork
+from tripwright.domains.travelplanner.expert.work import (
+    MEAL_FIELDS,
+    NONE,
+    STAY,
+    STAY_FIELDS,
+    RowWalk,
+    choice,
+    meal_walks,
+    named,
+    nights_in,
+    stay_walk,
+    stay_walks,
+)
+from tripwright.domains.travelplanner.oracle.options import MEALS
+from tripwright.domains.travelplanner.oracle.planner import CityChoice
+from tripwright.domains.travelplanner.query import Query
+from tripwright.tools.face import Face, letters
+from tripwright.world.records import Accommodation, Restaurant
+from tripwright.world.store import World
+
+
+class Notes:
+    """The choices, noted; with how they were made, unless the dialect does not ask for it, the face
+    hides what decides, or the rows lead elsewhere than the oracle went."""
+
+    def __init__(self, query: Query, world: World, face: Face, shown: ShownWork):
+        self._query, self._world, self._face = query, world, face
+        self._is_shown, self._is_short = shown != "none", shown == "short"
+
+    def on_stay(self, stop: CityChoice) -> str:
+        rows = self._called(Accommodation, self._world.accommodations(stop.city))
+        stay = stop.stay.accommodation
+        if self._shows(Accommodation, STAY_FIELDS):
+            cheapest_first = self._is_cheapest_first(Accommodation)
+            walk = stay_walk(self._query, stop.nights, rows, cheapest_first, stay)
+            if walk is not None and walk.taken == stay:
+                return walk.words(self._is_short)
+        return choice(STAY, _row_called(stay, rows))
+
+    def on_stays(self, city: str, stays: Mapping[int, Accommodation | None]) -> str:
+        """For each number of nights, most nights first, what would be taken."""
+        rows = self._called(Accommodation, self._world.accommodations(city))
+        if self._shows(Accommodation, STAY_FIELDS):
+            cheapest_first = self._is_cheapest_first(Accommodation)
+            walks = stay_walks(self._query, city, stays, rows, cheapest_first)
+            if [walk.taken for walk in walks] == list(stays.values()):
+                return " ".join(walk.words(self._is_short) for walk in walks)
+        return " ".join(self.stay_in(city, nights, stay) for nights, stay in stays.items())
+
+    def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
+        """ "Corbeck 3 nights 159: (B) Ash Inn."."""
+        rows = self._called(Accommodation, self._world.accommodations(city))
+        taken = _row_called(stay, rows) if stay else NONE
+        return choice(nights_in(city, nights, stay), taken)
+
+    def on_meals(self, stop: CityChoice) -> str:
+        if not self._is_shown:
+            return choice("Eat", ", ".join(row.name for row in stop.meals))
+        walks = self._meal_walks(stop)
+        if walks is not None and [walk.taken for walk in walks] == list(stop.meals):
+            return " ".join(walk.words(self._is_short) for walk in walks)
+        rows = self._called(Restaurant, self._world.restaurants(stop.city))
+        meals = zip(purposes(len(stop.meals)), stop.meals, strict=True)
+        return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)
+
+    def as_found(self, stop: CityChoice) -> CityChoice:
+        """Its meals in the order in which walks come upon them, where these lead to the same."""
+        walks = self._meal_walks(stop)
+        found = [cast(Restaurant, walk.taken) for walk in walks or ()]
+        if len(found) != len(stop.meals) or {*found} != {*stop.meals}:
+            return stop
+        return replace(stop, meals=tuple(found))
+
+    def _meal_walks(self, stop: CityChoice) -> list[RowWalk] | None:
+        """None where nothing is to be decided: the first rows of a list in order of price are
+        taken."""
+        cheapest_first = self._is_cheapest_first(Restaurant)
+        if not self._shows(Restaurant, MEAL_FIELDS) or (
+            cheapest_first and not self._query.local_constraint.cuisine
+        ):
+            return None
+        rows = self._called(Restaurant, self._world.restaurants(stop.city))
+        return meal_walks(self._query, rows, purposes(len(stop.meals)), cheapest_first)
+
+    def _is_cheapest_first(self, table: type) -> bool:
+        return self._face.tables[table].cheapest_first is not None
+
+    def _shows(self, table: type, fields: set[str]) -> bool:
+        return self._is_shown and fields <= set(self._face.tables[table].fields)
+
+    def _called(self, table: type, rows: list[Any]) -> list[tuple[str, Any]]:
+        """Rows in the face's order, each with its letter if they have letters and work is shown."""
+        has_letters = self._is_shown and self._face.tables[table].lettered
+        in_order = enumerate(self._face.in_order(rows), start=1)
+        return [(letters(number) if has_letters else "", row) for number, row in in_order]
+
+
+def purposes(meals: int) -> list[str]:
+    return [MEALS[number % 3].title() for number in range(meals)]
+
+
+def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:
+    return named(next(letter for letter, row in rows if row == taken), taken.name)
