@@ -53,7 +53,7 @@ def test_a_figure_is_saved_as_it_is_seen_with_its_figures_beside(
     assert [each for each in drawn.iter() if "stroke: rgb(0, 114, 178)" in str(each.get("style"))]
     assert not [each for each in drawn.iter() if each.get("class") == "strips"]
     assert caught(page, 1).splitlines() == [
-        "RL step,mean [reward]",
+        "step,mean [reward]",
         *(f"{step},{step / 4:g}" for step in range(1, 5)),
     ]
     assert (

@@ -39,15 +39,16 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
-def recipe(tiny_recipe: Any) -> Recipe:
-    """Four steps of RL from a fresh model, sampled where it is validated; the bonus moves weights
-    where no episode is worth anything."""
+def recipe(tiny_recipe: Any, request: pytest.FixtureRequest) -> Recipe:
+    """Four steps of RL (or of SFT, where a test asks for it) from a fresh model, sampled where it
+    is validated; RL's bonus moves weights where no episode is worth anything."""
     rl = replace(tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1)
+    is_rl = getattr(request, "param", "rl") == "rl"
     return replace(
         tiny_recipe,
         copy_pretraining=None,
-        sft=None,
-        rl=Reinforcement("grpo", rl),
+        sft=None if is_rl else replace(tiny_recipe.sft, steps=4),
+        rl=Reinforcement("grpo", rl) if is_rl else None,
         evaluation=replace(tiny_recipe.evaluation, decoding=Decoding(0.7, 0.9)),
         validation=ValidationSettings(every=2, queries=3, metric="dense_reward", keep="all"),
         checkpoint=CheckpointSettings(every_steps=None, every_minutes=None),
@@ -57,8 +58,16 @@ def recipe(tiny_recipe: Any) -> Recipe:
 def trained(folder: Path, recipe: Recipe) -> RunFolder:
     run = RunFolder(folder, recipe)
     stages.make(run)
+    stages.cold_start(run, after="start")
     stages.reinforce(run, after="start")
     return run
+
+
+both_stages = pytest.mark.parametrize("recipe", ["rl", "sft"], indirect=True)
+
+
+def stage(recipe: Recipe) -> str:
+    return "rl" if recipe.rl else "sft"
 
 
 def score(run: RunFolder, step: int) -> dict[str, Any]:
@@ -79,27 +88,29 @@ def played(run: RunFolder, step: int) -> dict[str, list[int]]:
     }
 
 
+@both_stages
 def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(
     recipe: Recipe, tmp_path: Path
 ) -> None:
-    plain = trained(tmp_path / "plain", replace(recipe, validation=None))
+    plain, name = trained(tmp_path / "plain", replace(recipe, validation=None)), stage(recipe)
     run = trained(tmp_path / "run", recipe)
-    assert same(weights(plain, "rl"), weights(run, "rl")) and metrics(plain) == metrics(run)
+    assert same(weights(plain, name), weights(run, name)) and metrics(plain) == metrics(run)
     assert [step for step, _ in validation.evaluations(run.folder)] == [0, 2, 4]
     card = score(run, 2)["run_card"]
     assert card["decoding"] == {"temperature": 0.7, "seed": 0, "top_p": 0.9, "top_k": None}
-    assert card["policy"]["stage"] == "rl-step-2" and score(run, 2)["n"] == 3
+    assert card["policy"]["stage"] == f"{name}-step-2" and score(run, 2)["n"] == 3
     first = json.loads((run.folder / "eval/validation/queries.jsonl").read_text().splitlines()[0])
     assert first["world"].endswith(str(VALIDATION_WORLDS))  # none that examine or a stage has
 
 
+@both_stages
 def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
     recipe: Recipe, tmp_path: Path
 ) -> None:
-    run = trained(tmp_path / "run", recipe)
-    assert same(weights(run, "rl-step-4"), weights(run, "rl"))
-    assert not same(weights(run, "rl-step-2"), weights(run, "rl"))
-    model, tokenizer = load_model(run.model("rl-step-2"))
+    run, name = trained(tmp_path / "run", recipe), stage(recipe)
+    assert same(weights(run, f"{name}-step-4"), weights(run, name))
+    assert not same(weights(run, f"{name}-step-2"), weights(run, name))
+    model, tokenizer = load_model(run.model(f"{name}-step-2"))
     chat = held_out.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
     requests = held_out.held_out(recipe, None, 3, VALIDATION_WORLDS)
     again = run.folder / "eval" / "validation-step-22"
@@ -107,6 +118,7 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
     assert played(run, 22) == played(run, 2)
 
 
+@both_stages
 @pytest.mark.parametrize("step", [0, 2, 4])
 def test_a_killed_validation_goes_on_with_the_same_weights(
     step: int, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -131,7 +143,9 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
     killed = trained(folder, recipe)
     after = (folder / f"eval/validation-step-{step}/transcripts.jsonl").read_text()
     assert after.startswith(before)
-    assert same(weights(whole, "rl"), weights(killed, "rl")) and metrics(whole) == metrics(killed)
+    assert same(weights(whole, stage(recipe)), weights(killed, stage(recipe))) and metrics(
+        whole
+    ) == metrics(killed)
     assert all(played(whole, n) == played(killed, n) for n in (0, 2, 4))
 
 
@@ -169,10 +183,10 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
     best = json.loads((run.folder / "best.json").read_text())
     assert (best["metric"], best["step"], best["value"]) == ("delivery", 2, 0.5)
     assert best["model"] == "model/rl-step-2" and best["low"] <= best["high"]
-    steps = sorted(int(path.name[8:]) for path in validation.checkpoint_models(run.folder))
-    assert steps == kept
+    assert sorted(validation.checkpoint_models(run.folder)) == kept
 
 
+@both_stages
 def test_any_kept_checkpoint_is_examined_by_its_step(
     recipe: Recipe, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,20 +195,20 @@ def test_any_kept_checkpoint_is_examined_by_its_step(
     examine.examine(run.folder, step="2")
     assert "step-2" in capsys.readouterr().out.replace(" ", "-")
     exam = json.loads((run.folder / "eval/step-2/score.json").read_text())
-    assert exam["run_card"]["policy"] == validation.model_identity(run, "rl-step-2")
+    assert exam["run_card"]["policy"] == validation.model_identity(run, f"{stage(recipe)}-step-2")
     assert exam["run_card"]["queries"] != score(run, 2)["run_card"]["queries"]
     examine.examine(run.folder, step="best")
     with pytest.raises(UserError, match=r"no checkpoint '3'. Expected 'best' or .* of steps 2, 4"):
         examine.examine(run.folder, step="3")
-    shutil.rmtree(run.model("rl-step-2"))
-    shutil.rmtree(run.model("rl-step-4"))
+    shutil.rmtree(run.model(f"{stage(recipe)}-step-2"))
+    shutil.rmtree(run.model(f"{stage(recipe)}-step-4"))
     with pytest.raises(UserError, match="here: none"):
         examine.examine(run.folder, step="two")
 
 
 def test_other_requests_are_not_drawn_into_one_curve(recipe: Recipe, tmp_path: Path) -> None:
     run = trained(tmp_path / "run", recipe)
-    run.model("rl").rename(run.folder / "aside")
+    run.model(stage(recipe)).rename(run.folder / "aside")
     settings = replace(recipe.validation, queries=5)  # type: ignore[type-var]
     with pytest.raises(UserError, match="validated under other conditions: queries: 3 -> 5. Put"):
         trained(run.folder, replace(recipe, validation=settings))
@@ -231,7 +245,7 @@ RECIPE = "[grpo]\nsteps = 2\n\n[validation]\nevery = 1\n"
     ("text", "words"),
     [
         (RECIPE + 'metric = "finale"', "unknown validation.metric 'finale'. Accepted: final, del"),
-        ("[validation]\nevery = 1", "is during RL, and this recipe has no"),
+        ("[validation]\nevery = 1", "is during training, and this recipe has no"),
         (RECIPE + 'file = "q.jsonl"', "validation.file is of requests in the place of data.qu"),
         (RECIPE + '[data]\nqueries = "q"\nworld = "w"', "needs a file of requests beside data"),
         (RECIPE + "[evaluation.decoding]\ntop_p = 0.0", "evaluation.decoding: Sampling needs"),

@@ -50,9 +50,7 @@ from tripwright.training.recipe import Recipe
 from tripwright.training.recipe_diff import describe_changes
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.validation import (
-    CHECKPOINT,
     checkpoint_models,
-    checkpoint_name,
     model_identity,
 )
 
@@ -66,8 +64,8 @@ def examine(
     recipe: Recipe, folder: Path, against: Path | None = None, step: str | None = None
 ) -> dict[str, Any]:
     """Examines every stage that is finished in the run folder, the last one also with emptied
-    tools, and writes the report. With `step`: the checkpoint that validation kept of that step of
-    RL, or the "best", and nothing else. The figures: pass rates, RL against the cold start, and
+    tools, and writes the report. With `step`: the checkpoint that validation kept of that step,
+    or the "best", and nothing else. The figures: pass rates, RL against the cold start, and
     what was examined last against another run; `in_words` makes lines of them.
 
     Raises UserError where nothing was trained, where there is no such checkpoint, and where the
@@ -111,15 +109,15 @@ def examine(
 
 
 def checkpoint_of(folder: Path, step: str) -> str:
-    """The name of the model after so many steps of RL, or of the "best". Raises UserError where
+    """The name of the model after so many steps, or of the "best". Raises UserError where
     validation kept none."""
-    steps = sorted(int(path.name.rpartition("-")[2]) for path in checkpoint_models(folder))
+    models = checkpoint_models(folder)
     best = json_object(folder / BEST) if (folder / BEST).is_file() else None
     if step == "best" and best is not None:
         return Path(best["model"]).name
-    if step.isdigit() and int(step) in steps:
-        return checkpoint_name(int(step))
-    kept = f"of steps {', '.join(map(str, steps))}" if steps else "none"
+    if step.isdigit() and int(step) in models:
+        return models[int(step)].name
+    kept = f"of steps {', '.join(map(str, sorted(models)))}" if models else "none"
     raise UserError(
         f"--step: '{folder}' has no checkpoint '{step}'. Expected 'best' or one that was kept"
         f" (here: {kept}), which a recipe's [validation] does."
@@ -180,7 +178,7 @@ def measure_difficulty(run: RunFolder) -> None:
 
 def exam_of(stage: str) -> str:
     """The name of the evaluation of a stage's model, or of a checkpoint's."""
-    return EXAM_OF.get(stage) or stage.removeprefix(CHECKPOINT)
+    return EXAM_OF.get(stage) or stage.partition("-")[2]
 
 
 def evaluate_stage(run: RunFolder, exam: HeldOut, stage: str) -> list[str]:

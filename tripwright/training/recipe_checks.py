@@ -195,8 +195,10 @@ def _held_out(recipe: Recipe) -> None:
             )
     if validation is None:
         return
-    if recipe.rl is None:
-        raise UserError("[validation] is during RL, and this recipe has no [grpo], [ppo] or [rft].")
+    if recipe.rl is None and recipe.sft is None:
+        raise UserError(
+            "[validation] is during training, and this recipe has no [sft], [grpo], [ppo] or [rft]."
+        )
     if validation.file is None and recipe.data.queries is not None:
         raise UserError(
             "[validation] needs a file of requests beside data.queries: validation.file."

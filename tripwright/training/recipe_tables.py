@@ -157,9 +157,10 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class ValidationSettings:
-    """Evaluation during RL, `every` so many steps, after the last one and `at_start` (verl's
-    test_freq and val_before_train; row P10): all requests of `file`, or so many generated ones
-    (`queries`) in worlds that the exam does not ask about.
+    """Evaluation during RL, or during SFT where a recipe has no RL: `every` so many steps, after
+    the last one and `at_start` (verl's test_freq and val_before_train; row P10). All requests of
+    `file` are played, or so many generated ones (`queries`) in worlds that the exam does not ask
+    about.
 
     The checkpoint with the highest `metric` of score.json is kept as a model folder; `keep = "all"`
     keeps one of every evaluation.

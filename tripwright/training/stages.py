@@ -137,8 +137,16 @@ def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
             source = expert_samples(source, recipe.sft, recipe.seed)
     loop = FineTuning(model, source, recipe.sft)
     loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
-    run.drive("sft", loop, model.device.type)
+    during = _validation(run, "sft", loop, tokenizer, after) if recipe.rl is None else None
+    run.drive("sft", loop, model.device.type, during)
     run.save("sft", model, tokenizer)
+
+
+def _validation(
+    run: RunFolder, stage: str, loop: Any, tokenizer: Any, after: str
+) -> Validation | None:
+    settings = run.recipe.validation
+    return Validation(run, settings, stage, loop, tokenizer, after) if settings else None
 
 
 def reinforce(run: RunFolder, after: str = "sft") -> None:
@@ -159,11 +167,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
             model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
         )
         loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
-        during = (
-            Validation(run, recipe.validation, loop, tokenizer, after)
-            if recipe.validation is not None
-            else None
-        )
+        during = _validation(run, "rl", loop, tokenizer, after)
         run.drive("rl", loop, model.device.type, during)
     run.save("rl", model, tokenizer)
 

@@ -1,9 +1,10 @@
-"""Evaluation while training: every so many steps of RL the model plays requests that no stage
-trains on, and the best checkpoint so far is kept (rows P10, S10, D7).
+"""Evaluation while training: every so many steps of RL, or of SFT where a recipe has no RL, the
+model plays requests that no stage trains on, and the best checkpoint so far is kept (rows P10, S10,
+D7).
 
     RUN/eval/validation/             its requests, and what two validations must have in common
     RUN/eval/validation-step-N/      a run of `evals.run` for the model after N steps
-    RUN/model/rl-step-N/             that model, which `from_pretrained` reads: the best one's, or
+    RUN/model/<stage>-step-N/        that model, which `from_pretrained` reads: the best one's, or
                                      every one's (validation.keep)
     RUN/best.json                    which step is the best, by which metric, with its interval
 
@@ -20,10 +21,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tripwright.agent.chat import ChatFormat
 from tripwright.evals.run_card import model_fingerprint
 from tripwright.files import json_object, write_atomically
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.runs import BEST, CARD, VALIDATION_STEP
+from tripwright.sft.trainer import FineTuning
 from tripwright.training.checkpoint import process_generators, set_process_generators
 from tripwright.training.data_source import VALIDATION_WORLDS
 from tripwright.training.held_out import (
@@ -36,19 +39,24 @@ from tripwright.training.held_out import (
 from tripwright.training.recipe_tables import ValidationSettings
 from tripwright.training.run_folder import RunFolder
 
-CHECKPOINT = "rl-"
-_STEP = "step-"
+_STEP = "-step-"
 
 
-def checkpoint_name(step: int) -> str:
+def checkpoint_name(stage: str, step: int) -> str:
     """Of a model folder in RUN/model."""
-    return f"{CHECKPOINT}{_STEP}{step}"
+    return f"{stage}{_STEP}{step}"
 
 
-def checkpoint_models(folder: Path) -> list[Path]:
-    """The kept ones of a run."""
-    models = (folder / "model").glob(f"{CHECKPOINT}{_STEP}*")
-    return [model for model in models if model.name.rpartition("-")[2].isdigit()]
+def checkpoint_models(folder: Path) -> dict[int, Path]:
+    """The kept ones of a run, by their step."""
+    models = ((_step_of(model), model) for model in (folder / "model").glob(f"*{_STEP}*"))
+    return {step: model for step, model in models if step is not None}
+
+
+def _step_of(model: Path) -> int | None:
+    """None of one that is not whole."""
+    number = model.name.rpartition("-")[2]
+    return int(number) if number.isdigit() else None
 
 
 def model_identity(run: RunFolder, stage: str) -> dict[str, Any]:
@@ -58,18 +66,19 @@ def model_identity(run: RunFolder, stage: str) -> dict[str, Any]:
 
 
 class Validation:
-    """The evaluations of one stage of RL, for `RunFolder.drive`. `start`: the stage whose model the
-    loop began with, which is that of step 0."""
+    """The evaluations of one stage, for `RunFolder.drive`. `start`: the stage whose model the loop
+    began with, which is that of step 0."""
 
     def __init__(
         self,
         run: RunFolder,
         settings: ValidationSettings,
-        loop: RlLoop[Any],
+        stage: str,
+        loop: RlLoop[Any] | FineTuning,
         tokenizer: Any,
         start: str,
     ):
-        self.run, self.settings, self.start = run, settings, start
+        self.run, self.settings, self.stage, self.start = run, settings, stage, start
         self.loop, self.tokenizer = loop, tokenizer
         self.requests = held_out(run.recipe, settings.file, settings.queries, VALIDATION_WORLDS)
 
@@ -81,8 +90,8 @@ class Validation:
             card = json_object(folder / CARD) or {}
             if number > step or (number == 0 and card.get("policy") != start):
                 shutil.rmtree(folder)
-        for model in (self.run.folder / "model").glob(f"{CHECKPOINT}{_STEP}*"):
-            if model.suffix == ".partial" or int(model.name.rpartition("-")[2]) > step:
+        for model in (self.run.folder / "model").glob(f"*{_STEP}*"):
+            if model.suffix == ".partial" or (_step_of(model) or 0) > step:
                 shutil.rmtree(model)
         settle(
             self.run.folder / "eval" / "validation",
@@ -102,15 +111,17 @@ class Validation:
     def take(self) -> dict[str, Any]:
         """Saves the model, evaluates it and keeps what is to be kept; the evaluation's metrics."""
         step, run = self.loop.step, self.run
-        name = checkpoint_name(step) if step else self.start
+        name = checkpoint_name(self.stage, step) if step else self.start
         if step and not run.done(name):
             run.save_model(name, self.loop.model, self.tokenizer)
         identity, folder = model_identity(run, name), self._folder(step)
         print(f"\nvalidating after step {step}", file=sys.stderr)
+        chat = ChatFormat(self.tokenizer, run.recipe.dialect.dialect().schemas())
+        model, training = self.loop.model, self.loop.model.training
         generators = process_generators()
         with self.loop.clock.stopped():
-            chat = self.loop.worker.policy.chat
-            score = play_model(run.recipe, self.requests, self.loop.model, chat, folder, identity)
+            score = play_model(run.recipe, self.requests, model.eval(), chat, folder, identity)
+        model.train(training)
         set_process_generators(generators)
         self._keep_best()
         return {metric: rate["value"] for metric, rate in score["metrics"].items()}
@@ -130,12 +141,13 @@ class Validation:
         if not known:  # nothing was scored yet
             return
         best = max(known, key=lambda step: (rates[step]["value"], -step))
-        model = checkpoint_name(best) if best else self.start
+        model = checkpoint_name(self.stage, best) if best else self.start
         record = {"metric": metric, "step": best, **rates[best], "model": f"model/{model}"}
         write_atomically(self.run.folder / BEST, json.dumps(record, indent=2) + "\n")
-        for kept in checkpoint_models(self.run.folder) if self.settings.keep == "best" else ():
-            if kept.name != model:
-                shutil.rmtree(kept)
+        if self.settings.keep == "best":
+            for kept in checkpoint_models(self.run.folder).values():
+                if kept.name != model:
+                    shutil.rmtree(kept)
 
 
 def evaluations(folder: Path) -> list[tuple[int, Path]]:

@@ -75,7 +75,7 @@ def test_the_figures_in_a_file_are_those_of_the_run(run_folder, tmp_path):
     export_page(*page_of(run_folder()), tmp_path / "out")
     name = next(row["csv"] for row in index_of(tmp_path / "out") if row["title"] == "Memory")
     head, first, *_ = read_csv(tmp_path / "out" / name)
-    assert head[:2] == ["RL step", "peak [MB, most so far]"] and first[:2] == ["1", "900"]
+    assert head[:2] == ["step", "peak [MB, most so far]"] and first[:2] == ["1", "900"]
 
 
 def test_transcripts_are_not_exported():

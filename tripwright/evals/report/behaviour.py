@@ -61,8 +61,8 @@ def checkpoints_section(run: ReportedRun) -> str:
     failing = mistake_figures(run, behaviours, steps)
     failing += failure_figures(behaviours, titles, steps) + sub_reward_figure(run, run.validation)
     lede = (
-        "From the transcripts of the evaluations between the steps of RL, on requests that no stage"
-        " trains on."
+        "From the transcripts of the evaluations between the steps of training, on requests that no"
+        " stage trains on."
     )
     heading = (CHECKPOINTS, "Behaviour over training")
     return _section(lede, behaviours, titles, failing, steps, heading)

@@ -1,4 +1,4 @@
-"""Evaluations as points of training: at which RL step the model of each was, and what then changes
+"""Evaluations as points of training: at which step the model of each was, and what then changes
 from one to the next (rows P12, P14). Those made while it trained and those of the exam ask other
 requests, so they are never in one curve."""
 

@@ -17,7 +17,7 @@ from tripwright.evals.report.efficiency import against_flops
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import esc, number, plain
 
-STEP = "RL step"
+STEP = "step"
 # figure of a step → its name, its colour
 RATES = {"pass_rate": ("pass", 0), "schema_rate": ("schema", 7)}
 # figure of a step → the metric of score.json that is drawn beside it
