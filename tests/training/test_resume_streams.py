@@ -144,7 +144,12 @@ def test_an_empty_file_is_refused(given: Any) -> None:
 
 
 def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any) -> None:
-    names = [{world for _, _, world in told(trips_of(recipe, stage), 8)} for stage in range(3)]
+    later = replace(recipe, data=replace(recipe.data, first_world=10))  # who goes on from another
+    names = [
+        {world for _, _, world in told(trips_of(each, stage), 8)}
+        for stage in range(3)
+        for each in (recipe, later)
+    ]
     names.append(
         {
             world.name

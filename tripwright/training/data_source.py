@@ -53,7 +53,7 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
             judged,
         )
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
-    first_world = TRAINING_WORLDS + WORLDS_APART * stage
+    first_world = TRAINING_WORLDS + WORLDS_APART * stage + data.first_world
     generated = GeneratedTrips(
         domain, data.trained_scales, first_world, data.queries_per_world, mix
     )

@@ -7,7 +7,7 @@ import dataclasses
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, NamedTuple
 
-from annotated_types import Ge, Le, MinLen
+from annotated_types import Ge, Le, Lt, MinLen
 
 from tripwright.agent.dialect import (
     Dialect,
@@ -45,12 +45,14 @@ class DataSettings:
     `mix` is what the exam and the cold start ask, in settings of the domain's own (None: its usual
     mix). RL may dwell on what is hard (row S8): `rl_mix`, None for the same. Generated trips never
     repeat, unless `rl_trips` bounds how many there are for RL, which then goes through them in
-    epochs (row S6: 1,000 queries, 5 epochs).
+    epochs (row S6: 1,000 queries, 5 epochs). They are the same for every seed: a recipe that goes
+    on from another's model reads new ones with a `first_world` that the other has not come to.
     """
 
     scale: str = "nano"
     training_scales: Annotated[tuple[str, ...], MinLen(1)] | None = None
     queries_per_world: Count = 16
+    first_world: Annotated[int, Ge(0), Lt(100_000)] = 0  # of those that a stage may draw from
     mix: Any | None = None
     rl_mix: Any | None = None
     rl_trips: Count | None = None
