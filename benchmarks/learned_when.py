@@ -6,11 +6,12 @@ examined as it goes.
 
 After every so many steps the model plays trips in worlds that it has not seen (greedy, strict
 rules), and each line of the picture is the share of trips in which something is right: all names
-are such as a tool has shown, the nights are no less than the stay asks for, the wished cuisines,
-room and rule, the budget. Of a trip without a plan nothing is right. Written to --out: a run folder
-for each (with its own report, in which every constraint stands), and `learned_when.svg`. A run that
-is there is not made again, one that was stopped goes on. Two of them may run side by side, with
---shown and a thread each; the last one to end, given both, draws.
+are such as a tool has shown, the nights are no less than the stay asks for, the budget, and, of the
+trips that have such a wish, cuisines, room and rule. Of a trip without a plan nothing is right.
+Written to --out: a run folder for each (with its own report, in which every constraint stands), and
+`learned_when.svg`. A run that is there is not made again, one that was stopped goes on. Two of them
+may run side by side, each with its --shown and a thread; the same command without --shown then
+draws both.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ TITLES = {
 
 
 def learn(run: RunFolder) -> None:
+    if run.recipe.rl is not None or run.recipe.copy_pretraining is None:
+        raise UserError(f"Recipe '{run.recipe.name}': a copy warm-up and [sft], and no RL, please.")
     with run.alone():
         stages.make(run)
         stages.copy_pretraining(run)
@@ -88,14 +91,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    try:
-        recipe = load_recipe(given.recipe)
-    except UserError as error:
-        parser.error(str(error))
     panels = []
     for shown in given.shown:
-        run = RunFolder(given.out / shown, variant(recipe, shown, given))
-        learn(run)
+        try:
+            run = RunFolder(given.out / shown, variant(load_recipe(given.recipe), shown, given))
+            learn(run)
+        except UserError as error:
+            parser.error(str(error))
         frame = Frame(TITLES[shown], "step", "trips in which it is right", percent=True)
         panels.append((TITLES[shown], line_chart(lines(run), frame)))
     file = given.out / "learned_when.svg"

@@ -318,7 +318,7 @@ def test_a_full_run_shows_every_figure_with_its_interval(tmp_path):
         "Turns per episode",
         "Length per episode",
         "Why episodes stop",
-        "Loss before RL",
+        "Loss",
     ):
         assert title in page.text, title
     assert "What this folder does not hold" not in page.text

@@ -197,7 +197,10 @@ def test_any_kept_checkpoint_is_examined_by_its_step(
     exam = json.loads((run.folder / "eval/step-2/score.json").read_text())
     assert exam["run_card"]["policy"] == validation.model_identity(run, f"{stage(recipe)}-step-2")
     assert exam["run_card"]["queries"] != score(run, 2)["run_card"]["queries"]
+    best = json.loads((run.folder / "best.json").read_text())
+    (run.folder / "best.json").write_text(json.dumps(best | {"model": "model/start"}))
     examine.examine(run.folder, step="best")
+    assert (run.folder / "eval/start/score.json").is_file()
     with pytest.raises(UserError, match=r"no checkpoint '3'. Expected 'best' or .* of steps 2, 4"):
         examine.examine(run.folder, step="3")
     shutil.rmtree(run.model(f"{stage(recipe)}-step-2"))

@@ -57,7 +57,7 @@ def sft(
         raise UserError(f"{path}: no [sft] table, so there is nothing to fine-tune.")
     if engine == "trl":
         check_for_trl(read.sft, read.model.pretrained)
-        if read.validation is not None:
+        if read.validation is not None and read.rl is None:
             raise UserError(f"{path}: [validation] is not done by TRL: examine the run afterwards.")
     run = _open(path, read, out, resume)
     with run.alone():

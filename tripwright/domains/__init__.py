@@ -33,6 +33,7 @@ OWN_DIALECTS = (
     "planner_r1",
     "planner_r1_steps",
     "compact",
+    "compact_long",
     "star",
     "star_frontier",
     "deeptravel_cards",
@@ -42,7 +43,7 @@ OWN_DIALECTS = (
 OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptravel_compact")
 OWN_RULES = ("strict", "star", "official")
 OWN_POLICIES = (
-    *("expert", "expert-spender", "expert-careful", "expert-brief"),
+    *("expert", "expert-spender", "expert-comparing", "expert-careful", "expert-brief"),
     *("greedy-search", "first-row", "cheapest-row"),
     *("errand-expert", "errand-first-row", "errand-cheapest", "errand-in-time", "errand-fastest"),
 )

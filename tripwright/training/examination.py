@@ -178,7 +178,7 @@ def measure_difficulty(run: RunFolder) -> None:
 
 def exam_of(stage: str) -> str:
     """The name of the evaluation of a stage's model, or of a checkpoint's."""
-    return EXAM_OF.get(stage) or stage.partition("-")[2]
+    return EXAM_OF.get(stage) or stage.partition("-")[2] or stage
 
 
 def evaluate_stage(run: RunFolder, exam: HeldOut, stage: str) -> list[str]:

@@ -9,7 +9,7 @@ metrics and checkpoints written (row B6).
     RUN/checkpoints/<stage>/         of the stage under way; gone once its model is saved
                                      (`checkpoint`)
     RUN/model/<stage>/               weights and tokenizer after each finished stage
-    RUN/eval/validation-step-N/      evaluations between the steps of RL (`validation`)
+    RUN/eval/validation-step-N/      evaluations between steps (`validation`)
     RUN/run.lock                     held by the process that works here; the lock dies with it
 
 Kill it at any moment; the same command continues it, and on a CPU with as many threads every later

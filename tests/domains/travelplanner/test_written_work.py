@@ -75,6 +75,29 @@ def test_every_step_of_one_who_compares_is_true(dialect: str, shown: ShownWork) 
     assert {step.kind for step in steps} == {*KINDS} and len(steps) > 20 * len(played)
 
 
+def test_names_may_hold_full_stops() -> None:
+    """As St. Louis does."""
+    cities = World.in_memory(build_tables("nano", 31)).cities
+    tables = build_tables("nano", 31)
+    renamed = {
+        name: [
+            tuple(f"St. {text}" if text in cities else text for text in row)
+            for row in getattr(tables, name)
+        ]
+        for name in (
+            *("cities", "flights", "grounds"),
+            *("restaurants", "attractions", "accommodations"),
+        )
+    }
+    world = World.in_memory(replace(tables, **renamed))
+    queries = make_queries(world, 4, 31, Mix(days=(5,)))
+    tasks = [TripTask(str(number), query, world) for number, query in enumerate(queries)]
+    played = list(play(ExpertPolicy(style_named("comparing")), tasks, LONG))
+    steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
+    assert [step for step in steps if not step.is_true] == []
+    assert {step.kind for step in steps} >= OF_CITIES and "St. " in played[0].transcript.answer
+
+
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [

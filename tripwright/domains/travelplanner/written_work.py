@@ -9,7 +9,7 @@ own place alone: after a wrong one, what follows can be true again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -93,6 +93,9 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
 
 Found = tuple[str, str, str]  # kind, said, expected
 Called = list[tuple[str, Any]]  # (letter, row)
+Sentence = tuple[
+    str, str, list[str], str
+]  # for what, what is asked, rows looked at, what is chosen
 Stays = dict[str, Called]  # city → its places to stay, as far as they were shown
 
 
@@ -127,21 +130,26 @@ def _called(shown: Rows, note: str) -> Called:
 def _read(
     query: Query, note: str, kind: str, rows: Called, city: str, stays_of: Stays
 ) -> Iterator[Found]:
-    if kind == "Restaurant":
-        yield from _meals(query, note, rows) if rows else ()
-    elif rows or stays_of:
-        yield from _stays(query, note, rows, city, stays_of)
+    heads, names = {STAY, *PURPOSES}, [named(letter, row.name) for letter, row in rows]
+    if kind == "Accommodation":
+        heads = {STAY, *(nights for nights, _ in _choices(query, city, rows))}
+    for each, its_rows in stays_of.items():
+        names += [f"{nights}: {name}" for nights, name in _choices(query, each, its_rows)]
+    sentences = list(_sentences(note, heads, names))
+    compared = [each for each in sentences if _compares(each[2], stays_of)]
+    own = [each for each in sentences if each not in compared]
+    if rows:
+        yield from (
+            _meals(query, own, rows) if kind == "Restaurant" else _stays(query, own, rows, city)
+        )
+    for _, asked, steps, said in compared:
+        yield from _cities(query, asked, steps, said, stays_of)
 
 
-def _stays(query: Query, note: str, rows: Called, city: str, stays_of: Stays) -> Iterator[Found]:
+def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> Iterator[Found]:
     nights, at, forms = query.days - 1, -1, asked_of_stays
     lengths = range(1, query.days)
-    for head, asked, steps, said in _sentences(note, {STAY, *_stays_in(city, rows, lengths)}, rows):
-        if steps and any(steps[0].startswith(f"{each} ") for each in stays_of):
-            yield from _cities(query, asked, steps, said, stays_of)
-            continue
-        if not rows:
-            continue
+    for head, asked, steps, said in sentences:
         if asked:
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
                 nights = next((n for n in lengths if asked == _listed(forms(query, n))), nights)
@@ -153,8 +161,7 @@ def _stays(query: Query, note: str, rows: Called, city: str, stays_of: Stays) ->
             yield "stay: choice", said, _choice(said, rows, found, bool(steps))
         elif said:  # of one of several lengths; the next walk begins with the row that it took
             nights = next((n for n in lengths if head.startswith(nights_in(city, n))), nights)
-            truth = _stay(query, city, nights, rows)[1]
-            yield "stay: choice", f"{head}: {said}", truth
+            yield "stay: choice", f"{head}: {said}", _stay(query, city, nights, rows)[1]
             forms, at = _asked_again, at - 1 if any(letter for letter, _ in rows) else -1
 
 
@@ -162,11 +169,15 @@ def _asked_again(query: Query, nights: int) -> tuple[str, ...]:
     return asked_again(nights)
 
 
-def _stays_in(city: str, rows: Called, lengths: Iterable[int]) -> Iterator[str]:
-    """What a choice may be called, for so many nights, at any row's price."""
-    for nights in lengths:
-        yield nights_in(city, nights)
-        yield from (nights_in(city, nights, row) for _, row in rows)
+def _choices(query: Query, city: str, rows: Called) -> Iterator[tuple[str, str]]:
+    """(for how long, what) a choice in a city may say."""
+    for nights in range(1, query.days):
+        yield nights_in(city, nights), NONE
+        yield from ((nights_in(city, nights, row), named(letter, row.name)) for letter, row in rows)
+
+
+def _compares(steps: list[str], stays_of: Stays) -> bool:
+    return bool(steps) and any(steps[0].startswith(f"{city} ") for city in stays_of)
 
 
 def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]:
@@ -195,9 +206,8 @@ def _cities(
         yield "city: choice", said, words
 
 
-def _meals(query: Query, note: str, rows: Called) -> Iterator[Found]:
+def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Found]:
     signs, at, taken = signs_of(query), -1, list[Any]()
-    sentences = list(_sentences(note, set(PURPOSES), rows))
     meals = len(MEALS) if query.days == 3 else sum(bool(said) for *_, said in sentences)
     # only rows in order of price have letters, and there a walk goes on where the last one ended
     is_lettered = any(letter for letter, _ in rows)
@@ -242,19 +252,18 @@ def _said_ok(step: str, rows: Called, at: int) -> Any:
     return rows[at][1] if step.endswith(f" {OK}") and at < len(rows) else None
 
 
-def _sentences(
-    note: str, purposes: Collection[str], rows: Called
-) -> Iterator[tuple[str, str, list[str], str]]:
-    """(for what, what is asked, rows looked at, the name that is chosen): a walk and its choice, or
-    a choice alone. A walk that breaks off has no choice. "French done." is left out."""
+def _sentences(note: str, heads: Collection[str], names: Sequence[str]) -> Iterator[Sentence]:
+    """A walk and its choice, or a choice alone. A walk that breaks off has no choice. "French
+    done." is left out."""
     asked, steps = "", list[str]()
     while note:
         before, colon, rest = note.partition(": ")
         if not colon:
             break
-        head = before.rpartition(". ")[2]
-        if head in purposes:
-            said, note = _name(rest, rows)
+        ends = (head for head in heads if before == head or before.endswith(f". {head}"))
+        head = max(ends, key=len, default="")  # names may hold full stops of their own
+        if head:
+            said, note = _name(rest, names)
             yield head, asked, steps, said
             asked, steps = "", []
             while _is_done(note.partition(". ")[0]):
@@ -262,22 +271,29 @@ def _sentences(
             continue
         if asked:
             yield "", asked, steps, ""
-        walk, _, note = rest.partition(". ")
-        steps = walk.removesuffix(".").split("; ")
-        asked = head if any(step.rpartition(" ")[2] in JUDGED for step in steps) else ""
-        steps = steps if asked else []  # prose is no walk
+        walk, note = _walk(rest)
+        steps = walk.split("; ") if walk else []  # prose is no walk
+        asked = before.rpartition(". ")[2] if walk else ""
     if asked:
         yield "", asked, steps, ""
+
+
+def _walk(rest: str) -> tuple[str, str]:
+    """(a walk, what follows it): it ends with what becomes of a row. "" for prose."""
+    words = [f" {judged}" for judged in JUDGED]
+    end = min((rest.find(f"{w}.") + len(w) for w in words if f"{w}." in rest), default=0)
+    if not end or ": " in rest[:end]:
+        return "", rest.partition(". ")[2]
+    return rest[:end], rest[end + 2 :]
 
 
 def _is_done(sentence: str) -> bool:
     return sentence.removesuffix(".").endswith(DONE) and ": " not in sentence
 
 
-def _name(rest: str, rows: Called) -> tuple[str, str]:
-    """(name, what follows it). A name of the rows may hold a full stop of its own."""
-    for letter, row in rows:
-        name = named(letter, row.name)
+def _name(rest: str, names: Sequence[str]) -> tuple[str, str]:
+    """(name, what follows it). One of `names` may hold a full stop of its own."""
+    for name in names:
         if rest == f"{name}." or rest.startswith(f"{name}. "):
             return name, rest[len(name) + 2 :]
     name, _, rest = rest.partition(". ")

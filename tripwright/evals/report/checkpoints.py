@@ -46,7 +46,7 @@ def step_of(name: str, run: ReportedRun) -> float | None:
 
 
 def checkpoints(names: Iterable[str], run: ReportedRun) -> dict[str, float]:
-    """Evaluation → RL step of those that have one, in order of steps; {} where there are fewer than
+    """Evaluation → step of those that have one, in order of steps; {} where there are fewer than
     two."""
     steps = {name: step for name in names if (step := step_of(name, run)) is not None}
     return (
@@ -57,7 +57,7 @@ def checkpoints(names: Iterable[str], run: ReportedRun) -> dict[str, float]:
 
 
 def examined_passes(run: ReportedRun) -> list[Point]:
-    """(RL step, final pass rate) of each checkpoint with a score."""
+    """(step, final pass rate) of each checkpoint with a score."""
     scores = run.validation or run.scores
     rates = ((step_of(name, run), _metric(score, "final")) for name, score in scores.items())
     return sorted((step, rate.value) for step, rate in rates if step and rate)
@@ -89,8 +89,10 @@ def _intervals(rates: Iterable[tuple[float, Estimate]]) -> tuple[tuple[float, fl
 
 
 def validated_rows(run: ReportedRun) -> list[Json]:
-    """The logged steps after which it was evaluated, with the passes of the evaluation in place of
-    the rollouts'."""
+    """The logged steps of RL after which it was evaluated, with the passes of the evaluation in
+    place of the rollouts'."""
+    if not run.rl:
+        return []
     passes = dict(validated(run, "final", "", 0).points)
     before = {"step": 0, "flops_update_total": 0.0, "flops_total": 0.0}
     start = [{**before, "pass_rate": passes[0]}] if 0 in passes else []

@@ -108,7 +108,7 @@ def supervised_figures(rows: Sequence[Json]) -> list[str]:
         lines("tokens_per_second"), Frame("Speed", x, "tokens per second", smooth=smooth)
     )
     note = "Dots: queries kept out of training." if held_out.points else ""
-    return [figure("Loss before RL", loss, note), figure("Speed before RL", speed)]
+    return [figure("Loss", loss, note), figure("Speed", speed)]
 
 
 def constraint_figures(rows: Sequence[Json]) -> str:

@@ -49,7 +49,7 @@ class ReportedRun:
     transcripts: dict[str, Path]  # evaluation name → transcripts.jsonl
     warnings: list[Json] = field(default_factory=list)  # of training, oldest first
     recipe: Json = field(default_factory=dict)
-    # evaluations between the steps of RL, in their order, and which of them is the best
+    # evaluations between the steps of training, in their order, and which of them is the best
     validation: dict[str, Json] = field(default_factory=dict)
     best: Json = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)

@@ -45,7 +45,8 @@ def learning_section(run: ReportedRun) -> str:
     if small := constraint_figures(rl):
         parts.append(f'<h3>Each constraint during RL</h3><div class="smalls">{small}</div>')
     if before:
-        parts.append(f'<h3>Before RL</h3><div class="charts">{before}</div>')
+        heading = "Before RL" if rl else "Imitation"
+        parts.append(f'<h3>{heading}</h3><div class="charts">{before}</div>')
     parts = [_lede(_note(rl, supervised)), _lede(_best_words(run)), *parts, _laboratory(run, rl)]
     return f'<section id="learning"><h2>Learning</h2>{"".join(parts)}</section>'
 
@@ -127,7 +128,8 @@ def _note(rl: Sequence[Json], supervised: Sequence[Json]) -> str:
             words.append("Thick lines, and the figures at their ends: a running mean.")
             words.append("Single steps jump: their requests are few, and often of one world.")
     if supervised:
-        words.append(f"{plural(len(supervised), 'logged step')} of supervised training before.")
+        before = " before" if rl else ""
+        words.append(f"{plural(len(supervised), 'logged step')} of supervised training{before}.")
     bad = sum(
         number(value) is None
         for row in (*rl, *supervised)

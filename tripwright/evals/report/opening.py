@@ -95,7 +95,8 @@ def _examined(run: ReportedRun) -> str:
 
 def _chosen(run: ReportedRun) -> str:
     """A checkpoint that did better while it trained than the last one did."""
-    best, steps = number(run.best.get("step")), [number(row.get("step")) or 0 for row in run.rl]
+    best, rows = number(run.best.get("step")), run.rl or run.stage("sft")
+    steps = [number(row.get("step")) or 0 for row in rows]
     if best is None or not steps or best >= max(steps):
         return ""
     return (

@@ -9,6 +9,7 @@ import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
+from tripwright.domains.travelplanner.expert.comparing import comparing_turns
 from tripwright.domains.travelplanner.expert.work import DEAR, OK
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.task import BUDGET_SPENT, TripTask
@@ -76,6 +77,32 @@ def test_it_asks_nothing_twice_and_names_what_it_read(played: list[Episode]) -> 
         for day in json.loads(episode.transcript.answer or "[]"):
             places = [day["accommodation"], day["breakfast"], day["lunch"], day["dinner"]]
             assert all(name == "-" or name in read for name in places)
+
+
+def test_what_has_a_way_is_added_up_or_given_up_for_what_was_read(played: list[Episode]) -> None:
+    given_up = 0
+    for episode in of_days(played, 5, 7):
+        texts = [s.text for s in episode.transcript.segments if s.role == "assistant"]
+        said = " ".join(texts)
+        sums = sum(call.name == "calculator" for call in episode.transcript.calls)
+        nothing = said.count("Eat: none.") + said.count("See: none.")
+        assert said.count("Back: ") == sums + nothing
+        given_up += nothing
+        if nothing:
+            first = next(n for n, text in enumerate(texts) if ": none." in text and "Eat" in text)
+            assert any("search_restaurants" in text for text in texts[:first])
+    assert given_up
+
+
+def test_a_request_that_cannot_be_met_is_refused_in_words(played: list[Episode]) -> None:
+    task = of_days(played, 5)[0].task
+    for change, why in (
+        ({"dest": "Atlantis"}, "'Atlantis'"),
+        ({"date": task.query.date[:3]}, "gives 3 dates"),
+    ):
+        query = task.query.model_copy(update=change)
+        (turn,) = comparing_turns(query, task.world, LONG.face)
+        assert turn.startswith("No plan is possible: ") and why in turn
 
 
 def test_to_one_city_it_goes_as_the_expert_does(played: list[Episode]) -> None:

@@ -1,18 +1,17 @@
-"""Style "comparing": trips over several cities from answers alone, by comparisons and one sum.
+"""Style "comparing": trips over several cities from answers alone, by comparisons and a sum.
 
 Which cities, and how many nights in each, the oracle knows and no answer says; to find the cheapest
 plan takes sums over all orders of cities. This expert does without: it looks at what every city has
 for three nights, for two and for one, takes the cheapest city for the longest stay that there is a
 way to, then the cheapest of the others for the next one, and so home. Then the calculator adds up
-what was noted, and where the budget does not hold, the nights are spent otherwise: equally, then
-the short stay first. By car, where enough cities have a road from home; else, or if no such trip
-keeps the budget, by plane or taxi.
+what was noted, and where the budget does not hold, the nights are spent otherwise (SHAPES). By car,
+where two cities have a road from home; else, or if no such trip keeps the budget, by plane or taxi.
 
-    3 nights: Corbeck 3 nights 211 ok; Dalby 3 nights 159 ok; Eston 3 nights none no. Stay: Dalby 3
-    nights 159: (B) Bell House.
+    3 nights: Corbeck 3 nights 211 ok; Dalby 3 nights 159 ok. Stay: Dalby 3 nights 159: (B) Ash Inn.
+    Go: 33 self-driving. Cost: 33+3*159. 1 night: Corbeck 1 night 240 ok; Eston 1 night 310 dear.
 
-It is for states of few cities, all of whose stays it reads. A trip to one city is that of style
-"direct".
+It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
+city is that of style "direct".
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Any, cast
 
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.expert.direct import expert_turns
-from tripwright.domains.travelplanner.expert.notes import Notes, purposes
+from tripwright.domains.travelplanner.expert.notes import ChoiceNotes, purposes
 from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.expert.work import (
     DEAR,
@@ -37,14 +36,14 @@ from tripwright.domains.travelplanner.expert.work import (
     meal_walks,
     nights_in,
 )
-from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS, Leg
+from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS, Leg, Stay
 from tripwright.domains.travelplanner.oracle.planner import (
     CityChoice,
     Solution,
     SolveStatus,
     plan_days,
 )
-from tripwright.domains.travelplanner.oracle.problem import CityOffer, Problem, city_pool
+from tripwright.domains.travelplanner.oracle.problem import Problem, city_pool, why_unplannable
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.errors import counted
@@ -57,7 +56,7 @@ SHAPES = {
     (4, 2): ((3, 1), (2, 2), (1, 3)),
     (6, 3): ((3, 2, 1), (2, 2, 2), (1, 2, 3), (2, 3, 1), (3, 1, 2)),
 }
-LENGTHS = (3, 2, 1)
+LENGTHS, MOST_CITIES = (3, 2, 1), 6
 Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
 
 
@@ -69,15 +68,18 @@ def comparing_turns(
     page_rows: int | None = None,
     shows_work: ShownWork = "none",
 ) -> list[str]:
-    """The assistant's turns, in order. Where no trip keeps the budget the answer is the last one
-    that was found."""
+    """The assistant's turns, in order. Where no trip keeps the budget the answer is the cheapest
+    one that was found; where there was none, and where the request cannot be met anywhere, the last
+    turn says so (and is no answer)."""
     shapes = SHAPES.get((query.days - 1, query.visiting_city_number))
     if shapes is None:
         return expert_turns(query, world, face, plan_format, page_rows, shows_work)
+    if why := why_unplannable(query, world):
+        return [f"No plan is possible: {why}"]
     turns = Turns(face, plan_format, page_rows)
-    trip = _Search(query, world, turns, Notes(query, world, face, shows_work)).found(shapes)
+    trip = _Search(query, world, turns, ChoiceNotes(query, world, face, shows_work)).found(shapes)
     if trip is None:
-        return [*turns.texts, "No plan is possible."]
+        return [*turns.texts, f"{turns.note}No plan is possible."]
     turns.answer(query, plan_days(query, trip), world)
     return turns.texts
 
@@ -85,26 +87,28 @@ def comparing_turns(
 class _Search:
     """What was asked already, and the choice of cities, ways and meals."""
 
-    def __init__(self, query: Query, world: World, turns: Turns, notes: Notes):
+    def __init__(self, query: Query, world: World, turns: Turns, notes: ChoiceNotes):
         self.query, self.world, self.turns, self.notes = query, world, turns, notes
         self.problem = Problem(query, world, comfortable=True)
+        self._may_fly = query.local_constraint.transportation != "no flight"
         self._asked: set[tuple[str, ...]] = set()
+        self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
 
     def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
-        """The first trip that keeps the budget, else the last one."""
-        trip: Solution | None = None
+        """The first trip that keeps the budget, else the cheapest."""
+        trips: list[tuple[float, Solution]] = []
         self._ask("get_cities", state=self.query.dest)
         for driving, cities in self._families():
             for city in cities:
                 self._look_at_stays(city)
             for shape in shapes:
                 visits = self._visits(shape, cities, driving)
-                meals = self._meals(visits) if visits else None
-                if visits and meals:
-                    trip = self._trip(visits, meals, driving)
-                    if self._keeps_budget(trip):
+                trip = self._with_meals(visits, driving) if visits else None
+                if trip is not None:
+                    trips.append((self._sum(trip), trip))
+                    if trips[-1][0] <= self.query.budget:
                         return trip
-        return trip
+        return min(trips, key=lambda each: each[0], default=(0.0, None))[1]
 
     # ---- what is asked, and what is noted of it
 
@@ -121,13 +125,13 @@ class _Search:
 
     def _families(self) -> Iterator[tuple[bool, list[str]]]:
         """(by own car?, the cities that may be visited so)"""
-        cities = city_pool(self.query, self.world)
+        cities = city_pool(self.query, self.world)[:MOST_CITIES]
         if self.query.local_constraint.transportation != "no self-driving":
             near = [city for city in cities if self._has_road(city)]
             if len(near) >= 2:  # one to begin with and one to end with
                 self._note("Drive.")
                 yield True, near if self.query.visiting_city_number == 2 else cities
-        self._note("Fly.")
+        self._note("Fly." if self._may_fly else "Taxi.")
         yield False, cities
 
     def _has_road(self, city: str) -> bool:
@@ -138,12 +142,8 @@ class _Search:
     def _look_at_stays(self, city: str) -> None:
         if ("search_accommodations", city) not in self._asked:
             self._ask("search_accommodations", self.world.accommodations(city), city=city)
-            stays = {nights: self._stay(city, nights) for nights in LENGTHS}
-            self._note(self.notes.on_stays(city, stays))
-
-    def _stay(self, city: str, nights: int) -> Accommodation | None:
-        offer = self.problem.offer(city, nights)
-        return offer.stays[0].accommodation if offer else None
+            self._note(self.notes.on_stays(city, LENGTHS))
+            self._stays[city] = self.notes.stays(city, LENGTHS)
 
     def _leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
         """The way of the day with this index, asked for where it was not."""
@@ -152,7 +152,7 @@ class _Search:
         if driving:
             self._ask("search_ground_transportation", **ends, mode="self-driving")
             return leg
-        if self.query.local_constraint.transportation != "no flight":
+        if self._may_fly:
             flights = {**ends, "date": self.query.date[day]}
             self._ask("search_flights", self.world.flights(**flights) or (), **flights)
         if leg is None or leg.mode == "taxi":
@@ -188,7 +188,7 @@ class _Search:
         steps = list[RowStep]()
         found: tuple[str, Accommodation] | None = None
         for city in cities:
-            if (stay := self._stay(city, nights)) is None:
+            if (stay := self._stays[city][nights]) is None:
                 continue
             is_less = found is None or stay.price_usd < found[1].price_usd
             steps.append(RowStep("", (nights_in(city, nights, stay),), OK if is_less else DEAR))
@@ -221,59 +221,60 @@ class _Search:
 
     # ---- meals, and the sum
 
-    def _meals(self, visits: Visits) -> list[tuple[Restaurant, ...]] | None:
-        """The cheapest of each city; in the first with full days every wanted cuisine. None where
-        that one does not serve them."""
-        meals: list[tuple[Restaurant, ...]] = []
-        wanted = bool(self.query.local_constraint.cuisine)
-        for city, nights in visits:
-            rows, count = self.problem.meals(city)[0], len(MEALS) * (nights - 1)
-            chosen = tuple(rows[:count])
-            if wanted and count:
-                walks = meal_walks(self.query, [("", row) for row in rows], purposes(count), True)
-                if walks is None:
-                    return None
-                chosen = tuple(cast(Restaurant, walk.taken) for walk in walks)
-                wanted = False
-            meals.append(chosen)
-        return meals
-
-    def _trip(self, visits: Visits, meals: list[tuple[Restaurant, ...]], driving: bool) -> Solution:
+    def _with_meals(self, visits: Visits, driving: bool) -> Solution | None:
+        """The trip with the cheapest meals of each city; in the first one with full days every
+        wanted cuisine. None where a city has too few, or that one does not serve them."""
         stops = [self.query.org, *(city for city, _ in visits), self.query.org]
         days = [0, *itertools.accumulate(nights for _, nights in visits)]
         ends = zip(stops[:-1], stops[1:], days, strict=True)
         legs = [self.problem.leg(here, there, day, driving) for here, there, day in ends]
-        cities = []
-        for (city, nights), rows in zip(visits, meals, strict=True):
-            stay = cast(CityOffer, self.problem.offer(city, nights)).stays[0]
+        wanted, cities = bool(self.query.local_constraint.cuisine), list[CityChoice]()
+        for city, nights in visits:
+            meals = self._meals(city, len(MEALS) * (nights - 1), wanted) if nights > 1 else ()
             sights = self.problem.sights(city)[: nights - 1]
-            cities.append(self.notes.as_found(CityChoice(city, nights, stay, rows, sights)))
+            if meals is None or len(sights) < nights - 1:
+                self._note(choice("Eat" if meals is None else "See", NONE))
+                return None
+            wanted = wanted and nights == 1
+            row = cast(Accommodation, self._stays[city][nights])
+            stay = Stay(row, 1, row.price_usd)
+            cities.append(self.notes.as_found(CityChoice(city, nights, stay, meals, sights)))
+            if meals:
+                self._note(self.notes.on_meals(cities[-1]))
+                self._note(choice("Cost", self._eaten(meals)))
+                self._ask("search_attractions", self.world.attractions(city), city=city)
         ways = tuple(leg for leg in legs if leg is not None)
         return Solution(SolveStatus.FEASIBLE, None, tuple(cities), ways)
 
-    def _keeps_budget(self, trip: Solution) -> bool:
+    def _meals(self, city: str, count: int, wanted: bool) -> tuple[Restaurant, ...] | None:
+        self._ask("search_restaurants", self.world.restaurants(city), city=city)
+        rows = self.problem.meals(city)[0]
+        if not wanted:
+            return tuple(rows[:count]) if len(rows) >= count else None
+        walks = meal_walks(self.query, [("", row) for row in rows], purposes(count), True)
+        if walks is None:
+            return None
+        return tuple(cast(Restaurant, walk.taken) for walk in walks)
+
+    def _eaten(self, meals: tuple[Restaurant, ...]) -> str:
+        prices = "+".join(f"{row.average_cost_usd:g}" for row in meals)
+        return _times(self.query.party_size, f"({prices})")
+
+    def _sum(self, trip: Solution) -> float:
         terms = list[str]()
         for leg, stop in zip(trip.legs, trip.cities, strict=False):
             night = f"{stop.stay.accommodation.price_usd:g}"
             terms += [self._leg_term(leg), _times(stop.nights, night)]
         terms.append(self._leg_term(trip.legs[-1]))
-        for stop in trip.cities:
-            if stop.meals:
-                city, world = stop.city, self.world
-                self._ask("search_restaurants", world.restaurants(city), city=city)
-                prices = "+".join(f"{row.average_cost_usd:g}" for row in stop.meals)
-                terms.append(_times(self.query.party_size, f"({prices})"))
-                self._note(f"{self.notes.on_meals(stop)} {choice('Cost', terms[-1])}")
-                self._ask("search_attractions", world.attractions(city), city=city)
+        terms += [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
         expression = "+".join(terms)
         if self.turns.can("calculator"):
             self._ask("calculator", expression=expression)
         else:
             self._note(f"{expression}:")
-        total = evaluate(expression)
-        is_kept = total <= self.query.budget
-        self._note(f"{total:g} of {self.query.budget:,} {OK if is_kept else DEAR}.")
-        return is_kept
+        total, budget = evaluate(expression), self.query.budget
+        self._note(f"{total:g} of {budget:,} {OK if total <= budget else DEAR}.")
+        return total
 
 
 def _times(many: int, price: str) -> str:

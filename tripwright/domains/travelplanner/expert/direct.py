@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from tripwright.agent.dialect import ShownWork
-from tripwright.domains.travelplanner.expert.notes import Notes
+from tripwright.domains.travelplanner.expert.notes import ChoiceNotes
 from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.expert.work import choice
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
@@ -53,7 +53,7 @@ def expert_turns(
             f"No plan is possible: the cheapest costs ${solution.cost_usd:,.0f}, the budget is"
             f" ${query.budget:,}."
         ]
-    turns, notes = Turns(face, plan_format, page_rows), Notes(query, world, face, shows_work)
+    turns, notes = Turns(face, plan_format, page_rows), ChoiceNotes(query, world, face, shows_work)
     solution = replace(solution, cities=tuple(map(notes.as_found, solution.cities)))
     if query.days > 3:
         turns.call("get_cities", state=query.dest)

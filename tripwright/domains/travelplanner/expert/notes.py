@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from tripwright.world.records import Accommodation, Restaurant
 from tripwright.world.store import World
 
 
-class Notes:
+class ChoiceNotes:
     """The choices, noted; with how they were made, unless the dialect does not ask for it, the face
     hides what decides, or the rows lead elsewhere than the oracle went."""
 
@@ -46,15 +46,22 @@ class Notes:
                 return walk.words(self._is_short)
         return choice(STAY, _row_called(stay, rows))
 
-    def on_stays(self, city: str, stays: Mapping[int, Accommodation | None]) -> str:
-        """For each number of nights, most nights first, what would be taken."""
-        rows = self._called(Accommodation, self._world.accommodations(city))
+    def stays(self, city: str, lengths: Sequence[int]) -> dict[int, Accommodation | None]:
+        """For each number of nights, most nights first, what would be taken of the city's rows."""
+        walks = self._stay_walks(city, lengths)
+        taken = (cast(Accommodation | None, walk.taken) for walk in walks)
+        return dict(zip(lengths, taken, strict=True))
+
+    def on_stays(self, city: str, lengths: Sequence[int]) -> str:
         if self._shows(Accommodation, STAY_FIELDS):
-            cheapest_first = self._is_cheapest_first(Accommodation)
-            walks = stay_walks(self._query, city, stays, rows, cheapest_first)
-            if [walk.taken for walk in walks] == list(stays.values()):
-                return " ".join(walk.words(self._is_short) for walk in walks)
-        return " ".join(self.stay_in(city, nights, stay) for nights, stay in stays.items())
+            walks = self._stay_walks(city, lengths)
+            return " ".join(walk.words(self._is_short) for walk in walks)
+        return " ".join(self.stay_in(city, *each) for each in self.stays(city, lengths).items())
+
+    def _stay_walks(self, city: str, lengths: Sequence[int]) -> list[RowWalk]:
+        rows = self._called(Accommodation, self._world.accommodations(city))
+        cheapest_first = self._is_cheapest_first(Accommodation)
+        return stay_walks(self._query, city, lengths, rows, cheapest_first)
 
     def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
         """ "Corbeck 3 nights 159: (B) Ash Inn."."""
