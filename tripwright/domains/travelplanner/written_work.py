@@ -32,6 +32,7 @@ from tripwright.domains.travelplanner.expert.work import (
     asked_again,
     asked_of_meals,
     asked_of_stays,
+    city_letter,
     free_meals,
     look_at_meal,
     look_at_stay,
@@ -73,7 +74,7 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     """In order. None where the face hides what decides, or the answer's rows are not kept."""
     steps: list[WrittenStep] = []
     shown: Rows | None = None
-    city, stays_of = "", Stays()
+    city, letter_of, stays_of = "", dict[str, str](), Stays()
     turn = 0
     for segment in transcript.segments:
         if segment.role == "assistant":
@@ -81,13 +82,18 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
             found: Iterator[Found] = iter(())
             if shown is not None:
                 rows = _called(shown, _note(segment))
+                letter = letter_of.get(city, city)
                 if rows and shown.kind == "Accommodation":
-                    stays_of[city] = rows
-                found = _read(query, _note(segment), shown.kind, rows, city, stays_of)
+                    stays_of[letter] = city, rows
+                found = _read(query, _note(segment), shown.kind, rows, letter, stays_of)
             steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             shown = _with_page(shown, segment.call.rows)
             city = str(next(iter(segment.call.arguments.values()), ""))
+            if shown is not None and shown.kind == "City":
+                names = (record["city"] for record in shown.records())
+                cities = [name for name in names if name != query.org]
+                letter_of = {each: city_letter(n) for n, each in enumerate(cities, start=1)}
     return steps
 
 
@@ -96,7 +102,8 @@ Called = list[tuple[str, Any]]  # (letter, row)
 Sentence = tuple[
     str, str, list[str], str
 ]  # for what, what is asked, rows looked at, what is chosen
-Stays = dict[str, Called]  # city → its places to stay, as far as they were shown
+# letter of a city → its name, its places to stay, as far as they were shown
+Stays = dict[str, tuple[str, Called]]
 
 
 def _note(segment: Segment) -> str:
@@ -133,8 +140,8 @@ def _read(
     heads, names = {STAY, *PURPOSES}, [named(letter, row.name) for letter, row in rows]
     if kind == "Accommodation":
         heads = {STAY, *(nights for nights, _ in _choices(query, city, rows))}
-    for each, its_rows in stays_of.items():
-        names += [f"{nights}: {name}" for nights, name in _choices(query, each, its_rows)]
+    for each, (name, its) in stays_of.items():
+        names += [f"{name}, {nights}: {taken}" for nights, taken in _choices(query, each, its)]
     sentences = list(_sentences(note, heads, names))
     compared = [each for each in sentences if _compares(each[2], stays_of)]
     own = [each for each in sentences if each not in compared]
@@ -197,11 +204,12 @@ def _cities(
     words, least = "", None
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
-        row, stay = _stay(query, city, nights, stays_of.get(city, []))
+        name, rows = stays_of.get(city, ("", []))
+        row, stay = _stay(query, city, nights, rows)
         is_less = row is not None and (least is None or row.price_usd < least.price_usd)
         yield "city: price", step, f"{nights_in(city, nights, row)} {OK if is_less else DEAR}"
         if step.endswith(f" {OK}") and row is not None:
-            words, least = stay, row
+            words, least = f"{name}, {stay}", row
     if said:
         yield "city: choice", said, words
 

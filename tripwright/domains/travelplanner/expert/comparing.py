@@ -6,9 +6,11 @@ for three nights, for two and for one, takes the cheapest city for the longest s
 way to, then the cheapest of the others for the next one, and so home. Then the calculator adds up
 what was noted, and where the budget does not hold, the nights are spent otherwise (SHAPES). By car,
 where two cities have a road from home; else, or if no such trip keeps the budget, by plane or taxi.
+Cities are called by letters, as rows are: the next one is found by counting on.
 
-    3 nights: Corbeck 3 nights 211 ok; Dalby 3 nights 159 ok. Stay: Dalby 3 nights 159: (B) Ash Inn.
-    Go: 33 self-driving. Cost: 33+3*159. 1 night: Corbeck 1 night 240 ok; Eston 1 night 310 dear.
+    3 nights: a 3 nights 211 ok; b 3 nights 159 ok; d 3 nights 300 dear. Stay: Dalby, b 3 nights
+    159: (B) Ash Inn. Go: 33 self-driving. Cost: 33+3*159. 1 night: a 1 night 240 ok; d 1 night 310
+    dear. Stay: Corbeck, a 1 night 240: (C) Elm Lodge.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -33,6 +35,7 @@ from tripwright.domains.travelplanner.expert.work import (
     STAY,
     RowStep,
     choice,
+    city_letter,
     meal_walks,
     nights_in,
 )
@@ -89,6 +92,7 @@ class _Search:
 
     def __init__(self, query: Query, world: World, turns: Turns, notes: ChoiceNotes):
         self.query, self.world, self.turns, self.notes = query, world, turns, notes
+        self.letters = notes.letters
         self.problem = Problem(query, world, comfortable=True)
         self._may_fly = query.local_constraint.transportation != "no flight"
         self._asked: set[tuple[str, ...]] = set()
@@ -126,17 +130,23 @@ class _Search:
     def _families(self) -> Iterator[tuple[bool, list[str]]]:
         """(by own car?, the cities that may be visited so)"""
         cities = city_pool(self.query, self.world)[:MOST_CITIES]
+        self.letters |= {city: city_letter(number) for number, city in enumerate(cities, start=1)}
+        self._note(f"{', '.join(f'{letter} {city}' for city, letter in self.letters.items())}.")
         if self.query.local_constraint.transportation != "no self-driving":
             near = [city for city in cities if self._has_road(city)]
             if len(near) >= 2:  # one to begin with and one to end with
-                self._note("Drive.")
-                yield True, near if self.query.visiting_city_number == 2 else cities
-        self._note("Fly." if self._may_fly else "Taxi.")
+                visited = near if self.query.visiting_city_number == 2 else cities
+                self._note(choice("Drive", self._called(visited)))
+                yield True, visited
+        self._note(choice("Fly" if self._may_fly else "Taxi", self._called(cities)))
         yield False, cities
+
+    def _called(self, cities: Sequence[str]) -> str:
+        return ", ".join(self.letters[city] for city in cities)
 
     def _has_road(self, city: str) -> bool:
         leg = self._leg(self.query.org, city, 0, driving=True)
-        self._note(f"{city} {OK if leg else NO}.")
+        self._note(f"{self.letters[city]} {OK if leg else NO}.")
         return leg is not None
 
     def _look_at_stays(self, city: str) -> None:
@@ -191,12 +201,14 @@ class _Search:
             if (stay := self._stays[city][nights]) is None:
                 continue
             is_less = found is None or stay.price_usd < found[1].price_usd
-            steps.append(RowStep("", (nights_in(city, nights, stay),), OK if is_less else DEAR))
+            words = nights_in(self.letters[city], nights, stay)
+            steps.append(RowStep("", (words,), OK if is_less else DEAR))
             found = (city, stay) if is_less else found
-        words = "; ".join(step.words() for step in steps) or NONE
-        self._note(f"{counted(nights, 'night')}: {words}.")
+        looked = "; ".join(step.words() for step in steps) or NONE
+        self._note(f"{counted(nights, 'night')}: {looked}.")
         if found is not None:
-            self._note(f"{STAY}: {self.notes.stay_in(found[0], nights, found[1])}")
+            city, stay = found
+            self._note(f"{STAY}: {city}, {self.notes.stay_in(city, nights, stay)}")
         return found
 
     def _can_go(self, legs: list[tuple[str, str, int]], driving: bool, nights_term: str) -> bool:

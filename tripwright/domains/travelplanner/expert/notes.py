@@ -35,6 +35,7 @@ class ChoiceNotes:
     def __init__(self, query: Query, world: World, face: Face, shown: ShownWork):
         self._query, self._world, self._face = query, world, face
         self._is_shown, self._is_short = shown != "none", shown == "short"
+        self.letters: dict[str, str] = {}  # city → what it is called, where there are several
 
     def on_stay(self, stop: CityChoice) -> str:
         rows = self._called(Accommodation, self._world.accommodations(stop.city))
@@ -61,13 +62,13 @@ class ChoiceNotes:
     def _stay_walks(self, city: str, lengths: Sequence[int]) -> list[RowWalk]:
         rows = self._called(Accommodation, self._world.accommodations(city))
         cheapest_first = self._is_cheapest_first(Accommodation)
-        return stay_walks(self._query, city, lengths, rows, cheapest_first)
+        return stay_walks(self._query, self.letters[city], lengths, rows, cheapest_first)
 
     def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
-        """ "Corbeck 3 nights 159: (B) Ash Inn."."""
+        """Such as "b 3 nights 159: (B) Ash Inn."."""
         rows = self._called(Accommodation, self._world.accommodations(city))
         taken = _row_called(stay, rows) if stay else NONE
-        return choice(nights_in(city, nights, stay), taken)
+        return choice(nights_in(self.letters[city], nights, stay), taken)
 
     def on_meals(self, stop: CityChoice) -> str:
         if not self._is_shown:

@@ -38,6 +38,7 @@ from typing import TypeVar
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import counted
+from tripwright.tools.face import letters
 from tripwright.world.records import Accommodation, Restaurant
 
 WANTED, DONE = "!", " done"  # signs behind a word
@@ -140,8 +141,13 @@ def asked_again(nights: int) -> tuple[str, ...]:
     return (counted(nights, "night"),)
 
 
+def city_letter(number: int) -> str:
+    """What the city with this number in its list, from 1, is called: rows have capitals."""
+    return letters(number).lower()
+
+
 def nights_in(city: str, nights: int, stay: Accommodation | None = None) -> str:
-    """A stay and its price: "Corbeck 3 nights 159"."""
+    """A stay and its price, in a city by its letter: "b 3 nights 159"."""
     return f"{city} {counted(nights, 'night')}{f' {stay.price_usd:g}' if stay else ''}"
 
 
