@@ -136,6 +136,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             r"max_turn_tokens \(224\) must be below context_tokens \(100\)",
         ),
         ("[model.shape]\npositions = 512", r"the model has 512 positions, the dialect needs 1280"),
+        ("[evaluation]\ncontext_tokens = 4096", r"has 2048 positions, the evaluation needs 4096"),
         ('[data]\nworld = "worlds/nano"', r"data\.world and data\.queries belong together"),
         ("[grpo]\ngroup_size = 1", r"'group_size': .*greater .*equal to 2 \(found 1"),
         ("[grpo]\nprompts_per_step = 0", r"'prompts_per_step': .*greater .*equal to 1 \(found 0"),

@@ -124,11 +124,21 @@ def _dialect(recipe: Recipe) -> None:
     problem = recipe.domain.unjudged(dialect) if plays and recipe.judging is None else None
     if problem is not None:
         raise UserError(f"{problem} Name one in [judging].")
-    if recipe.model.pretrained is None and recipe.model.shape.positions < dialect.context_tokens:
-        raise UserError(
-            f"the model has {recipe.model.shape.positions} positions, the dialect needs"
-            f" {dialect.context_tokens}."
-        )
+    if recipe.model.pretrained is None:
+        check_positions(recipe, "the model", recipe.model.shape.positions)
+
+
+def check_positions(recipe: Recipe, model: str, positions: int) -> None:
+    """Raises UserError where what it is trained or examined on is longer."""
+    for table, dialect in (
+        ("dialect", recipe.dialect.dialect()),
+        ("evaluation", recipe.held_out_dialect),
+    ):
+        if positions < dialect.context_tokens:
+            raise UserError(
+                f"{model} has {positions} positions, the {table} needs {dialect.context_tokens}:"
+                f" lower {table}.context_tokens."
+            )
 
 
 def _model(recipe: Recipe) -> None:

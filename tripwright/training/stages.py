@@ -32,6 +32,7 @@ from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit_estimate import check_memory
 from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe
+from tripwright.training.recipe_checks import check_positions
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import make_tokenizer
 from tripwright.training.validation import Validation
@@ -40,11 +41,7 @@ from tripwright.training.validation import Validation
 def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:
     """Raises UserError where model and dialect do not go together."""
     name, dialect = recipe.model.pretrained, recipe.dialect.dialect()
-    if config.max_position_embeddings < dialect.context_tokens:
-        raise UserError(
-            f"'{name}' has {config.max_position_embeddings} positions, the dialect needs"
-            f" {dialect.context_tokens}: lower dialect.context_tokens."
-        )
+    check_positions(recipe, f"'{name}'", config.max_position_embeddings)
     chat = ChatFormat(tokenizer, dialect.schemas())
     check_prompt(dialect, ExactTokens(chat, f"of {name or 'the new tokenizer'}"))
 
