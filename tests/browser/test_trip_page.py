@@ -254,6 +254,7 @@ def test_another_domains_page(chromium: Any, folder: Path, size: str, scheme: st
         page.wait_for_selector("#heard mark")
         page.click("#plan")
         page.wait_for_selector(".part")
+        page.wait_for_selector(".map svg")
         assert page.locator(".verdict.yes").count() == 1 and page.locator(".map svg").count() == 1
         assert page.locator(".part").count() >= 3 and page.locator(".item.second").count() >= 1
         page.click(".evidence >> nth=0")
