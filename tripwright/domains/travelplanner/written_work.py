@@ -189,9 +189,9 @@ def _compares(steps: list[str], stays_of: Stays) -> bool:
 
 def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]:
     """The cheapest row that fits, and the words for it."""
-    look = partial(look_at_stay, query, nights)
-    fitting = [(letter, row) for letter, row in rows if look(letter, row, None).judged == OK]
-    letter, row = min(fitting, key=lambda each: each[1].price_usd, default=("", None))
+    is_lettered = any(letter for letter, _ in rows)
+    row = along(rows, partial(look_at_stay, query, nights), is_lettered)[1]
+    letter = next((letter for letter, each in rows if each is row), "")
     taken = NONE if row is None else named(letter, row.name)
     return row, f"{nights_in(city, nights, row)}: {taken}"
 

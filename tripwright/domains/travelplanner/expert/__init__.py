@@ -3,19 +3,19 @@ one that it finds itself.
 
 Style "direct" is what the cold start of training learns from: the shortest way to a plan that is
 known; "spender" is the same without a look at prices, "comparing" finds trips over several cities
-by comparisons. The styles "careful" and "brief" know nothing
-but what tools have answered, so they also play where the world is out of reach.
+by comparisons. The styles "careful" and "brief" know nothing but what tools have answered, so they
+also play where the world is out of reach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.domains.travelplanner.expert.comparing import comparing_turns
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
-from tripwright.domains.travelplanner.expert.spender import spender_turns
+from tripwright.domains.travelplanner.expert.spender import spender_solution
 from tripwright.domains.travelplanner.expert.style import DIRECT, STYLES, ExpertStyle, style_named
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.policies.base import at_hand, say
@@ -37,20 +37,22 @@ class ExpertPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
-            if self.style.name in _TURNS:
-                _play(session, _TURNS[self.style.name])
+            if self.style.name in ("direct", "spender", "comparing"):
+                _play(session, self.style)
             else:
                 play_careful(session, self.style)
             yield session
 
 
-_TURNS = {"direct": expert_turns, "spender": spender_turns, "comparing": comparing_turns}
-
-
-def _play(session: Session, turns: Callable[..., list[str]]) -> None:
+def _play(session: Session, style: ExpertStyle) -> None:
     dialect, query, world = session.dialect, trip_query(session), at_hand(session, "The expert")
-    face, shown = session.tools.face, dialect.shows_work
-    for text in turns(query, world, face, dialect.plan_format, dialect.page_rows, shown):
+    spoken = session.tools.face, dialect.plan_format, dialect.page_rows, dialect.shows_work
+    if style.name == "comparing":
+        turns = comparing_turns(query, world, *spoken)
+    else:
+        solution = spender_solution if style.name == "spender" else expert_solution
+        turns = expert_turns(query, world, *spoken, solution(query, world))
+    for text in turns:
         for _ in range(MOST_TRIES):
             say(session, text)
             if session.done or not unanswered(session):

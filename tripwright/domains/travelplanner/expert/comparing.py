@@ -150,10 +150,10 @@ class _Search:
         return leg is not None
 
     def _look_at_stays(self, city: str) -> None:
-        if ("search_accommodations", city) not in self._asked:
+        if city not in self._stays:
             self._ask("search_accommodations", self.world.accommodations(city), city=city)
-            self._note(self.notes.on_stays(city, LENGTHS))
-            self._stays[city] = self.notes.stays(city, LENGTHS)
+            note, self._stays[city] = self.notes.on_stays(city, LENGTHS)
+            self._note(note)
 
     def _leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
         """The way of the day with this index, asked for where it was not."""

@@ -47,22 +47,19 @@ class ChoiceNotes:
                 return walk.words(self._is_short)
         return choice(STAY, _row_called(stay, rows))
 
-    def stays(self, city: str, lengths: Sequence[int]) -> dict[int, Accommodation | None]:
-        """For each number of nights, most nights first, what would be taken of the city's rows."""
-        walks = self._stay_walks(city, lengths)
-        taken = (cast(Accommodation | None, walk.taken) for walk in walks)
-        return dict(zip(lengths, taken, strict=True))
-
-    def on_stays(self, city: str, lengths: Sequence[int]) -> str:
-        if self._shows(Accommodation, STAY_FIELDS):
-            walks = self._stay_walks(city, lengths)
-            return " ".join(walk.words(self._is_short) for walk in walks)
-        return " ".join(self.stay_in(city, *each) for each in self.stays(city, lengths).items())
-
-    def _stay_walks(self, city: str, lengths: Sequence[int]) -> list[RowWalk]:
+    def on_stays(
+        self, city: str, lengths: Sequence[int]
+    ) -> tuple[str, dict[int, Accommodation | None]]:
+        """The note, and for each number of nights, most nights first, what would be taken of the
+        city's rows."""
         rows = self._called(Accommodation, self._world.accommodations(city))
         cheapest_first = self._is_cheapest_first(Accommodation)
-        return stay_walks(self._query, self.letters[city], lengths, rows, cheapest_first)
+        walks = stay_walks(self._query, self.letters[city], lengths, rows, cheapest_first)
+        taken = (cast(Accommodation | None, walk.taken) for walk in walks)
+        stays = dict(zip(lengths, taken, strict=True))
+        if self._shows(Accommodation, STAY_FIELDS):
+            return " ".join(walk.words(self._is_short) for walk in walks), stays
+        return " ".join(self.stay_in(city, *each) for each in stays.items()), stays
 
     def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
         """Such as "b 3 nights 159: (B) Ash Inn."."""

@@ -10,25 +10,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from tripwright.agent.dialect import ShownWork
-from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
+from tripwright.domains.travelplanner.expert.direct import expert_solution
 from tripwright.domains.travelplanner.oracle.options import stays
 from tripwright.domains.travelplanner.oracle.planner import CityChoice, Solution
 from tripwright.domains.travelplanner.query import Query
-from tripwright.tools.face import Face
 from tripwright.world.store import World
-
-
-def spender_turns(
-    query: Query,
-    world: World,
-    face: Face,
-    plan_format: str = "json",
-    page_rows: int | None = None,
-    shows_work: ShownWork = "none",
-) -> list[str]:
-    solution = spender_solution(query, world)
-    return expert_turns(query, world, face, plan_format, page_rows, shows_work, solution)
 
 
 def spender_solution(query: Query, world: World) -> Solution:
