@@ -31,7 +31,7 @@ from tripwright.world.store import World
 COMPACT, LONG = dialect_named("compact"), dialect_named("compact_long")
 
 
-OF_CITIES = {kind for kind in KINDS if kind.startswith("city")}
+OF_CITIES = {kind for kind in KINDS if kind.startswith(("city", "cost")) or kind == "way: road"}
 
 
 def episodes(
@@ -125,6 +125,48 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
         assert wrong[0].kind == f"city: {kind}"
         found += 1
     assert found >= 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (" ok. ", " no. ", "way: road"),
+        ("Go: ", "Go: 1", "way: choice"),
+        ("Back: ", "Back: 1", "way: choice"),
+        ("Cost: ", "Cost: 1", "cost: term"),
+        (" of ", "0 of ", "cost: sum"),
+        (" ok. <answer>", " dear. <answer>", "cost: sum"),
+    ],
+)
+def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: str) -> None:
+    found = 0
+    for episode in episodes(4, 12, LONG, Mix(days=(5,)), style="comparing"):
+        note = next(
+            (
+                segment
+                for segment in episode.transcript.segments
+                if old in segment.text
+                and segment.role == "assistant"
+                and (kind != "way: road" or segment.text.partition(".")[0] in ("a ok", "b ok"))
+            ),
+            None,
+        )
+        if note is None:
+            continue
+        note.text = note.text.replace(old, new, 1)
+        steps = written_steps(asked(episode), episode.transcript)
+        assert [step.kind for step in steps if not step.is_true] == [kind]
+        found += 1
+    assert found >= 3
+
+
+def test_ways_that_are_not_there_are_no_part_of_a_cost() -> None:
+    """Nobody knows what a cost is of whose way was never shown: it is no second wrong step."""
+    episode = next(iter(episodes(4, 1, LONG, Mix(days=(5,)), style="comparing")))
+    whole = written_steps(asked(episode), episode.transcript)
+    note = next(s for s in episode.transcript.segments if " Go: " in s.text)
+    note.text = note.text.replace(" Go: ", " Go: 1", 1)
+    assert len(written_steps(asked(episode), episode.transcript)) == len(whole) - 1
 
 
 def asked(episode: Episode) -> Query:

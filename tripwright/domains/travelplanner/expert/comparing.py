@@ -19,7 +19,6 @@ city is that of style "direct".
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -28,7 +27,10 @@ from tripwright.domains.travelplanner.expert.direct import expert_turns
 from tripwright.domains.travelplanner.expert.notes import ChoiceNotes, purposes
 from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.expert.work import (
+    BACK,
+    COST,
     DEAR,
+    GO,
     NO,
     NONE,
     OK,
@@ -37,9 +39,14 @@ from tripwright.domains.travelplanner.expert.work import (
     choice,
     city_letter,
     meal_walks,
+    meals_cost,
+    nights_cost,
     nights_in,
+    way_cost,
+    way_taken,
+    within_budget,
 )
-from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS, Leg, Stay
+from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
 from tripwright.domains.travelplanner.oracle.planner import (
     CityChoice,
     Solution,
@@ -186,7 +193,7 @@ class _Search:
             legs = [(here, city, day)]
             if len(done) + 1 == len(shape):
                 legs.append((city, self.query.org, day + nights))
-            if self._can_go(legs, driving, _times(nights, f"{stay.price_usd:g}")) and (
+            if self._can_go(legs, driving, nights_cost(nights, stay.price_usd)) and (
                 visits := self._visits(shape, cities, driving, (*done, (city, nights)))
             ):
                 return visits
@@ -220,16 +227,15 @@ class _Search:
                 self._note("No way.")
                 return False
             name = leg.flight.number if leg.flight else leg.mode
-            self._note(choice("Back" if terms else "Go", f"{leg.cost_usd:g} {name}"))
+            self._note(choice(BACK if terms else GO, way_taken(name, leg.cost_usd)))
             terms.append(self._leg_term(leg))
         terms.insert(1, nights_term)
-        self._note(choice("Cost", "+".join(terms)))
+        self._note(choice(COST, "+".join(terms)))
         return True
 
     def _leg_term(self, leg: Leg) -> str:
         people = self.query.party_size
-        many = people if leg.flight else math.ceil(people / SEATS[leg.mode])
-        return _times(many, f"{leg.cost_usd:g}")
+        return way_cost(people, leg.cost_usd, leg.mode, leg.flight is not None)
 
     # ---- meals, and the sum
 
@@ -253,7 +259,7 @@ class _Search:
             cities.append(self.notes.as_found(CityChoice(city, nights, stay, meals, sights)))
             if meals:
                 self._note(self.notes.on_meals(cities[-1]))
-                self._note(choice("Cost", self._eaten(meals)))
+                self._note(choice(COST, self._eaten(cities[-1].meals)))
                 self._ask("search_attractions", self.world.attractions(city), city=city)
         ways = tuple(leg for leg in legs if leg is not None)
         return Solution(SolveStatus.FEASIBLE, None, tuple(cities), ways)
@@ -269,14 +275,13 @@ class _Search:
         return tuple(cast(Restaurant, walk.taken) for walk in walks)
 
     def _eaten(self, meals: tuple[Restaurant, ...]) -> str:
-        prices = "+".join(f"{row.average_cost_usd:g}" for row in meals)
-        return _times(self.query.party_size, f"({prices})")
+        return meals_cost(self.query.party_size, (row.average_cost_usd for row in meals))
 
     def _sum(self, trip: Solution) -> float:
         terms = list[str]()
         for leg, stop in zip(trip.legs, trip.cities, strict=False):
-            night = f"{stop.stay.accommodation.price_usd:g}"
-            terms += [self._leg_term(leg), _times(stop.nights, night)]
+            night_usd = stop.stay.accommodation.price_usd
+            terms += [self._leg_term(leg), nights_cost(stop.nights, night_usd)]
         terms.append(self._leg_term(trip.legs[-1]))
         terms += [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
         expression = "+".join(terms)
@@ -284,10 +289,6 @@ class _Search:
             self._ask("calculator", expression=expression)
         else:
             self._note(f"{expression}:")
-        total, budget = evaluate(expression), self.query.budget
-        self._note(f"{total:g} of {budget:,} {OK if total <= budget else DEAR}.")
+        total = evaluate(expression)
+        self._note(f"{within_budget(total, self.query.budget)}.")
         return total
-
-
-def _times(many: int, price: str) -> str:
-    return f"{many}*{price}" if many > 1 else price

@@ -18,7 +18,7 @@ from typing import Any
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.expert.notes import ChoiceNotes
 from tripwright.domains.travelplanner.expert.turns import Turns
-from tripwright.domains.travelplanner.expert.work import choice
+from tripwright.domains.travelplanner.expert.work import BACK, GO, choice
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.face import Face
@@ -62,7 +62,7 @@ def expert_turns(
         turns.call(tool, rows, [way] if way else [], **arguments)
         if way and shows_work != "none":
             is_last = arguments["destination"] == query.org
-            turns.note = f"{choice('Back' if is_last else 'Go', way)} "
+            turns.note = f"{choice(BACK if is_last else GO, way)} "
     if shows_work == "none" or solution.legs[0].mode == "self-driving":
         turns.note = f"{_transport_note(solution)} "
     for stop in solution.cities:

@@ -30,12 +30,13 @@ Every word of a row is one that the tool has shown, in the row's own order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES, SEATS
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import counted
 from tripwright.tools.face import letters
@@ -45,6 +46,8 @@ WANTED, DONE = "!", " done"  # signs behind a word
 OK, NO, DEAR, EATEN = "ok", "no", "dear", "eaten"  # what becomes of a row
 JUDGED = (OK, NO, DEAR, EATEN)
 STAY, NONE = "Stay", "none"
+GO, BACK, COST = "Go", "Back", "Cost"  # of ways, and of what they, nights or meals cost
+SELF_DRIVING = "self-driving"
 # what a face has to show of a row for its walk
 STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
 MEAL_FIELDS = {"average_cost_usd", "cuisines"}
@@ -285,3 +288,30 @@ def served_first(signs: Signs, row: Restaurant) -> tuple[str, ...]:
 
 def marked(text: str, asked: str, sign: str = WANTED) -> str:
     return text.replace(asked, f"{asked}{sign}")
+
+
+def way_taken(name: str, cost_usd: float) -> str:
+    """Such as "33 self-driving", or a flight by its number."""
+    return f"{cost_usd:g} {name}"
+
+
+def way_cost(people: int, cost_usd: float, name: str, is_flight: bool) -> str:
+    """Of seats, or of as many cars as they take."""
+    return _times(people if is_flight else math.ceil(people / SEATS[name]), f"{cost_usd:g}")
+
+
+def nights_cost(nights: int, price_usd: float) -> str:
+    return _times(nights, f"{price_usd:g}")
+
+
+def meals_cost(people: int, prices_usd: Iterable[float]) -> str:
+    return _times(people, f"({'+'.join(f'{price:g}' for price in prices_usd)})")
+
+
+def within_budget(total_usd: float, budget_usd: float) -> str:
+    """Such as "1862 of 2,320 ok"."""
+    return f"{total_usd:g} of {budget_usd:,} {OK if total_usd <= budget_usd else DEAR}"
+
+
+def _times(many: int, price: str) -> str:
+    return f"{many}*{price}" if many > 1 else price
