@@ -103,6 +103,8 @@ def test_names_may_hold_full_stops() -> None:
     [
         (" ok; ", "1 ok; ", "price"),  # a digit too many
         (" dear", " ok", "price"),
+        (" none no", " 1 ok", "price"),
+        ("U V ", "V ", "asked"),
         (" Stay: ", " Stay: New ", "choice"),
     ],
 )
@@ -110,7 +112,7 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
     found = 0
     for episode in episodes(4, 12, LONG, Mix(days=(7,)), style="comparing"):
         note = next((s for s in episode.transcript.segments if " Stay: " in s.text), None)
-        before, mark, after = note.text.rpartition(". 3 nights: ") if note else ("", "", "")
+        before, mark, after = note.text.rpartition(". home, 3 nights, ") if note else ("", "", "")
         if note is None or old not in after:
             continue
         changed = replace(note, text=before + mark + after.replace(old, new, 1))
@@ -124,14 +126,15 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
         ]
         assert wrong[0].kind == f"city: {kind}"
         found += 1
-    assert found >= 3
+    assert found >= 2
 
 
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
-        (" ok. ", " no. ", "way: road"),
-        ("Go: ", "Go: 1", "way: choice"),
+        ("home U ", "home U 1", "way: road"),
+        ("Go: home ", "Go: home U", "way: choice"),
+        (" home no. ", " home 33 self-driving. ", "way: choice"),
         ("Back: ", "Back: 1", "way: choice"),
         ("Cost: ", "Cost: 1", "cost: term"),
         (" of ", "0 of ", "cost: sum"),
@@ -147,7 +150,7 @@ def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: s
                 for segment in episode.transcript.segments
                 if old in segment.text
                 and segment.role == "assistant"
-                and (kind != "way: road" or segment.text.partition(".")[0] in ("a ok", "b ok"))
+                and (kind != "way: road" or segment.text.startswith(old))
             ),
             None,
         )

@@ -151,10 +151,10 @@ DIALECTS = (
     replace(
         _COMPACT,
         name="compact_long",
-        max_turns=41,
-        max_calls=40,
-        max_turn_tokens=640,
-        context_tokens=5120,
+        max_turns=49,
+        max_calls=48,
+        max_turn_tokens=1024,
+        context_tokens=6144,
     ),
     _STAR,
     # row S6: how the paper runs frontier models, which were not trained

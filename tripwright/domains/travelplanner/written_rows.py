@@ -13,13 +13,16 @@ from tripwright.domains.travelplanner.expert.work import (
     COST,
     DEAR,
     DONE,
+    HOME,
     JUDGED,
+    NO,
     NONE,
     OK,
     STAY,
     RowStep,
     along,
     asked_again,
+    asked_of_cities,
     asked_of_meals,
     asked_of_stays,
     free_meals,
@@ -27,8 +30,10 @@ from tripwright.domains.travelplanner.expert.work import (
     look_at_stay,
     named,
     nights_in,
+    priced,
     served_first,
     signs_of,
+    to_the_last,
 )
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
@@ -51,10 +56,10 @@ def read_note(
     heads, names = {STAY, *HEADS, *PURPOSES}, list(called)
     if kind == "Accommodation":
         heads = {STAY, *HEADS, *(nights for nights, _ in _choices(query, city, rows))}
-    for each, (name, its) in stays_of.items():
-        names += [f"{name}, {nights}: {taken}" for nights, taken in _choices(query, each, its)]
+    for each, (_, its) in stays_of.items():
+        names += [f"{nights}: {taken}" for nights, taken in _choices(query, each, its)]
     sentences = list(_sentences(note, heads, names))
-    others = [each for each in sentences if each[0] in HEADS or _compares(each[2], stays_of)]
+    others = [e for e in sentences if e[0] in HEADS or _compared(query, e[2], stays_of)]
     own = [each for each in sentences if each not in others]
     if rows:
         yield from (
@@ -75,12 +80,14 @@ def read_note(
 
 def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> Iterator[Found]:
     nights, at, forms = query.days - 1, -1, asked_of_stays
-    lengths = range(1, query.days)
+    lengths, last = range(1, query.days), to_the_last(rows)
     for head, asked, steps, said in sentences:
         if asked:
+            ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
-                nights = next((n for n in lengths if asked == _listed(forms(query, n))), nights)
-            yield "stay: asked", asked, _listed(forms(query, nights))
+                said_so = (n for n in lengths if asked == _listed((*forms(query, n), *ends)))
+                nights = next(said_so, nights)
+            yield "stay: asked", asked, _listed((*forms(query, nights), *ends))
         look = partial(look_at_stay, query, nights)
         looked, at, found = _walked("stay: row", steps, rows, at, look)
         yield from looked
@@ -99,12 +106,14 @@ def _asked_again(query: Query, nights: int) -> tuple[str, ...]:
 def _choices(query: Query, city: str, rows: Called) -> Iterator[tuple[str, str]]:
     """(for how long, what) a choice in a city may say."""
     for nights in range(1, query.days):
-        yield nights_in(city, nights), NONE
-        yield from ((nights_in(city, nights, row), named(letter, row.name)) for letter, row in rows)
+        yield priced(city, nights, None), NONE
+        yield from ((priced(city, nights, row), named(letter, row.name)) for letter, row in rows)
 
 
-def _compares(steps: list[str], stays_of: Stays) -> bool:
-    return bool(steps) and any(steps[0].startswith(f"{city} ") for city in stays_of)
+def _compared(query: Query, steps: list[str], stays_of: Stays) -> int:
+    """For how many nights the cities are that are compared; 0 where these steps are of rows."""
+    every = ((n, nights_in(city, n)) for city in stays_of for n in range(1, query.days))
+    return next((n for n, words in every if steps and steps[0].startswith(f"{words} ")), 0)
 
 
 def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]:
@@ -113,26 +122,30 @@ def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]
     row = along(rows, partial(look_at_stay, query, nights), is_lettered)[1]
     letter = next((letter for letter, each in rows if each is row), "")
     taken = NONE if row is None else named(letter, row.name)
-    return row, f"{nights_in(city, nights, row)}: {taken}"
+    return row, f"{priced(city, nights, row)}: {taken}"
 
 
 def _cities(
     query: Query, asked: str, steps: list[str], said: str, stays_of: Stays, ways: WrittenWays
 ) -> Iterator[Found]:
     """Prices of the same nights in several cities, and the least of them."""
-    nights = next((n for n in range(1, query.days) if (asked,) == asked_again(n)), 0)
-    words, least = "", None
+    nights, words, least = _compared(query, steps, stays_of), NONE, None
+    if steps:
+        letters = [step.partition(" ")[0] for step in steps]
+        may = [_listed(asked_of_cities(here, nights, letters)) for here in (HOME, *stays_of)]
+        yield "city: asked", asked, asked if asked in may else may[0]
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
         row, stay = _stay(query, city, nights, rows)
         is_less = row is not None and (least is None or row.price_usd < least.price_usd)
-        yield "city: price", step, f"{nights_in(city, nights, row)} {OK if is_less else DEAR}"
-        if row is not None and said == f"{name}, {stay}":
+        judged = OK if is_less else DEAR if row else NO
+        yield "city: price", step, f"{priced(city, nights, row)} {judged}"
+        if row is not None and said == stay:
             ways.stay_in(name, nights, row.price_usd)
         if step.endswith(f" {OK}") and row is not None:
-            words, least = f"{name}, {stay}", row
-    if said:
+            words, least = stay, row
+    if said and steps:
         yield "city: choice", said, words
 
 

@@ -2,12 +2,12 @@
 
 A way is true where it was shown for that leg, on whatever day: which of them to take is the agent's
 to choose. A cost is that of the ways, nights and meals last noted. Which of the costs go into the
-sum is not checked, nor the words by which a whole set of cities is given up ("No way.").
+sum is not checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,13 +16,12 @@ from tripwright.domains.travelplanner.expert.work import (
     COST,
     DEAR,
     GO,
-    NO,
+    HOME,
     OK,
-    SELF_DRIVING,
+    leg_taken,
     meals_cost,
     nights_cost,
     way_cost,
-    way_taken,
     within_budget,
 )
 from tripwright.domains.travelplanner.query import Query
@@ -45,6 +44,7 @@ class WrittenWays:
     """What was shown of ways, and what the last sentences chose."""
 
     query: Query
+    letter_of: Mapping[str, str] = field(default_factory=dict)  # city → what it is called
     _shown: dict[tuple[str, str], list[ShownWay]] = field(default_factory=dict)  # by the leg's ends
     _destination: str = ""  # of the last search
     # what the next cost is of: a city with its nights and their price, ways, prices of meals
@@ -53,16 +53,15 @@ class WrittenWays:
 
     def look(self, call: ToolCall) -> None:
         """At what a search for a way has shown."""
-        ends = [str(value) for value in call.arguments.values()]
-        self._destination = ends[1] if len(ends) > 1 else ""
-        if call.rows is None or call.rows.kind not in ("Flight", "Route") or not self._destination:
-            return
-        ways = self._shown.setdefault((ends[0], ends[1]), [])
-        for row in call.rows.records():
-            if call.rows.kind == "Flight" and row.get("price_usd") is not None:
+        asked = call.arguments
+        origin = str(asked.get("origin", asked.get("departure")))  # STAR's word
+        self._destination = str(asked.get("destination"))
+        ways = self._shown.setdefault((origin, self._destination), [])
+        for row in call.rows.records() if call.rows else ():
+            if row.get("number") and row.get("price_usd") is not None:
                 ways.append(ShownWay(row["number"], row["price_usd"], True))
             elif row.get("cost_usd") is not None and "day" not in (row.get("duration") or "day"):
-                ways.append(ShownWay(row.get("mode") or ends[-1], row["cost_usd"], False))
+                ways.append(ShownWay(row.get("mode") or asked["mode"], row["cost_usd"], False))
 
     def stay_in(self, city: str, nights: int, price_usd: float) -> None:
         self._stay, self._taken = (city, nights, price_usd), []
@@ -70,9 +69,7 @@ class WrittenWays:
     def read(self, head: str, said: str, meals_usd: Sequence[float]) -> Iterator[Found]:
         """`meals_usd`: what the meals cost that the note has chosen."""
         if head != COST:
-            ways = self._of_leg(head)
-            named = {way_taken(way.name, way.cost_usd): way for way in ways}
-            named |= {way.name: way for way in ways}
+            named = self._named(head)
             self._taken.append(named.get(said))
             several = said.split(", ")  # where no work is shown
             is_true = all(each in named for each in several)
@@ -88,23 +85,33 @@ class WrittenWays:
                 yield "cost: term", said, "+".join(costs)
             self._taken = []
 
-    def _of_leg(self, head: str) -> list[ShownWay]:
-        """All that were shown, where no city was chosen before: then an answer comes before its
-        note."""
+    def _named(self, head: str) -> dict[str, ShownWay | None]:
+        """By the words for them, to the city that was chosen or from it home. Where none was, a way
+        has its own name alone."""
         if self._stay is None:
-            return [way for ways in self._shown.values() for way in ways]
-        city = self._stay[0]
-        if head == BACK:
-            return self._shown.get((city, self.query.org), [])
-        return [way for (_, to), ways in self._shown.items() if to == city for way in ways]
+            return {way.name: way for ways in self._shown.values() for way in ways}
+        city, named = self._stay[0], dict[str, ShownWay | None]()
+        for (here, there), ways in self._shown.items():
+            if (here, there) == (city, self.query.org) if head == BACK else there == city:
+                named |= self._legs(here, there, ways)
+        return named
 
-    def road(self, note: str, letter_of: dict[str, str]) -> Iterator[Found]:
-        """Whether there is one from home, as "b no."."""
+    def _legs(
+        self, here: str, there: str, ways: Sequence[ShownWay]
+    ) -> Iterator[tuple[str, ShownWay | None]]:
+        ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
+        for way in ways:
+            yield leg_taken(*ends, (way.name, way.cost_usd)), way
+        if not ways:
+            yield leg_taken(*ends, None), None
+
+    def road(self, note: str) -> Iterator[Found]:
+        """From home, asked for before a city is chosen: "home V no"."""
         said = note.partition(". ")[0].removesuffix(".")
-        if said in {f"{letter} {judged}" for letter in letter_of.values() for judged in (OK, NO)}:
+        if self._stay is None and said.startswith(f"{HOME} "):
             ways = self._shown.get((self.query.org, self._destination), [])
-            judged = OK if any(way.name == SELF_DRIVING for way in ways) else NO
-            yield "way: road", said, f"{letter_of.get(self._destination, '')} {judged}"
+            expected = next(iter(dict(self._legs(self.query.org, self._destination, ways))))
+            yield "way: road", said, expected
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
         """Such as "1862 of 2,320 ok", of a calculator's answer or behind what is added up."""

@@ -18,7 +18,9 @@ from pydantic import ValidationError
 
 from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.domains.travelplanner.expert.work import (
+    HOME,
     MEAL_FIELDS,
+    MOST_CITIES,
     STAY_FIELDS,
     city_letter,
 )
@@ -33,7 +35,7 @@ from tripwright.transcript import Rows, Segment, Transcript
 # Of the cities of a trip: the price of one beside the others', and which is taken. Of ways: whether
 # there is a road, which was taken. Of costs: what ways, nights or meals cost, and all together
 KINDS = (
-    *("stay: asked", "stay: row", "stay: choice", "city: price", "city: choice"),
+    *("stay: asked", "stay: row", "stay: choice", "city: asked", "city: price", "city: choice"),
     *("way: road", "way: choice", "meal: asked", "meal: row", "meal: choice"),
     *("cost: term", "cost: sum"),
 )
@@ -68,7 +70,7 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 if rows and shown.kind == "Accommodation":
                     stays_of[letter] = city, rows
                 found = (
-                    *ways.road(note, letter_of),
+                    *ways.road(note),
                     *read_note(query, note, shown.kind, rows, letter, stays_of, ways),
                     *ways.sums(note, shown),
                 )
@@ -80,7 +82,9 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
             if shown is not None and shown.kind == "City":
                 names = (record["city"] for record in shown.records())
                 cities = [name for name in names if name != query.org]
-                letter_of = {each: city_letter(n) for n, each in enumerate(cities, start=1)}
+                letters_in_order = map(city_letter, range(1, MOST_CITIES + 1))
+                letter_of = {query.org: HOME} | dict(zip(cities, letters_in_order, strict=False))
+                ways.letter_of = letter_of
     return steps
 
 

@@ -86,7 +86,7 @@ def test_what_has_a_way_is_added_up_or_given_up_for_what_was_read(played: list[E
         said = " ".join(texts)
         sums = sum(call.name == "calculator" for call in episode.transcript.calls)
         nothing = said.count("Eat: none.") + said.count("See: none.")
-        assert said.count("Back: ") == sums + nothing
+        assert said.count("Back: ") - said.count(" home no.") == sums + nothing
         given_up += nothing
         if nothing:
             first = next(n for n, text in enumerate(texts) if ": none." in text and "Eat" in text)

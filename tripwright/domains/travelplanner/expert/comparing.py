@@ -6,11 +6,14 @@ for three nights, for two and for one, takes the cheapest city for the longest s
 way to, then the cheapest of the others for the next one, and so home. Then the calculator adds up
 what was noted, and where the budget does not hold, the nights are spent otherwise (SHAPES). By car,
 where two cities have a road from home; else, or if no such trip keeps the budget, by plane or taxi.
-Cities are called by letters, as rows are: the next one is found by counting on.
+Cities are called by letters, as rows are: the next one is found by counting on. And whatever is
+needed again far from where it was read is said behind the same words as there, because a small
+model finds what followed them before (docs/log.md, 2026-11-26).
 
-    3 nights: a 3 nights 211 ok; b 3 nights 159 ok; d 3 nights 300 dear. Stay: Dalby, b 3 nights
-    159: (B) Ash Inn. Go: 33 self-driving. Cost: 33+3*159. 1 night: a 1 night 240 ok; d 1 night 310
-    dear. Stay: Corbeck, a 1 night 240: (C) Elm Lodge.
+    home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 ok; W 3 nights none no; X 3 nights
+    300 dear. Stay: V 3 nights 159: (B) Ash Inn. From home Arden to V Dalby. Go: home V 33
+    self-driving. Cost: 1*33+3*159. V, 1 night, U W X: U 1 night 240 ok; W 1 night none no; X 1
+    night 310 dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck. Go: V U no.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -31,19 +34,24 @@ from tripwright.domains.travelplanner.expert.work import (
     COST,
     DEAR,
     GO,
+    HOME,
+    MOST_CITIES,
     NO,
     NONE,
     OK,
     STAY,
     RowStep,
+    asked_of_cities,
     choice,
     city_letter,
+    leg_taken,
     meal_walks,
     meals_cost,
     nights_cost,
     nights_in,
+    priced,
+    vehicles,
     way_cost,
-    way_taken,
     within_budget,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
@@ -56,7 +64,6 @@ from tripwright.domains.travelplanner.oracle.planner import (
 from tripwright.domains.travelplanner.oracle.problem import Problem, city_pool, why_unplannable
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
-from tripwright.errors import counted
 from tripwright.tools.face import Face
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
@@ -66,7 +73,7 @@ SHAPES = {
     (4, 2): ((3, 1), (2, 2), (1, 3)),
     (6, 3): ((3, 2, 1), (2, 2, 2), (1, 2, 3), (2, 3, 1), (3, 1, 2)),
 }
-LENGTHS, MOST_CITIES = (3, 2, 1), 6
+LENGTHS = (3, 2, 1)
 Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
 
 
@@ -113,6 +120,7 @@ class _Search:
             for city in cities:
                 self._look_at_stays(city)
             for shape in shapes:
+                self._note(f"{', '.join(map(str, shape))} nights.")
                 visits = self._visits(shape, cities, driving)
                 trip = self._with_meals(visits, driving) if visits else None
                 if trip is not None:
@@ -137,8 +145,10 @@ class _Search:
     def _families(self) -> Iterator[tuple[bool, list[str]]]:
         """(by own car?, the cities that may be visited so)"""
         cities = city_pool(self.query, self.world)[:MOST_CITIES]
+        self.letters[self.query.org] = HOME
         self.letters |= {city: city_letter(number) for number, city in enumerate(cities, start=1)}
-        self._note(f"{', '.join(f'{letter} {city}' for city, letter in self.letters.items())}.")
+        called = ", ".join(f"{letter} {city}" for city, letter in self.letters.items())
+        self._note(f"{vehicles(self.query.party_size)}. {called}.")
         if self.query.local_constraint.transportation != "no self-driving":
             near = [city for city in cities if self._has_road(city)]
             if len(near) >= 2:  # one to begin with and one to end with
@@ -153,8 +163,14 @@ class _Search:
 
     def _has_road(self, city: str) -> bool:
         leg = self._leg(self.query.org, city, 0, driving=True)
-        self._note(f"{self.letters[city]} {OK if leg else NO}.")
+        self._note(f"{self._leg_taken(leg, self.query.org, city)}.")
         return leg is not None
+
+    def _leg_taken(self, leg: Leg | None, origin: str, destination: str) -> str:
+        ends = self.letters[origin], self.letters[destination]
+        if leg is None:
+            return leg_taken(*ends, None)
+        return leg_taken(*ends, (leg.flight.number if leg.flight else leg.mode, leg.cost_usd))
 
     def _look_at_stays(self, city: str) -> None:
         if city not in self._stays:
@@ -188,7 +204,7 @@ class _Search:
         passed = {city for city, _ in done}  # visited, or refused
         day, nights = sum(shape[: len(done)]), shape[len(done)]
         here = done[-1][0] if done else self.query.org
-        while found := self._cheapest(nights, [city for city in cities if city not in passed]):
+        while found := self._cheapest(here, nights, [c for c in cities if c not in passed]):
             city, stay = found
             legs = [(here, city, day)]
             if len(done) + 1 == len(shape):
@@ -200,34 +216,36 @@ class _Search:
             passed.add(city)
         return None
 
-    def _cheapest(self, nights: int, cities: Sequence[str]) -> tuple[str, Accommodation] | None:
+    def _cheapest(
+        self, here: str, nights: int, cities: Sequence[str]
+    ) -> tuple[str, Accommodation] | None:
         """One price beside the next, each dear unless it is less than those before it."""
         steps = list[RowStep]()
         found: tuple[str, Accommodation] | None = None
         for city in cities:
-            if (stay := self._stays[city][nights]) is None:
-                continue
-            is_less = found is None or stay.price_usd < found[1].price_usd
-            words = nights_in(self.letters[city], nights, stay)
-            steps.append(RowStep("", (words,), OK if is_less else DEAR))
-            found = (city, stay) if is_less else found
+            stay = self._stays[city][nights]
+            is_less = stay and (found is None or stay.price_usd < found[1].price_usd)
+            judged = OK if is_less else DEAR if stay else NO
+            steps.append(RowStep("", (priced(self.letters[city], nights, stay),), judged))
+            found = (city, stay) if stay and is_less else found
+        asked = asked_of_cities(self.letters[here], nights, [self.letters[city] for city in cities])
         looked = "; ".join(step.words() for step in steps) or NONE
-        self._note(f"{counted(nights, 'night')}: {looked}.")
-        if found is not None:
-            city, stay = found
-            self._note(f"{STAY}: {city}, {self.notes.stay_in(city, nights, stay)}")
+        self._note(f"{', '.join(asked)}: {looked}.")
+        taken = self.notes.stay_in(found[0], nights, found[1]) if found else NONE
+        self._note(choice(STAY, taken))
         return found
 
     def _can_go(self, legs: list[tuple[str, str, int]], driving: bool, nights_term: str) -> bool:
         """To a city, and from the last one home; with what both and the nights between cost."""
         terms = list[str]()
         for origin, destination, day in legs:
+            ends = (f"{self.letters[city]} {city}" for city in (origin, destination))
+            self._note(f"From {' to '.join(ends)}.")
             leg = self._leg(origin, destination, day, driving)
+            taken = self._leg_taken(leg, origin, destination)
+            self._note(choice(BACK if terms else GO, taken))
             if leg is None:
-                self._note("No way.")
                 return False
-            name = leg.flight.number if leg.flight else leg.mode
-            self._note(choice(BACK if terms else GO, way_taken(name, leg.cost_usd)))
             terms.append(self._leg_term(leg))
         terms.insert(1, nights_term)
         self._note(choice(COST, "+".join(terms)))
@@ -242,6 +260,8 @@ class _Search:
     def _with_meals(self, visits: Visits, driving: bool) -> Solution | None:
         """The trip with the cheapest meals of each city; in the first one with full days every
         wanted cuisine. None where a city has too few, or that one does not serve them."""
+        stays = (nights_in(self.letters[city], nights) for city, nights in visits)
+        self._note(choice("Trip", ", ".join(stays)))
         stops = [self.query.org, *(city for city, _ in visits), self.query.org]
         days = [0, *itertools.accumulate(nights for _, nights in visits)]
         ends = zip(stops[:-1], stops[1:], days, strict=True)

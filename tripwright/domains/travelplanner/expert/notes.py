@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.expert.work import (
     choice,
     meal_walks,
     named,
-    nights_in,
+    priced,
     stay_walk,
     stay_walks,
 )
@@ -59,13 +59,13 @@ class ChoiceNotes:
         stays = dict(zip(lengths, taken, strict=True))
         if self._shows(Accommodation, STAY_FIELDS):
             return " ".join(walk.words(self._is_short) for walk in walks), stays
-        return " ".join(self.stay_in(city, *each) for each in stays.items()), stays
+        return " ".join(f"{self.stay_in(city, *each)}." for each in stays.items()), stays
 
     def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
-        """Such as "b 3 nights 159: (B) Ash Inn."."""
+        """Such as "V 3 nights 159: (B) Ash Inn"."""
         rows = self._called(Accommodation, self._world.accommodations(city))
         taken = _row_called(stay, rows) if stay else NONE
-        return choice(nights_in(self.letters[city], nights, stay), taken)
+        return f"{priced(self.letters[city], nights, stay)}: {taken}"
 
     def on_meals(self, stop: CityChoice) -> str:
         if not self._is_shown:

@@ -48,6 +48,7 @@ JUDGED = (OK, NO, DEAR, EATEN)
 STAY, NONE = "Stay", "none"
 GO, BACK, COST = "Go", "Back", "Cost"  # of ways, and of what they, nights or meals cost
 SELF_DRIVING = "self-driving"
+HOME, MOST_CITIES = "home", 6  # what the origin is called; cities that have letters
 # what a face has to show of a row for its walk
 STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
 MEAL_FIELDS = {"average_cost_usd", "cuisines"}
@@ -132,8 +133,9 @@ def stay_walks(
     left = rows
     for nights in lengths:
         asked = asked_again(nights) if walks else asked_of_stays(query, nights)
+        asked = (*asked, *to_the_last(rows))
         steps, found = along(left, partial(look_at_stay, query, nights), cheapest_first)
-        purpose = nights_in(city, nights, found)
+        purpose = priced(city, nights, found)
         walks.append(RowWalk(asked, steps, purpose, found))
         if cheapest_first:
             left = left[len(steps) - 1 :] if found else []
@@ -144,14 +146,29 @@ def asked_again(nights: int) -> tuple[str, ...]:
     return (counted(nights, "night"),)
 
 
+def to_the_last(rows: Sequence[tuple[str, Row]]) -> tuple[str, ...]:
+    """Where a walk along lettered rows ends if nothing is found: "to H"."""
+    return (f"to {rows[-1][0]}",) if rows and rows[-1][0] else ()
+
+
 def city_letter(number: int) -> str:
-    """What the city with this number in its list, from 1, is called: rows have capitals."""
-    return letters(number).lower()
+    """What the city with this number in its list, from 1, is called: U to Z, far from the letters
+    of rows."""
+    return letters(26 - MOST_CITIES + number)
 
 
-def nights_in(city: str, nights: int, stay: Accommodation | None = None) -> str:
-    """A stay and its price, in a city by its letter: "b 3 nights 159"."""
-    return f"{city} {counted(nights, 'night')}{f' {stay.price_usd:g}' if stay else ''}"
+def asked_of_cities(here: str, nights: int, cities: Iterable[str]) -> tuple[str, ...]:
+    """From where, for how long, and which cities are left, all by their letters."""
+    return (here, counted(nights, "night"), *((" ".join(cities),) if cities else ()))
+
+
+def nights_in(city: str, nights: int) -> str:
+    return f"{city} {counted(nights, 'night')}"
+
+
+def priced(city: str, nights: int, stay: Accommodation | None) -> str:
+    """A stay by its price, in a city by its letter: "V 3 nights 159"."""
+    return f"{nights_in(city, nights)} {f'{stay.price_usd:g}' if stay else NONE}"
 
 
 def along(
@@ -290,28 +307,31 @@ def marked(text: str, asked: str, sign: str = WANTED) -> str:
     return text.replace(asked, f"{asked}{sign}")
 
 
-def way_taken(name: str, cost_usd: float) -> str:
-    """Such as "33 self-driving", or a flight by its number."""
-    return f"{cost_usd:g} {name}"
+def vehicles(people: int) -> str:
+    """Such as "2 cars, 2 taxis"."""
+    cars, taxis = (math.ceil(people / SEATS[mode]) for mode in (SELF_DRIVING, "taxi"))
+    return f"{counted(cars, 'car')}, {counted(taxis, 'taxi')}"
+
+
+def leg_taken(here: str, there: str, way: tuple[str, float] | None) -> str:
+    """Such as "home V 33 self-driving", or a flight by its number; "home V no" where there is no
+    way."""
+    return f"{here} {there} {f'{way[1]:g} {way[0]}' if way else NO}"
 
 
 def way_cost(people: int, cost_usd: float, name: str, is_flight: bool) -> str:
     """Of seats, or of as many cars as they take."""
-    return _times(people if is_flight else math.ceil(people / SEATS[name]), f"{cost_usd:g}")
+    return f"{people if is_flight else math.ceil(people / SEATS[name])}*{cost_usd:g}"
 
 
 def nights_cost(nights: int, price_usd: float) -> str:
-    return _times(nights, f"{price_usd:g}")
+    return f"{nights}*{price_usd:g}"
 
 
 def meals_cost(people: int, prices_usd: Iterable[float]) -> str:
-    return _times(people, f"({'+'.join(f'{price:g}' for price in prices_usd)})")
+    return f"{people}*({'+'.join(f'{price:g}' for price in prices_usd)})"
 
 
 def within_budget(total_usd: float, budget_usd: float) -> str:
     """Such as "1862 of 2,320 ok"."""
     return f"{total_usd:g} of {budget_usd:,} {OK if total_usd <= budget_usd else DEAR}"
-
-
-def _times(many: int, price: str) -> str:
-    return f"{many}*{price}" if many > 1 else price
