@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -31,7 +32,7 @@ from tripwright.world.store import World
 COMPACT, LONG = dialect_named("compact"), dialect_named("compact_long")
 
 
-OF_CITIES = {kind for kind in KINDS if kind.startswith(("city", "cost")) or kind == "way: road"}
+OF_CITIES = {each for each in KINDS if each.startswith(("city", "cost", "way"))} - {"way: choice"}
 
 
 def episodes(
@@ -63,13 +64,21 @@ def test_every_step_of_the_expert_is_true(dialect: Any, days: int, shown: ShownW
 
 
 @pytest.mark.parametrize(
-    ("dialect", "shown"),
-    [("compact_long", "long"), ("compact_long", "short"), ("planner_r1", "long"), ("star", "long")],
+    ("dialect", "shown", "world_seed"),
+    [
+        ("compact_long", "long", 4),
+        ("compact_long", "short", 4),
+        ("planner_r1", "long", 101),  # no way on one day, and one on another
+        ("star", "long", 302),  # nothing is left to compare
+        ("compact_long", "long", 327),  # meals of a city behind the restaurants of another
+    ],
 )
-def test_every_step_of_one_who_compares_is_true(dialect: str, shown: ShownWork) -> None:
+def test_every_step_of_one_who_compares_is_true(
+    dialect: str, shown: ShownWork, world_seed: int
+) -> None:
     mix = Mix(days=(5, 7), levels=(1, 2, 4))
     longer = replace(dialect_named(dialect), context_tokens=99_000, max_turns=99, max_calls=98)
-    played = episodes(4, 12, longer, mix, shown, "comparing")
+    played = episodes(world_seed, 12, longer, mix, shown, "comparing")
     steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
     assert [step for step in steps if not step.is_true] == []
     assert {step.kind for step in steps} == {*KINDS} and len(steps) > 20 * len(played)
@@ -163,13 +172,74 @@ def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: s
     assert found >= 3
 
 
-def test_ways_that_are_not_there_are_no_part_of_a_cost() -> None:
-    """Nobody knows what a cost is of whose way was never shown: it is no second wrong step."""
+def test_meals_of_a_city_that_was_asked_about_before_are_read_with_its_rows() -> None:
+    found = 0
+    for episode in episodes(327, 12, LONG, Mix(days=(7,), levels=(0, 0, 1)), style="comparing"):
+        asked_for = ""
+        for segment in episode.transcript.segments:
+            is_later = asked_for not in ("", "search_restaurants")
+            if segment.role == "assistant" and is_later and "Breakfast: (A) " in segment.text:
+                segment.text = segment.text.replace("Breakfast: (A) ", "Breakfast: (A) New ", 1)
+                steps = written_steps(asked(episode), episode.transcript)
+                wrong = [step.kind for step in steps if not step.is_true]
+                assert wrong[:1] == ["meal: choice"]
+                found += 1
+                break
+            asked_for = segment.call.name if segment.call else asked_for
+    assert found >= 2
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ("home U 33 self-driving.", ["way: road"]),  # it costs otherwise
+        ("Each of the roads is ok.", []),  # prose
+        ("U 3 nights none: none. " * 12 + "2 nights: A 5 no. Stay: none.", None),  # no crash
+    ],
+)
+def test_what_nobody_would_say_is_read_as_well(said: str, wrong: list[str] | None) -> None:
+    found = list[str]()
+    for episode in episodes(4, 3, LONG, Mix(days=(5,)), style="comparing"):
+        for segment in episode.transcript.segments:
+            if segment.role == "assistant":
+                note, tag, call = segment.text.partition("<tool_call>")
+                is_road = note.startswith("home U ")
+                segment.text = (said if wrong is None or is_road else "") + tag + call
+        steps = written_steps(asked(episode), episode.transcript)
+        found += [step.kind for step in steps if not step.is_true]
+    assert wrong is None or found[:1] == wrong
+
+
+def test_any_text_and_any_arguments_can_be_read() -> None:
+    for episode in episodes(4, 6, LONG, Mix(days=(5, 7)), style="comparing"):
+        draw = random.Random(episode.task.query.query)
+        for _ in range(6):
+            segments = [replace(segment) for segment in episode.transcript.segments]
+            for segment in segments:
+                if segment.role == "assistant":
+                    cut = sorted(draw.choices(range(len(segment.text) + 1), k=2))
+                    segment.text = segment.text[: cut[0]] + segment.text[cut[1] :]
+                if segment.call is not None and draw.random() < 0.3:
+                    arguments = list(segment.call.arguments.items())[1:]
+                    segment.call = replace(segment.call, arguments=dict(arguments))
+            written_steps(asked(episode), replace(episode.transcript, segments=segments))
+
+
+def test_a_wish_that_nobody_knows_has_no_steps() -> None:
+    (episode,) = episodes(4, 1, COMPACT, Mix())
+    wishes = asked(episode).local_constraint.model_copy(update={"room_type": "suite"})
+    query = asked(episode).model_copy(update={"local_constraint": wishes})
+    assert written_steps(asked(episode), episode.transcript)
+    assert written_steps(query, episode.transcript) == []
+
+
+def test_ways_that_are_not_there_are_no_part_of_a_trip() -> None:
+    """Nobody knows what a trip is, and costs, whose way was never shown: no second wrong step."""
     episode = next(iter(episodes(4, 1, LONG, Mix(days=(5,)), style="comparing")))
     whole = written_steps(asked(episode), episode.transcript)
     note = next(s for s in episode.transcript.segments if " Go: " in s.text)
     note.text = note.text.replace(" Go: ", " Go: 1", 1)
-    assert len(written_steps(asked(episode), episode.transcript)) == len(whole) - 1
+    assert len(written_steps(asked(episode), episode.transcript)) == len(whole) - 2
 
 
 def asked(episode: Episode) -> Query:

@@ -19,6 +19,7 @@ from tripwright.domains.travelplanner.expert.work import (
     NONE,
     OK,
     STAY,
+    TRIP,
     RowStep,
     along,
     asked_again,
@@ -49,33 +50,65 @@ Stays = dict[str, tuple[str, Called]]
 
 
 def read_note(
-    query: Query, note: str, kind: str, rows: Called, city: str, stays_of: Stays, ways: WrittenWays
+    query: Query,
+    note: str,
+    kind: str,
+    tables: Sequence[Called],
+    city: str,
+    stays_of: Stays,
+    ways: WrittenWays,
 ) -> Iterator[Found]:
-    """What stands in the note behind an answer of this kind, about rows, cities and ways."""
-    called = {named(letter, row.name): row for letter, row in rows}
-    heads, names = {STAY, *HEADS, *PURPOSES}, list(called)
+    """What stands in the note behind an answer of this kind, about rows, cities and ways. `tables`:
+    the places to stay that the answer has shown, or restaurants, the last city's first."""
+    heads = {STAY, *HEADS, *PURPOSES}
+    names = [named(letter, row.name) for rows in tables for letter, row in rows]
     if kind == "Accommodation":
-        heads = {STAY, *HEADS, *(nights for nights, _ in _choices(query, city, rows))}
+        heads = {STAY, *HEADS, *(n for rows in tables for n, _ in _choices(query, city, rows))}
     for each, (_, its) in stays_of.items():
         names += [f"{nights}: {taken}" for nights, taken in _choices(query, each, its)]
     sentences = list(_sentences(note, heads, names))
     others = [e for e in sentences if e[0] in HEADS or _compared(query, e[2], stays_of)]
-    own = [each for each in sentences if each not in others]
-    if rows:
-        yield from (
-            _meals(query, own, rows) if kind == "Restaurant" else _stays(query, own, rows, city)
-        )
-    meals_usd = list[float]()
+    # a choice of nothing where nothing is left
+    own = [e for e in sentences if e not in others and (e[2] or (e[0], e[3]) != (STAY, NONE))]
+    if kind == "Accommodation":
+        for rows in tables:
+            yield from _stays(query, own, rows, city)
+        own = []
+    meals: list[Sentence] = []
     for sentence in sentences:
         head, asked, steps, said = sentence
-        if head in PURPOSES and said in called:
-            meals_usd.append(called[said].average_cost_usd)
-        elif sentence in others:
-            choice = "" if head in HEADS else said
-            yield from _cities(query, asked, steps, choice, stays_of, ways)
-            if head in HEADS:
-                yield from ways.read(head, said, meals_usd)
-                meals_usd = [] if head == COST else meals_usd
+        if sentence in own:
+            meals.append(sentence)
+            continue
+        rows = _table_of(meals, tables, kind == "Restaurant")
+        yield from _meals(query, meals, rows) if rows else ()
+        if sentence in others:
+            yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
+        if head in HEADS:
+            eaten = [taken for purpose, *_, taken in meals if purpose in PURPOSES]
+            prices = [_price_usd(taken, rows) for taken in eaten]
+            yield from ways.read(head, said, prices if head == COST else [])
+        meals = []
+    if meals and (rows := _table_of(meals, tables, kind == "Restaurant")):
+        yield from _meals(query, meals, rows)
+
+
+def _table_of(meals: list[Sentence], tables: Sequence[Called], is_last_shown: bool) -> Called:
+    """Where most of these meals are, which may be a city asked about before; none if they are
+    nowhere, and no answer about restaurants stands before them."""
+
+    def often(rows: Called) -> int:
+        names = {named(letter, row.name) for letter, row in rows}
+        return sum(purpose in PURPOSES and taken in names for purpose, *_, taken in meals)
+
+    rows = max(tables, key=often, default=[])
+    return rows if is_last_shown or often(rows) else []
+
+
+def _price_usd(taken: str, rows: Called) -> float | None:
+    """None where no row has this name, or several have it."""
+    prices = {row.average_cost_usd for letter, row in rows if named(letter, row.name) == taken}
+    return prices.pop() if len(prices) == 1 else None
 
 
 def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> Iterator[Found]:
@@ -96,7 +129,7 @@ def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> 
         elif said:  # of one of several lengths; the next walk begins with the row that it took
             nights = next((n for n in lengths if head.startswith(nights_in(city, n))), nights)
             yield "stay: choice", f"{head}: {said}", _stay(query, city, nights, rows)[1]
-            forms, at = _asked_again, at - 1 if any(letter for letter, _ in rows) else -1
+            forms, at = _asked_again, max(at - 1, -1) if last else -1
 
 
 def _asked_again(query: Query, nights: int) -> tuple[str, ...]:
@@ -132,7 +165,9 @@ def _cities(
     nights, words, least = _compared(query, steps, stays_of), NONE, None
     if steps:
         letters = [step.partition(" ")[0] for step in steps]
-        may = [_listed(asked_of_cities(here, nights, letters)) for here in (HOME, *stays_of)]
+        reached = sorted(ways.reached if ways.is_known else stays_of)
+        may_be_in = [here for here in (HOME, *reached) if here not in letters]
+        may = [_listed(asked_of_cities(here, nights, letters)) for here in may_be_in]
         yield "city: asked", asked, asked if asked in may else may[0]
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
@@ -141,8 +176,8 @@ def _cities(
         is_less = row is not None and (least is None or row.price_usd < least.price_usd)
         judged = OK if is_less else DEAR if row else NO
         yield "city: price", step, f"{priced(city, nights, row)} {judged}"
-        if row is not None and said == stay:
-            ways.stay_in(name, nights, row.price_usd)
+        if row is not None and said.startswith(f"{priced(city, nights, row)}: "):
+            ways.stay_in(name, stay, nights, row.price_usd)
         if step.endswith(f" {OK}") and row is not None:
             words, least = stay, row
     if said and steps:
@@ -206,7 +241,7 @@ def _sentences(note: str, heads: Collection[str], names: Sequence[str]) -> Itera
         ends = (head for head in heads if before == head or before.endswith(f". {head}"))
         head = max(ends, key=len, default="")  # names may hold full stops of their own
         if head:
-            said, note = _name(rest, names)
+            said, note = _trip(rest) if head == TRIP else _name(rest, names)
             yield head, asked, steps, said
             asked, steps = "", []
             while _is_done(note.partition(". ")[0]):
@@ -230,6 +265,12 @@ def _walk(rest: str) -> tuple[str, str]:
     return rest[:end], rest[end + 2 :]
 
 
+def _trip(rest: str) -> tuple[str, str]:
+    """It ends where its cost begins: names may hold full stops of their own."""
+    said, cost, note = rest.partition(f". {COST}: ")
+    return said if cost else said.removesuffix("."), f"{COST}: {note}" if cost else ""
+
+
 def _is_done(sentence: str) -> bool:
     return sentence.removesuffix(".").endswith(DONE) and ": " not in sentence
 
@@ -249,8 +290,8 @@ def _next(step: str, rows: Called, at: int) -> tuple[int, str, Any]:
     number = at + 1
     letter, row = rows[number] if number < len(rows) else ("", None)
     first = step.partition(" ")[0]
-    named = next((n for n, (each, _) in enumerate(rows) if each and each == first), number)
-    return named, letter, row
+    called = next((n for n, (each, _) in enumerate(rows) if each and each == first), number)
+    return called, letter, row
 
 
 def _choice(said: str, rows: Called, found: Any, is_walk: bool) -> str:

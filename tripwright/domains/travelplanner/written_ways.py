@@ -1,8 +1,8 @@
 """Steps about ways, costs and the sum, as they stand in a note: read by writing what was shown.
 
-A way is true where it was shown for that leg, on whatever day: which of them to take is the agent's
-to choose. A cost is that of the ways, nights and meals last noted. Which of the costs go into the
-sum is not checked.
+A way is true where it was shown for that leg, on whatever day, and so is that there is none: which
+of them to take is the agent's to choose. A cost is that of the ways, nights and meals last noted.
+Which of the costs go into the sum is not checked.
 """
 
 from __future__ import annotations
@@ -18,18 +18,23 @@ from tripwright.domains.travelplanner.expert.work import (
     GO,
     HOME,
     OK,
+    TRIP,
     leg_taken,
     meals_cost,
     nights_cost,
+    stop_reached,
+    trip_words,
     way_cost,
     within_budget,
 )
+from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ToolError
 from tripwright.transcript import Rows, ToolCall
 
-HEADS = (GO, BACK, COST)
+HEADS = (GO, BACK, TRIP, COST)
+NO_WAY = ("no_flights", "no_road", "no_road_data", "road_over_a_day")
 Found = tuple[str, str, str]  # kind, said, expected
 
 
@@ -39,17 +44,32 @@ class ShownWay(NamedTuple):
     is_flight: bool
 
 
+class WrittenStop(NamedTuple):
+    letter: str
+    words: str
+    cost: str
+
+
+Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
+
+
 @dataclass
 class WrittenWays:
     """What was shown of ways, and what the last sentences chose."""
 
     query: Query
     letter_of: Mapping[str, str] = field(default_factory=dict)  # city → what it is called
-    _shown: dict[tuple[str, str], list[ShownWay]] = field(default_factory=dict)  # by the leg's ends
+    # what was taken from home on, as far as one can know; the way back and its cost
+    path: list[WrittenStop] = field(default_factory=list)
+    reached: set[str] = field(default_factory=set)  # cities that a way was taken to, by letters
+    _back: tuple[str, str] | None = None
+    is_known: bool = True
+    # by the leg's ends; None: there was no way when it was asked for
+    _shown: dict[tuple[str, str], list[ShownWay | None]] = field(default_factory=dict)
     _destination: str = ""  # of the last search
-    # what the next cost is of: a city with its nights and their price, ways, prices of meals
-    _stay: tuple[str, int, float] | None = None
-    _taken: list[ShownWay | None] = field(default_factory=list)
+    # the city last chosen, the words for its stay, what that costs
+    _stay: tuple[str, str, str] | None = None
+    _was_trip: bool = False  # what the next cost is of, unless meals stand before it
 
     def look(self, call: ToolCall) -> None:
         """At what a search for a way has shown."""
@@ -58,66 +78,95 @@ class WrittenWays:
         self._destination = str(asked.get("destination"))
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
+            mode = row.get("mode") or asked.get("mode")
             if row.get("number") and row.get("price_usd") is not None:
                 ways.append(ShownWay(row["number"], row["price_usd"], True))
-            elif row.get("cost_usd") is not None and "day" not in (row.get("duration") or "day"):
-                ways.append(ShownWay(row.get("mode") or asked["mode"], row["cost_usd"], False))
+            elif row.get("cost_usd") is not None and mode in SEATS:
+                ways.append(ShownWay(mode, row["cost_usd"], False))
+        if call.rows and call.rows.problem in NO_WAY:
+            ways.append(None)
 
-    def stay_in(self, city: str, nights: int, price_usd: float) -> None:
-        self._stay, self._taken = (city, nights, price_usd), []
+    def stay_in(self, city: str, words: str, nights: int, price_usd: float) -> None:
+        self._stay, self._back = (city, words, nights_cost(nights, price_usd)), None
 
-    def read(self, head: str, said: str, meals_usd: Sequence[float]) -> Iterator[Found]:
-        """`meals_usd`: what the meals cost that the note has chosen."""
-        if head != COST:
+    def read(self, head: str, said: str, meals_usd: Sequence[float | None]) -> Iterator[Found]:
+        """`meals_usd`: what each of the meals costs that the note has just chosen, if one can
+        know."""
+        if head in (GO, BACK):
             named = self._named(head)
-            self._taken.append(named.get(said))
             several = said.split(", ")  # where no work is shown
             is_true = all(each in named for each in several)
             yield "way: choice", said, said if is_true else next(iter(named), "")
+            if self._stay is not None:
+                self._go(head, said, named.get(said))
+        elif head == TRIP:
+            if trip := self.trip():
+                yield "way: trip", said, trip
+            self._was_trip = True
         elif meals_usd:
-            yield "cost: term", said, meals_cost(self.query.party_size, meals_usd)
-        elif self._stay is not None and self._taken:
-            _, nights, price_usd = self._stay
-            ways, people = [way for way in self._taken if way], self.query.party_size
-            costs = [way_cost(people, way.cost_usd, way.name, way.is_flight) for way in ways]
-            if len(costs) == len(self._taken):  # else nobody knows what it is of
-                costs.insert(1, nights_cost(nights, price_usd))
-                yield "cost: term", said, "+".join(costs)
-            self._taken = []
+            known = [price for price in meals_usd if price is not None]
+            if len(known) == len(meals_usd):
+                yield "cost: term", said, meals_cost(self.query.party_size, known)
+        elif self._was_trip:
+            if self.trip() and self._back:
+                yield "cost: term", said, "+".join((*(s.cost for s in self.path), self._back[1]))
+            self._was_trip = False
 
-    def _named(self, head: str) -> dict[str, ShownWay | None]:
+    def trip(self) -> str:
+        """Its words; none where a way was taken that nobody has shown."""
+        if not self.is_known or self._back is None:
+            return ""
+        return trip_words((stop.words for stop in self.path), self._back[0])
+
+    def _go(self, head: str, said: str, leg: Leg | None) -> None:
+        here, there, way = leg or ("", "", None)
+        if way is None:  # there is none, or nobody has shown it
+            self.is_known &= leg is not None
+            return
+        cost = way_cost(self.query.party_size, way.cost_usd, way.name, way.is_flight)
+        if head == BACK:
+            self._back = said, cost
+            return
+        letters = [HOME, *(stop.letter for stop in self.path)]
+        self.is_known = here == HOME or (self.is_known and here in letters)
+        city, stay, stay_cost = self._stay or ("", "", "")
+        stop = WrittenStop(there, stop_reached(said, city, stay), f"{cost}+{stay_cost}")
+        self.path = [*(self.path[: letters.index(here)] if here in letters else ()), stop]
+        self.reached.add(there)
+
+    def _named(self, head: str) -> dict[str, Leg]:
         """By the words for them, to the city that was chosen or from it home. Where none was, a way
         has its own name alone."""
         if self._stay is None:
-            return {way.name: way for ways in self._shown.values() for way in ways}
-        city, named = self._stay[0], dict[str, ShownWay | None]()
+            shown = (way for ways in self._shown.values() for way in ways if way)
+            return {way.name: ("", "", way) for way in shown}
+        city, named = self._stay[0], dict[str, Leg]()
         for (here, there), ways in self._shown.items():
             if (here, there) == (city, self.query.org) if head == BACK else there == city:
                 named |= self._legs(here, there, ways)
         return named
 
     def _legs(
-        self, here: str, there: str, ways: Sequence[ShownWay]
-    ) -> Iterator[tuple[str, ShownWay | None]]:
+        self, here: str, there: str, ways: Sequence[ShownWay | None]
+    ) -> Iterator[tuple[str, Leg]]:
         ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
         for way in ways:
-            yield leg_taken(*ends, (way.name, way.cost_usd)), way
-        if not ways:
-            yield leg_taken(*ends, None), None
+            yield leg_taken(*ends, (way.name, way.cost_usd) if way else None), (*ends, way)
 
     def road(self, note: str) -> Iterator[Found]:
         """From home, asked for before a city is chosen: "home V no"."""
         said = note.partition(". ")[0].removesuffix(".")
-        if self._stay is None and said.startswith(f"{HOME} "):
-            ways = self._shown.get((self.query.org, self._destination), [])
-            expected = next(iter(dict(self._legs(self.query.org, self._destination, ways))))
-            yield "way: road", said, expected
+        ways = self._shown.get((self.query.org, self._destination), [])
+        if self._stay is None and ways and said.startswith(f"{HOME} "):
+            named = dict(self._legs(self.query.org, self._destination, ways))
+            yield "way: road", said, said if said in named else next(iter(named))
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
         """Such as "1862 of 2,320 ok", of a calculator's answer or behind what is added up."""
         for sentence in note.removesuffix(".").split(". "):
             terms, _, said = sentence.rpartition(": ")
-            if " of " not in said or said.rpartition(" ")[2] not in (OK, DEAR):
+            is_sum = said[:1].isdigit() and " of " in said
+            if not is_sum or said.rpartition(" ")[2] not in (OK, DEAR):
                 continue
             try:
                 total = evaluate(terms) if terms else _number(shown)

@@ -24,6 +24,7 @@ from tripwright.domains.travelplanner.expert.work import (
     STAY_FIELDS,
     city_letter,
 )
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.written_rows import Called, Stays, read_note
 from tripwright.domains.travelplanner.written_ways import WrittenWays
@@ -33,10 +34,10 @@ from tripwright.transcript import Rows, Segment, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
 # Of the cities of a trip: the price of one beside the others', and which is taken. Of ways: whether
-# there is a road, which was taken. Of costs: what ways, nights or meals cost, and all together
+# there is a road, which was taken, all of a trip's. Of costs: of a trip, of meals, all together
 KINDS = (
     *("stay: asked", "stay: row", "stay: choice", "city: asked", "city: price", "city: choice"),
-    *("way: road", "way: choice", "meal: asked", "meal: row", "meal: choice"),
+    *("way: road", "way: choice", "way: trip", "meal: asked", "meal: row", "meal: choice"),
     *("cost: term", "cost: sum"),
 )
 
@@ -56,36 +57,56 @@ class WrittenStep:
 
 
 def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
-    """In order. None where the face hides what decides, or the answer's rows are not kept."""
+    """In order. None where the face hides what decides, or the answer's rows are not kept, or the
+    request has wishes that nobody knows."""
+    wishes = query.local_constraint
+    if not {wishes.room_type} <= {None, *ROOM_TYPES} or not {wishes.house_rule} <= {
+        None,
+        *FORBIDDEN_BY_RULE,
+    }:
+        return []
     steps: list[WrittenStep] = []
     shown: Rows | None = None
     city, letter_of, stays_of, ways = "", dict[str, str](), Stays(), WrittenWays(query)
+    restaurants: list[Rows] = []  # the last city's first
     turn = 0
     for segment in transcript.segments:
         if segment.role == "assistant":
             turn += 1
             if shown is not None:
                 note = _note(segment)
-                rows, letter = _called(shown, note), letter_of.get(city, city)
-                if rows and shown.kind == "Accommodation":
-                    stays_of[letter] = city, rows
+                kind, letter = shown.kind, letter_of.get(city, city)
+                tables = [_called(rows, note) for rows in restaurants]
+                if kind == "Accommodation":
+                    rows = _called(shown, note)
+                    tables = [rows] if rows else []
+                    stays_of |= {letter: (city, rows)} if rows else {}
                 found = (
                     *ways.road(note),
-                    *read_note(query, note, shown.kind, rows, letter, stays_of, ways),
+                    *read_note(query, note, kind, tables, letter, stays_of, ways),
                     *ways.sums(note, shown),
                 )
                 steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             ways.look(segment.call)
-            shown = _with_page(shown, segment.call.rows)
-            city = str(next(iter(segment.call.arguments.values()), ""))
-            if shown is not None and shown.kind == "City":
-                names = (record["city"] for record in shown.records())
-                cities = [name for name in names if name != query.org]
-                letters_in_order = map(city_letter, range(1, MOST_CITIES + 1))
-                letter_of = {query.org: HOME} | dict(zip(cities, letters_in_order, strict=False))
-                ways.letter_of = letter_of
+            before, asked_before = shown, city
+            city = str(segment.call.arguments.get("city", ""))
+            shown = _with_page(shown if city == asked_before else None, segment.call.rows)
+            if shown is None:
+                continue
+            if shown.kind == "City":
+                letter_of = ways.letter_of = _city_letters(query, shown)
+            elif shown.kind == "Restaurant":
+                restaurants = [shown, *(rows for rows in restaurants if rows is not before)]
+            elif shown.problem == "no_accommodations":
+                stays_of[letter_of.get(city, city)] = city, []
     return steps
+
+
+def _city_letters(query: Query, shown: Rows) -> dict[str, str]:
+    cities = [record["city"] for record in shown.records() if record["city"] != query.org]
+    in_order = map(city_letter, range(1, MOST_CITIES + 1))
+    return {query.org: HOME} | dict(zip(cities, in_order, strict=False))
 
 
 def _note(segment: Segment) -> str:
@@ -163,7 +184,7 @@ def first_wrong_step(record: Json) -> Counts | None:
     wrong = _first_wrong(steps)
     return (
         {kind: (int(wrong is not None and kind == wrong.kind), 1) for kind in KINDS}
-        if (steps)
+        if steps
         else None
     )
 

@@ -11,9 +11,9 @@ needed again far from where it was read is said behind the same words as there, 
 model finds what followed them before (docs/log.md, 2026-11-26).
 
     home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 ok; W 3 nights none no; X 3 nights
-    300 dear. Stay: V 3 nights 159: (B) Ash Inn. From home Arden to V Dalby. Go: home V 33
-    self-driving. Cost: 1*33+3*159. V, 1 night, U W X: U 1 night 240 ok; W 1 night none no; X 1
-    night 310 dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck. Go: V U no.
+    300 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. V, 1 night, U W X: U 1
+    night 240 ok; W 1 night none no; X 1 night 310 dear. Stay: U 1 night 240: (C) Elm Lodge. From V
+    Dalby to U Corbeck.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -40,6 +40,7 @@ from tripwright.domains.travelplanner.expert.work import (
     NONE,
     OK,
     STAY,
+    TRIP,
     RowStep,
     asked_of_cities,
     choice,
@@ -48,8 +49,9 @@ from tripwright.domains.travelplanner.expert.work import (
     meal_walks,
     meals_cost,
     nights_cost,
-    nights_in,
     priced,
+    stop_reached,
+    trip_words,
     vehicles,
     way_cost,
     within_budget,
@@ -117,10 +119,9 @@ class _Search:
         trips: list[tuple[float, Solution]] = []
         self._ask("get_cities", state=self.query.dest)
         for driving, cities in self._families():
-            for city in cities:
-                self._look_at_stays(city)
+            self._look_at_stays([city for city in cities if city not in self._stays])
             for shape in shapes:
-                self._note(f"{', '.join(map(str, shape))} nights.")
+                self._note(self._shape_words(shape, driving))
                 visits = self._visits(shape, cities, driving)
                 trip = self._with_meals(visits, driving) if visits else None
                 if trip is not None:
@@ -131,11 +132,13 @@ class _Search:
 
     # ---- what is asked, and what is noted of it
 
-    def _ask(self, tool: str, rows: Sequence[Any] = (), **arguments: str) -> None:
-        """Once: what was asked before is known."""
+    def _ask(self, tool: str, rows: Sequence[Any] = (), before: str = "", **arguments: str) -> None:
+        """Once: what was asked before is known. `before`: a sentence before the call."""
         search = (tool, *arguments.values())
         if search not in self._asked:
             self._asked.add(search)
+            if before:
+                self._note(before)
             names = [row.number if isinstance(row, Flight) else row.name for row in rows]
             self.turns.call(tool, rows, names, **arguments)
 
@@ -144,10 +147,11 @@ class _Search:
 
     def _families(self) -> Iterator[tuple[bool, list[str]]]:
         """(by own car?, the cities that may be visited so)"""
-        cities = city_pool(self.query, self.world)[:MOST_CITIES]
+        listed = [city for city in self.world.states[self.query.dest] if city != self.query.org]
         self.letters[self.query.org] = HOME
-        self.letters |= {city: city_letter(number) for number, city in enumerate(cities, start=1)}
-        called = ", ".join(f"{letter} {city}" for city, letter in self.letters.items())
+        self.letters |= {city: city_letter(n + 1) for n, city in enumerate(listed[:MOST_CITIES])}
+        cities = [city for city in city_pool(self.query, self.world) if city in self.letters]
+        called = ", ".join(map(self._lettered, self.letters))
         self._note(f"{vehicles(self.query.party_size)}. {called}.")
         if self.query.local_constraint.transportation != "no self-driving":
             near = [city for city in cities if self._has_road(city)]
@@ -162,7 +166,9 @@ class _Search:
         return ", ".join(self.letters[city] for city in cities)
 
     def _has_road(self, city: str) -> bool:
-        leg = self._leg(self.query.org, city, 0, driving=True)
+        ends = {"origin": self.query.org, "destination": city}
+        self._ask("search_ground_transportation", **ends, mode="self-driving")
+        leg = self.problem.leg(self.query.org, city, 0, driving=True)
         self._note(f"{self._leg_taken(leg, self.query.org, city)}.")
         return leg is not None
 
@@ -172,24 +178,35 @@ class _Search:
             return leg_taken(*ends, None)
         return leg_taken(*ends, (leg.flight.number if leg.flight else leg.mode, leg.cost_usd))
 
-    def _look_at_stays(self, city: str) -> None:
-        if city not in self._stays:
+    def _look_at_stays(self, cities: Sequence[str]) -> None:
+        if cities:
+            self._note(f"Look at {', '.join(map(self._lettered, cities))}.")
+        for city in cities:
             self._ask("search_accommodations", self.world.accommodations(city), city=city)
             note, self._stays[city] = self.notes.on_stays(city, LENGTHS)
             self._note(note)
+
+    def _lettered(self, city: str) -> str:
+        return f"{self.letters[city]} {city}"
+
+    def _shape_words(self, shape: tuple[int, ...], driving: bool) -> str:
+        """The nights of each stop; and the dates of the legs, where these matter."""
+        days = () if driving or not self._may_fly else (0, *itertools.accumulate(shape))
+        return f"{', '.join((*map(str, shape), *(self.query.date[day] for day in days)))} nights."
 
     def _leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
         """The way of the day with this index, asked for where it was not."""
         leg = self.problem.leg(origin, destination, day, driving)
         ends = {"origin": origin, "destination": destination}
+        before = f"From {self._lettered(origin)} to {self._lettered(destination)}."
         if driving:
-            self._ask("search_ground_transportation", **ends, mode="self-driving")
+            self._ask("search_ground_transportation", (), before, **ends, mode="self-driving")
             return leg
         if self._may_fly:
             flights = {**ends, "date": self.query.date[day]}
-            self._ask("search_flights", self.world.flights(**flights) or (), **flights)
+            self._ask("search_flights", self.world.flights(**flights) or (), before, **flights)
         if leg is None or leg.mode == "taxi":
-            self._ask("search_ground_transportation", **ends, mode="taxi")
+            self._ask("search_ground_transportation", (), before, **ends, mode="taxi")
         return leg
 
     # ---- which cities, in which order
@@ -205,11 +222,11 @@ class _Search:
         day, nights = sum(shape[: len(done)]), shape[len(done)]
         here = done[-1][0] if done else self.query.org
         while found := self._cheapest(here, nights, [c for c in cities if c not in passed]):
-            city, stay = found
+            city, _ = found
             legs = [(here, city, day)]
             if len(done) + 1 == len(shape):
                 legs.append((city, self.query.org, day + nights))
-            if self._can_go(legs, driving, nights_cost(nights, stay.price_usd)) and (
+            if self._can_go(legs, driving) and (
                 visits := self._visits(shape, cities, driving, (*done, (city, nights)))
             ):
                 return visits
@@ -235,21 +252,28 @@ class _Search:
         self._note(choice(STAY, taken))
         return found
 
-    def _can_go(self, legs: list[tuple[str, str, int]], driving: bool, nights_term: str) -> bool:
-        """To a city, and from the last one home; with what both and the nights between cost."""
-        terms = list[str]()
-        for origin, destination, day in legs:
-            ends = (f"{self.letters[city]} {city}" for city in (origin, destination))
-            self._note(f"From {' to '.join(ends)}.")
+    def _can_go(self, legs: list[tuple[str, str, int]], driving: bool) -> bool:
+        """To a city, and from the last one home."""
+        for head, (origin, destination, day) in zip((GO, BACK), legs, strict=False):
             leg = self._leg(origin, destination, day, driving)
-            taken = self._leg_taken(leg, origin, destination)
-            self._note(choice(BACK if terms else GO, taken))
+            self._note(choice(head, self._leg_taken(leg, origin, destination)))
             if leg is None:
                 return False
-            terms.append(self._leg_term(leg))
-        terms.insert(1, nights_term)
-        self._note(choice(COST, "+".join(terms)))
         return True
+
+    def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
+        """All that was taken, in order, without what was given up; and its cost."""
+        stops, terms = list[str](), list[str]()
+        for leg, (city, nights) in zip(legs, visits, strict=False):
+            stay = cast(Accommodation, self._stays[city][nights])
+            taken = self._leg_taken(leg, leg.origin, city)
+            stops.append(stop_reached(taken, city, self.notes.stay_in(city, nights, stay)))
+            terms += [self._leg_term(leg), nights_cost(nights, stay.price_usd)]
+        last = legs[-1]
+        self._note(
+            choice(TRIP, trip_words(stops, self._leg_taken(last, last.origin, last.destination)))
+        )
+        self._note(choice(COST, "+".join((*terms, self._leg_term(last)))))
 
     def _leg_term(self, leg: Leg) -> str:
         people = self.query.party_size
@@ -260,20 +284,20 @@ class _Search:
     def _with_meals(self, visits: Visits, driving: bool) -> Solution | None:
         """The trip with the cheapest meals of each city; in the first one with full days every
         wanted cuisine. None where a city has too few, or that one does not serve them."""
-        stays = (nights_in(self.letters[city], nights) for city, nights in visits)
-        self._note(choice("Trip", ", ".join(stays)))
         stops = [self.query.org, *(city for city, _ in visits), self.query.org]
         days = [0, *itertools.accumulate(nights for _, nights in visits)]
         ends = zip(stops[:-1], stops[1:], days, strict=True)
-        legs = [self.problem.leg(here, there, day, driving) for here, there, day in ends]
+        found = (self.problem.leg(here, there, day, driving) for here, there, day in ends)
+        legs = [leg for leg in found if leg is not None]
+        self._note_trip(visits, legs)
         wanted, cities = bool(self.query.local_constraint.cuisine), list[CityChoice]()
         for city, nights in visits:
             meals = self._meals(city, len(MEALS) * (nights - 1), wanted) if nights > 1 else ()
-            sights = self.problem.sights(city)[: nights - 1]
-            if meals is None or len(sights) < nights - 1:
-                self._note(choice("Eat" if meals is None else "See", NONE))
+            if meals is None:
+                self._note(choice("Eat", NONE))
                 return None
             wanted = wanted and nights == 1
+            sights = self.problem.sights(city)[: nights - 1]
             row = cast(Accommodation, self._stays[city][nights])
             stay = Stay(row, 1, row.price_usd)
             cities.append(self.notes.as_found(CityChoice(city, nights, stay, meals, sights)))
@@ -281,8 +305,10 @@ class _Search:
                 self._note(self.notes.on_meals(cities[-1]))
                 self._note(choice(COST, self._eaten(cities[-1].meals)))
                 self._ask("search_attractions", self.world.attractions(city), city=city)
-        ways = tuple(leg for leg in legs if leg is not None)
-        return Solution(SolveStatus.FEASIBLE, None, tuple(cities), ways)
+            if len(sights) < nights - 1:
+                self._note(choice("See", NONE))
+                return None
+        return Solution(SolveStatus.FEASIBLE, None, tuple(cities), tuple(legs))
 
     def _meals(self, city: str, count: int, wanted: bool) -> tuple[Restaurant, ...] | None:
         self._ask("search_restaurants", self.world.restaurants(city), city=city)

@@ -46,7 +46,7 @@ WANTED, DONE = "!", " done"  # signs behind a word
 OK, NO, DEAR, EATEN = "ok", "no", "dear", "eaten"  # what becomes of a row
 JUDGED = (OK, NO, DEAR, EATEN)
 STAY, NONE = "Stay", "none"
-GO, BACK, COST = "Go", "Back", "Cost"  # of ways, and of what they, nights or meals cost
+GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
 SELF_DRIVING = "self-driving"
 HOME, MOST_CITIES = "home", 6  # what the origin is called; cities that have letters
 # what a face has to show of a row for its walk
@@ -157,7 +157,7 @@ def city_letter(number: int) -> str:
     return letters(26 - MOST_CITIES + number)
 
 
-def asked_of_cities(here: str, nights: int, cities: Iterable[str]) -> tuple[str, ...]:
+def asked_of_cities(here: str, nights: int, cities: Sequence[str]) -> tuple[str, ...]:
     """From where, for how long, and which cities are left, all by their letters."""
     return (here, counted(nights, "night"), *((" ".join(cities),) if cities else ()))
 
@@ -307,6 +307,15 @@ def marked(text: str, asked: str, sign: str = WANTED) -> str:
     return text.replace(asked, f"{asked}{sign}")
 
 
+def stop_reached(leg: str, city: str, stay: str) -> str:
+    """A stop of a trip: "home V 33 self-driving, Dalby, V 3 nights 159: (B) Ash Inn"."""
+    return f"{leg}, {city}, {stay}"
+
+
+def trip_words(stops: Iterable[str], back: str) -> str:
+    return "; ".join((*stops, back))
+
+
 def vehicles(people: int) -> str:
     """Such as "2 cars, 2 taxis"."""
     cars, taxis = (math.ceil(people / SEATS[mode]) for mode in (SELF_DRIVING, "taxi"))
@@ -334,4 +343,4 @@ def meals_cost(people: int, prices_usd: Iterable[float]) -> str:
 
 def within_budget(total_usd: float, budget_usd: float) -> str:
     """Such as "1862 of 2,320 ok"."""
-    return f"{total_usd:g} of {budget_usd:,} {OK if total_usd <= budget_usd else DEAR}"
+    return f"{total_usd:.10g} of {budget_usd:,} {OK if total_usd <= budget_usd else DEAR}"
