@@ -1,0 +1,95 @@
+"""Where a model parts from its teacher: on trips it has not seen the teacher's transcripts are read
+token by token, and every place is told at which the model would have said something else.
+
+    python benchmarks/partings.py RUN [--stage sft] [--trips 60] [--shown 40] [--threads 2]
+
+For each length of trip: transcripts in which every token is the model's own first choice, other
+choices and loss (nats) a transcript; then the places: what came before ¦ what the teacher said ¦
+what the model would have said ¦ how surprised it was. The teacher's token is read on in any case,
+so that one slip does not hide the next: it shows what is not learned yet, in one forward pass for
+each trip, where an exam takes minutes and shows the first slip alone. The trips are in the worlds
+of [validation], not in the exam's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.local import load_to_sample
+from tripwright.inference.precision import autocast
+from tripwright.learning.trips import expert_session
+from tripwright.training.data_source import VALIDATION_WORLDS
+from tripwright.training.held_out import held_out
+from tripwright.training.recipe import recipe_of_run
+
+BEFORE, AFTER = 40, 6  # tokens shown around a place
+
+
+class Reading(NamedTuple):
+    loss: float  # nats, of all that the teacher said
+    places: list[str]
+
+
+@torch.inference_mode()
+def read(decoder: Decoder, chat: ChatFormat, transcript: Any, dtype: str) -> Reading:
+    ids = [token for segment in transcript.segments for token in segment.token_ids]
+    said = [mask for segment in transcript.segments for mask in segment.loss_mask]
+    rows = torch.tensor([ids])
+    with autocast(decoder.precision(dtype)):
+        hidden = decoder.hidden(rows, torch.arange(len(ids))[None])
+        logprobs_TV = decoder.logits(hidden)[0].float().log_softmax(-1)
+    first_T = logprobs_TV.argmax(-1).tolist()
+    loss, places = 0.0, list[str]()
+    for at in range(1, len(ids)):
+        if said[at]:
+            surprise = -float(logprobs_TV[at - 1, ids[at]])
+            loss += surprise
+            if first_T[at - 1] != ids[at]:
+                shown = ids[max(0, at - BEFORE) : at], ids[at : at + AFTER], [first_T[at - 1]]
+                words = " ¦ ".join(chat.decode(tokens) for tokens in shown)
+                places.append(f"…{words} ¦ {surprise:.1f}".replace("\n", " "))
+    return Reading(loss, places)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--stage", default="sft", help="the model RUN/model/STAGE")
+    parser.add_argument("--trips", type=int, default=60)
+    parser.add_argument("--shown", type=int, default=40, help="places told of each length")
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    recipe = recipe_of_run(given.run)
+    dialect = recipe.dialect.dialect()
+    model, tokenizer = load_to_sample(given.run / "model" / given.stage, "cpu", "float32")
+    decoder, chat = Decoder(model), ChatFormat(tokenizer, dialect.schemas())
+    readings = defaultdict[str, list[Reading]](list)
+    for task in held_out(recipe, None, given.trips, VALIDATION_WORLDS).tasks:
+        session = expert_session(
+            recipe.domain, task.query, task.world, dialect, chat, recipe.sft.expert
+        )
+        if session.transcript.answer is not None:
+            length = str(getattr(task.query, "days", "all"))
+            readings[length].append(read(decoder, chat, session.transcript, recipe.sft.dtype))
+    for length, each in sorted(readings.items()):
+        whole = sum(not reading.places for reading in each)
+        wrong = sum(len(reading.places) for reading in each) / len(each)
+        loss = sum(reading.loss for reading in each) / len(each)
+        print(f"\n{length} days: {whole} of {len(each)} say what the teacher says")
+        print(f"a transcript has {wrong:.1f} other choices, loss {loss:.1f}")
+        places = [place for reading in each for place in reading.places]
+        print("\n".join(places[: given.shown]))
+
+
+if __name__ == "__main__":
+    main()
