@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 import torch
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.episode import open_session
+from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import load_to_sample
 from tripwright.inference.precision import autocast
-from tripwright.learning.trips import expert_session
 from tripwright.training.data_source import VALIDATION_WORLDS
 from tripwright.training.held_out import held_out
 from tripwright.training.recipe import recipe_of_run
@@ -58,6 +59,26 @@ def read(decoder: Decoder, chat: ChatFormat, transcript: Any, dtype: str) -> Rea
     return Reading(loss, places)
 
 
+def read_all(run: Path, stage: str, trips: int) -> dict[str, list[Reading]]:
+    """By the length of the trip. A trip for which the teacher has no answer is left out."""
+    if trips < 1:
+        raise UserError(f"--trips: expected 1 or more, found {trips}.")
+    recipe = recipe_of_run(run)
+    if recipe.sft is None:
+        raise UserError(f"'{run}' imitates nobody: its recipe has no [sft].")
+    dialect, teacher = recipe.dialect.dialect(), recipe.domain.teachers[recipe.sft.expert]()
+    model, tokenizer = load_to_sample(run / "model" / stage, "cpu", "float32")
+    decoder, chat = Decoder(model), ChatFormat(tokenizer, dialect.schemas())
+    tasks = held_out(recipe, None, trips, VALIDATION_WORLDS).tasks
+    readings = defaultdict[str, list[Reading]](list)
+    for session in teacher.play(open_session(task, dialect, chat) for task in tasks):
+        if recipe.domain.keeps(session):
+            days = getattr(session.query, "days", None)
+            reading = read(decoder, chat, session.transcript, recipe.sft.dtype)
+            readings[f"{days} days" if days else "all"].append(reading)
+    return readings
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -69,23 +90,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    recipe = recipe_of_run(given.run)
-    dialect = recipe.dialect.dialect()
-    model, tokenizer = load_to_sample(given.run / "model" / given.stage, "cpu", "float32")
-    decoder, chat = Decoder(model), ChatFormat(tokenizer, dialect.schemas())
-    readings = defaultdict[str, list[Reading]](list)
-    for task in held_out(recipe, None, given.trips, VALIDATION_WORLDS).tasks:
-        session = expert_session(
-            recipe.domain, task.query, task.world, dialect, chat, recipe.sft.expert
-        )
-        if session.transcript.answer is not None:
-            length = str(getattr(task.query, "days", "all"))
-            readings[length].append(read(decoder, chat, session.transcript, recipe.sft.dtype))
+    try:
+        readings = read_all(given.run, given.stage, given.trips)
+    except UserError as error:
+        parser.error(str(error))
     for length, each in sorted(readings.items()):
         whole = sum(not reading.places for reading in each)
         wrong = sum(len(reading.places) for reading in each) / len(each)
         loss = sum(reading.loss for reading in each) / len(each)
-        print(f"\n{length} days: {whole} of {len(each)} say what the teacher says")
+        print(f"\n{length}: {whole} of {len(each)} say what the teacher says")
         print(f"a transcript has {wrong:.1f} other choices, loss {loss:.1f}")
         places = [place for reading in each for place in reading.places]
         print("\n".join(places[: given.shown]))

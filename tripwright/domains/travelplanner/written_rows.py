@@ -165,7 +165,7 @@ def _cities(
     nights, words, least = _compared(query, steps, stays_of), NONE, None
     if steps:
         letters = [step.partition(" ")[0] for step in steps]
-        reached = sorted(ways.reached if ways.is_known else stays_of)
+        reached = [stop.letter for stop in ways.path] if ways.is_known else stays_of
         may_be_in = [here for here in (HOME, *reached) if here not in letters]
         may = [_listed(asked_of_cities(here, nights, letters)) for here in may_be_in]
         yield "city: asked", asked, asked if asked in may else may[0]

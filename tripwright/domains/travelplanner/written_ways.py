@@ -61,7 +61,6 @@ class WrittenWays:
     letter_of: Mapping[str, str] = field(default_factory=dict)  # city → what it is called
     # what was taken from home on, as far as one can know; the way back and its cost
     path: list[WrittenStop] = field(default_factory=list)
-    reached: set[str] = field(default_factory=set)  # cities that a way was taken to, by letters
     _back: tuple[str, str] | None = None
     is_known: bool = True
     # by the leg's ends; None: there was no way when it was asked for
@@ -132,7 +131,6 @@ class WrittenWays:
         city, stay, stay_cost = self._stay or ("", "", "")
         stop = WrittenStop(there, stop_reached(said, city, stay), f"{cost}+{stay_cost}")
         self.path = [*(self.path[: letters.index(here)] if here in letters else ()), stop]
-        self.reached.add(there)
 
     def _named(self, head: str) -> dict[str, Leg]:
         """By the words for them, to the city that was chosen or from it home. Where none was, a way

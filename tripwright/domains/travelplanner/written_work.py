@@ -60,10 +60,8 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     """In order. None where the face hides what decides, or the answer's rows are not kept, or the
     request has wishes that nobody knows."""
     wishes = query.local_constraint
-    if not {wishes.room_type} <= {None, *ROOM_TYPES} or not {wishes.house_rule} <= {
-        None,
-        *FORBIDDEN_BY_RULE,
-    }:
+    is_known = wishes.room_type in (None, *ROOM_TYPES)
+    if not is_known or wishes.house_rule not in (None, *FORBIDDEN_BY_RULE):
         return []
     steps: list[WrittenStep] = []
     shown: Rows | None = None

@@ -263,17 +263,24 @@ class _Search:
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
-        stops, terms = list[str](), list[str]()
+        stops, nights_usd = list[str](), list[tuple[int, float]]()
         for leg, (city, nights) in zip(legs, visits, strict=False):
             stay = cast(Accommodation, self._stays[city][nights])
             taken = self._leg_taken(leg, leg.origin, city)
             stops.append(stop_reached(taken, city, self.notes.stay_in(city, nights, stay)))
-            terms += [self._leg_term(leg), nights_cost(nights, stay.price_usd)]
+            nights_usd.append((nights, stay.price_usd))
         last = legs[-1]
         self._note(
             choice(TRIP, trip_words(stops, self._leg_taken(last, last.origin, last.destination)))
         )
-        self._note(choice(COST, "+".join((*terms, self._leg_term(last)))))
+        self._note(choice(COST, self._travelled(legs, nights_usd)))
+
+    def _travelled(self, legs: Sequence[Leg], nights_usd: Sequence[tuple[int, float]]) -> str:
+        """What all ways cost, and the nights between them: (how many, the price of one)."""
+        terms = list[str]()
+        for leg, night in zip(legs, nights_usd, strict=False):
+            terms += [self._leg_term(leg), nights_cost(*night)]
+        return "+".join((*terms, self._leg_term(legs[-1])))
 
     def _leg_term(self, leg: Leg) -> str:
         people = self.query.party_size
@@ -324,13 +331,9 @@ class _Search:
         return meals_cost(self.query.party_size, (row.average_cost_usd for row in meals))
 
     def _sum(self, trip: Solution) -> float:
-        terms = list[str]()
-        for leg, stop in zip(trip.legs, trip.cities, strict=False):
-            night_usd = stop.stay.accommodation.price_usd
-            terms += [self._leg_term(leg), nights_cost(stop.nights, night_usd)]
-        terms.append(self._leg_term(trip.legs[-1]))
-        terms += [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
-        expression = "+".join(terms)
+        nights_usd = [(stop.nights, stop.stay.accommodation.price_usd) for stop in trip.cities]
+        eaten = [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
+        expression = "+".join((self._travelled(trip.legs, nights_usd), *eaten))
         if self.turns.can("calculator"):
             self._ask("calculator", expression=expression)
         else:
