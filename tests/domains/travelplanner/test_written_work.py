@@ -114,6 +114,7 @@ def test_names_may_hold_full_stops() -> None:
         (" dear", " ok", "price"),
         (" none no", " 1 ok", "price"),
         ("U V ", "V ", "asked"),
+        ("day 4, ", "day 3, ", "asked"),
         (" Stay: ", " Stay: New ", "choice"),
     ],
 )
@@ -121,7 +122,9 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
     found = 0
     for episode in episodes(4, 12, LONG, Mix(days=(7,)), style="comparing"):
         note = next((s for s in episode.transcript.segments if " Stay: " in s.text), None)
-        before, mark, after = note.text.rpartition(". home, 3 nights, ") if note else ("", "", "")
+        before, mark, after = (
+            note.text.rpartition(". day 1, home, 3 nights, ") if note else ("", "", "")
+        )
         if note is None or old not in after:
             continue
         changed = replace(note, text=before + mark + after.replace(old, new, 1))
@@ -146,7 +149,7 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
         (" home no. ", " home 33 self-driving. ", "way: choice"),
         ("Back: ", "Back: 1", "way: choice"),
         ("Cost: ", "Cost: 1", "cost: term"),
-        (" of ", "0 of ", "cost: sum"),
+        (" left ", "0 left ", "cost: sum"),
         (" ok. <answer>", " dear. <answer>", "cost: sum"),
     ],
 )
@@ -170,6 +173,14 @@ def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: s
         assert [step.kind for step in steps if not step.is_true] == [kind]
         found += 1
     assert found >= 3
+
+
+def test_what_is_left_is_of_the_budget() -> None:
+    episode = episodes(4, 1, LONG, Mix(days=(5,)), style="comparing")[0]
+    call = next(call for call in episode.transcript.calls if call.name == "calculator")
+    call.arguments["expression"] = f"1{call.arguments['expression']}"
+    steps = written_steps(asked(episode), episode.transcript)
+    assert [step.kind for step in steps if not step.is_true] == ["cost: sum"]
 
 
 def test_meals_of_a_city_that_was_asked_about_before_are_read_with_its_rows() -> None:

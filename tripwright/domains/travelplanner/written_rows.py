@@ -13,7 +13,6 @@ from tripwright.domains.travelplanner.expert.work import (
     COST,
     DEAR,
     DONE,
-    HOME,
     JUDGED,
     NO,
     NONE,
@@ -165,9 +164,8 @@ def _cities(
     nights, words, least = _compared(query, steps, stays_of), NONE, None
     if steps:
         letters = [step.partition(" ")[0] for step in steps]
-        reached = [stop.letter for stop in ways.path] if ways.is_known else stays_of
-        may_be_in = [here for here in (HOME, *reached) if here not in letters]
-        may = [_listed(asked_of_cities(here, nights, letters)) for here in may_be_in]
+        may_be = [(here, day) for here, day in ways.reached(stays_of) if here not in letters]
+        may = [_listed(asked_of_cities(here, day, nights, letters)) for here, day in may_be]
         yield "city: asked", asked, asked if asked in may else may[0]
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")

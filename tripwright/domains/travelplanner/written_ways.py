@@ -7,7 +7,8 @@ Which of the costs go into the sum is not checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,12 +20,14 @@ from tripwright.domains.travelplanner.expert.work import (
     HOME,
     OK,
     TRIP,
+    left_of_budget,
     leg_taken,
     meals_cost,
     nights_cost,
     stop_reached,
     trip_words,
     way_cost,
+    way_words,
     within_budget,
 )
 from tripwright.domains.travelplanner.oracle.options import SEATS
@@ -41,11 +44,16 @@ Found = tuple[str, str, str]  # kind, said, expected
 class ShownWay(NamedTuple):
     name: str  # a flight's number, "self-driving" or "taxi"
     cost_usd: float  # of a seat, or a car
-    is_flight: bool
+    duration: str = ""  # of a flight
+
+    @property
+    def is_flight(self) -> bool:
+        return self.name not in SEATS
 
 
 class WrittenStop(NamedTuple):
     letter: str
+    nights: int
     words: str
     cost: str
 
@@ -66,27 +74,37 @@ class WrittenWays:
     # by the leg's ends; None: there was no way when it was asked for
     _shown: dict[tuple[str, str], list[ShownWay | None]] = field(default_factory=dict)
     _destination: str = ""  # of the last search
-    # the city last chosen, the words for its stay, what that costs
-    _stay: tuple[str, str, str] | None = None
+    # the city last chosen, the words for its stay, how many nights of what price
+    _stay: tuple[str, str, int, float] | None = None
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
+    _calculated: str = ""
 
     def look(self, call: ToolCall) -> None:
-        """At what a search for a way has shown."""
+        """At what a search for a way has shown, or what a calculator was asked."""
         asked = call.arguments
+        self._calculated = str(asked.get("expression", ""))
         origin = str(asked.get("origin", asked.get("departure")))  # STAR's word
         self._destination = str(asked.get("destination"))
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
             mode = row.get("mode") or asked.get("mode")
             if row.get("number") and row.get("price_usd") is not None:
-                ways.append(ShownWay(row["number"], row["price_usd"], True))
+                ways.append(ShownWay(row["number"], row["price_usd"], row.get("duration") or ""))
             elif row.get("cost_usd") is not None and mode in SEATS:
-                ways.append(ShownWay(mode, row["cost_usd"], False))
+                ways.append(ShownWay(mode, row["cost_usd"]))
         if call.rows and call.rows.problem in NO_WAY:
             ways.append(None)
 
     def stay_in(self, city: str, words: str, nights: int, price_usd: float) -> None:
-        self._stay, self._back = (city, words, nights_cost(nights, price_usd)), None
+        self._stay, self._back = (city, words, nights, price_usd), None
+
+    def reached(self, letters: Iterable[str]) -> list[tuple[str, int]]:
+        """Where one may be, and on which day: home, and each stop of the way so far; of `letters`,
+        on any day, if one cannot know."""
+        if not self.is_known:
+            return list(itertools.product((HOME, *letters), range(1, self.query.days)))
+        days = itertools.accumulate((stop.nights for stop in self.path), initial=1)
+        return list(zip((HOME, *(stop.letter for stop in self.path)), days, strict=True))
 
     def read(self, head: str, said: str, meals_usd: Sequence[float | None]) -> Iterator[Found]:
         """`meals_usd`: what each of the meals costs that the note has just chosen, if one can
@@ -115,7 +133,7 @@ class WrittenWays:
         """Its words; none where a way was taken that nobody has shown."""
         if not self.is_known or self._back is None:
             return ""
-        return trip_words((stop.words for stop in self.path), self._back[0])
+        return trip_words((stop.words for stop in self.path), self.query.org, self._back[0])
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         here, there, way = leg or ("", "", None)
@@ -128,8 +146,9 @@ class WrittenWays:
             return
         letters = [HOME, *(stop.letter for stop in self.path)]
         self.is_known = here == HOME or (self.is_known and here in letters)
-        city, stay, stay_cost = self._stay or ("", "", "")
-        stop = WrittenStop(there, stop_reached(said, city, stay), f"{cost}+{stay_cost}")
+        city, stay, nights, price_usd = self._stay or ("", "", 0, 0.0)
+        cost = f"{cost}+{nights_cost(nights, price_usd)}"
+        stop = WrittenStop(there, nights, stop_reached(city, said, stay), cost)
         self.path = [*(self.path[: letters.index(here)] if here in letters else ()), stop]
 
     def _named(self, head: str) -> dict[str, Leg]:
@@ -149,7 +168,8 @@ class WrittenWays:
     ) -> Iterator[tuple[str, Leg]]:
         ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
         for way in ways:
-            yield leg_taken(*ends, (way.name, way.cost_usd) if way else None), (*ends, way)
+            words = way_words(way.cost_usd, way.name, way.duration) if way else None
+            yield leg_taken(*ends, words), (*ends, way)
 
     def road(self, note: str) -> Iterator[Found]:
         """From home, asked for before a city is chosen: "home V no"."""
@@ -160,18 +180,18 @@ class WrittenWays:
             yield "way: road", said, said if said in named else next(iter(named))
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
-        """Such as "1862 of 2,320 ok", of a calculator's answer or behind what is added up."""
+        """Such as "458 left ok", of a calculator's answer or behind what it would be asked."""
         for sentence in note.removesuffix(".").split(". "):
             terms, _, said = sentence.rpartition(": ")
-            is_sum = said[:1].isdigit() and " of " in said
-            if not is_sum or said.rpartition(" ")[2] not in (OK, DEAR):
+            if not said.endswith((f" left {OK}", f" left {DEAR}")):
                 continue
             try:
-                total = evaluate(terms) if terms else _number(shown)
+                left = evaluate(terms) if terms else _number(shown)
             except ToolError:  # these terms cannot be added up
-                total = None
-            expected = "" if total is None else within_budget(total, self.query.budget)
-            yield "cost: sum", said, expected
+                left = None
+            budget = left_of_budget(self.query.budget, ())[:-1]
+            is_known = left is not None and (terms or self._calculated).startswith(budget)
+            yield "cost: sum", said, within_budget(left) if is_known else ""
 
 
 def _number(shown: Rows) -> Any:

@@ -8,12 +8,13 @@ what was noted, and where the budget does not hold, the nights are spent otherwi
 where two cities have a road from home; else, or if no such trip keeps the budget, by plane or taxi.
 Cities are called by letters, as rows are: the next one is found by counting on. And whatever is
 needed again far from where it was read is said behind the same words as there, because a small
-model finds what followed them before (docs/log.md, 2026-11-26).
+model finds what followed them before (docs/log.md, 2026-11-26); dates are counted out once, and the
+calculator takes the costs from the budget, because such a model compares two numbers badly.
 
-    home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 ok; W 3 nights none no; X 3 nights
-    300 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. V, 1 night, U W X: U 1
-    night 240 ok; W 1 night none no; X 1 night 310 dear. Stay: U 1 night 240: (C) Elm Lodge. From V
-    Dalby to U Corbeck.
+    day 1, home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 ok; W 3 nights none no; X 3
+    nights 300 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. day 4, V, 1
+    night, U W X: U 1 night 240 ok; W 1 night none no; X 1 night 310 dear. Stay: U 1 night 240: (C)
+    Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -45,6 +46,7 @@ from tripwright.domains.travelplanner.expert.work import (
     asked_of_cities,
     choice,
     city_letter,
+    left_of_budget,
     leg_taken,
     meal_walks,
     meals_cost,
@@ -54,6 +56,7 @@ from tripwright.domains.travelplanner.expert.work import (
     trip_words,
     vehicles,
     way_cost,
+    way_words,
     within_budget,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
@@ -116,19 +119,19 @@ class _Search:
 
     def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
         """The first trip that keeps the budget, else the cheapest."""
-        trips: list[tuple[float, Solution]] = []
+        trips: list[tuple[float, Solution]] = []  # (what it leaves of the budget, trip)
         self._ask("get_cities", state=self.query.dest)
         for driving, cities in self._families():
             self._look_at_stays([city for city in cities if city not in self._stays])
             for shape in shapes:
-                self._note(self._shape_words(shape, driving))
+                self._note(f"{', '.join(map(str, shape))} nights.")
                 visits = self._visits(shape, cities, driving)
                 trip = self._with_meals(visits, driving) if visits else None
                 if trip is not None:
-                    trips.append((self._sum(trip), trip))
-                    if trips[-1][0] <= self.query.budget:
+                    trips.append((self._left(trip), trip))
+                    if trips[-1][0] >= 0:
                         return trip
-        return min(trips, key=lambda each: each[0], default=(0.0, None))[1]
+        return max(trips, key=lambda each: each[0], default=(0.0, None))[1]
 
     # ---- what is asked, and what is noted of it
 
@@ -159,6 +162,9 @@ class _Search:
                 visited = near if self.query.visiting_city_number == 2 else cities
                 self._note(choice("Drive", self._called(visited)))
                 yield True, visited
+        if self._may_fly:
+            dates = (f"day {number} {date}" for number, date in enumerate(self.query.date, 1))
+            self._note(f"{', '.join(dates)}.")
         self._note(choice("Fly" if self._may_fly else "Taxi", self._called(cities)))
         yield False, cities
 
@@ -176,7 +182,8 @@ class _Search:
         ends = self.letters[origin], self.letters[destination]
         if leg is None:
             return leg_taken(*ends, None)
-        return leg_taken(*ends, (leg.flight.number if leg.flight else leg.mode, leg.cost_usd))
+        name = (leg.flight.number, leg.flight.duration) if leg.flight else (leg.mode,)
+        return leg_taken(*ends, way_words(leg.cost_usd, *name))
 
     def _look_at_stays(self, cities: Sequence[str]) -> None:
         if cities:
@@ -189,16 +196,11 @@ class _Search:
     def _lettered(self, city: str) -> str:
         return f"{self.letters[city]} {city}"
 
-    def _shape_words(self, shape: tuple[int, ...], driving: bool) -> str:
-        """The nights of each stop; and the dates of the legs, where these matter."""
-        days = () if driving or not self._may_fly else (0, *itertools.accumulate(shape))
-        return f"{', '.join((*map(str, shape), *(self.query.date[day] for day in days)))} nights."
-
     def _leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
         """The way of the day with this index, asked for where it was not."""
         leg = self.problem.leg(origin, destination, day, driving)
         ends = {"origin": origin, "destination": destination}
-        before = f"From {self._lettered(origin)} to {self._lettered(destination)}."
+        before = f"From {self._lettered(origin)} to {self._lettered(destination)} on day {day + 1}."
         if driving:
             self._ask("search_ground_transportation", (), before, **ends, mode="self-driving")
             return leg
@@ -221,7 +223,7 @@ class _Search:
         passed = {city for city, _ in done}  # visited, or refused
         day, nights = sum(shape[: len(done)]), shape[len(done)]
         here = done[-1][0] if done else self.query.org
-        while found := self._cheapest(here, nights, [c for c in cities if c not in passed]):
+        while found := self._cheapest(here, day, nights, [c for c in cities if c not in passed]):
             city, _ = found
             legs = [(here, city, day)]
             if len(done) + 1 == len(shape):
@@ -234,7 +236,7 @@ class _Search:
         return None
 
     def _cheapest(
-        self, here: str, nights: int, cities: Sequence[str]
+        self, here: str, day: int, nights: int, cities: Sequence[str]
     ) -> tuple[str, Accommodation] | None:
         """One price beside the next, each dear unless it is less than those before it."""
         steps = list[RowStep]()
@@ -245,7 +247,8 @@ class _Search:
             judged = OK if is_less else DEAR if stay else NO
             steps.append(RowStep("", (priced(self.letters[city], nights, stay),), judged))
             found = (city, stay) if stay and is_less else found
-        asked = asked_of_cities(self.letters[here], nights, [self.letters[city] for city in cities])
+        left = [self.letters[city] for city in cities]
+        asked = asked_of_cities(self.letters[here], day + 1, nights, left)
         looked = "; ".join(step.words() for step in steps) or NONE
         self._note(f"{', '.join(asked)}: {looked}.")
         taken = self.notes.stay_in(found[0], nights, found[1]) if found else NONE
@@ -267,20 +270,20 @@ class _Search:
         for leg, (city, nights) in zip(legs, visits, strict=False):
             stay = cast(Accommodation, self._stays[city][nights])
             taken = self._leg_taken(leg, leg.origin, city)
-            stops.append(stop_reached(taken, city, self.notes.stay_in(city, nights, stay)))
+            stops.append(stop_reached(city, taken, self.notes.stay_in(city, nights, stay)))
             nights_usd.append((nights, stay.price_usd))
         last = legs[-1]
-        self._note(
-            choice(TRIP, trip_words(stops, self._leg_taken(last, last.origin, last.destination)))
-        )
-        self._note(choice(COST, self._travelled(legs, nights_usd)))
+        back = self._leg_taken(last, last.origin, last.destination)
+        self._note(choice(TRIP, trip_words(stops, self.query.org, back)))
+        self._note(choice(COST, "+".join(self._travelled(legs, nights_usd))))
 
-    def _travelled(self, legs: Sequence[Leg], nights_usd: Sequence[tuple[int, float]]) -> str:
-        """What all ways cost, and the nights between them: (how many, the price of one)."""
-        terms = list[str]()
+    def _travelled(
+        self, legs: Sequence[Leg], nights_usd: Sequence[tuple[int, float]]
+    ) -> Iterator[str]:
+        """What each way costs, and the nights behind it: (how many, the price of one)."""
         for leg, night in zip(legs, nights_usd, strict=False):
-            terms += [self._leg_term(leg), nights_cost(*night)]
-        return "+".join((*terms, self._leg_term(legs[-1])))
+            yield from (self._leg_term(leg), nights_cost(*night))
+        yield self._leg_term(legs[-1])
 
     def _leg_term(self, leg: Leg) -> str:
         people = self.query.party_size
@@ -330,14 +333,16 @@ class _Search:
     def _eaten(self, meals: tuple[Restaurant, ...]) -> str:
         return meals_cost(self.query.party_size, (row.average_cost_usd for row in meals))
 
-    def _sum(self, trip: Solution) -> float:
+    def _left(self, trip: Solution) -> float:
+        """Of the budget, in USD."""
         nights_usd = [(stop.nights, stop.stay.accommodation.price_usd) for stop in trip.cities]
         eaten = [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
-        expression = "+".join((self._travelled(trip.legs, nights_usd), *eaten))
+        costs = (*self._travelled(trip.legs, nights_usd), *eaten)
+        expression = left_of_budget(self.query.budget, costs)
         if self.turns.can("calculator"):
             self._ask("calculator", expression=expression)
         else:
             self._note(f"{expression}:")
-        total = evaluate(expression)
-        self._note(f"{within_budget(total, self.query.budget)}.")
-        return total
+        left_usd = evaluate(expression)
+        self._note(f"{within_budget(left_usd)}.")
+        return left_usd

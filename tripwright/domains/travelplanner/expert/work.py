@@ -157,9 +157,10 @@ def city_letter(number: int) -> str:
     return letters(26 - MOST_CITIES + number)
 
 
-def asked_of_cities(here: str, nights: int, cities: Sequence[str]) -> tuple[str, ...]:
-    """From where, for how long, and which cities are left, all by their letters."""
-    return (here, counted(nights, "night"), *((" ".join(cities),) if cities else ()))
+def asked_of_cities(here: str, day: int, nights: int, cities: Sequence[str]) -> tuple[str, ...]:
+    """From where and when, for how long, and which cities are left, all by their letters."""
+    left = (" ".join(cities),) if cities else ()
+    return (f"day {day}", here, counted(nights, "night"), *left)
 
 
 def nights_in(city: str, nights: int) -> str:
@@ -307,13 +308,13 @@ def marked(text: str, asked: str, sign: str = WANTED) -> str:
     return text.replace(asked, f"{asked}{sign}")
 
 
-def stop_reached(leg: str, city: str, stay: str) -> str:
-    """A stop of a trip: "home V 33 self-driving, Dalby, V 3 nights 159: (B) Ash Inn"."""
-    return f"{leg}, {city}, {stay}"
+def stop_reached(city: str, leg: str, stay: str) -> str:
+    """A stop of a trip: "Dalby, home V 33 self-driving, V 3 nights 159: (B) Ash Inn"."""
+    return f"{city}, {leg}, {stay}"
 
 
-def trip_words(stops: Iterable[str], back: str) -> str:
-    return "; ".join((*stops, back))
+def trip_words(stops: Iterable[str], home: str, back: str) -> str:
+    return "; ".join((*stops, f"{home}, {back}"))
 
 
 def vehicles(people: int) -> str:
@@ -322,10 +323,14 @@ def vehicles(people: int) -> str:
     return f"{counted(cars, 'car')}, {counted(taxis, 'taxi')}"
 
 
-def leg_taken(here: str, there: str, way: tuple[str, float] | None) -> str:
-    """Such as "home V 33 self-driving", or a flight by its number; "home V no" where there is no
-    way."""
-    return f"{here} {there} {f'{way[1]:g} {way[0]}' if way else NO}"
+def leg_taken(here: str, there: str, way: str | None) -> str:
+    """A way by its ends; "home V no" where there is none."""
+    return f"{here} {there} {way or NO}"
+
+
+def way_words(cost_usd: float, name: str, duration: str = "") -> str:
+    """Such as "33 self-driving"; of a flight as its row says it, "72 1 hour 5 minutes F12345"."""
+    return f"{cost_usd:g} {duration} {name}" if duration else f"{cost_usd:g} {name}"
 
 
 def way_cost(people: int, cost_usd: float, name: str, is_flight: bool) -> str:
@@ -341,6 +346,12 @@ def meals_cost(people: int, prices_usd: Iterable[float]) -> str:
     return f"{people}*({'+'.join(f'{price:g}' for price in prices_usd)})"
 
 
-def within_budget(total_usd: float, budget_usd: float) -> str:
-    """Such as "1862 of 2,320 ok"."""
-    return f"{total_usd:.10g} of {budget_usd:,} {OK if total_usd <= budget_usd else DEAR}"
+def left_of_budget(budget_usd: float, costs: Iterable[str]) -> str:
+    """What a calculator is asked: its answer has a sign, so that two numbers need not be
+    compared."""
+    return f"{budget_usd:g}-({'+'.join(costs)})"
+
+
+def within_budget(left_usd: float) -> str:
+    """Such as "458 left ok"."""
+    return f"{left_usd:.10g} left {OK if left_usd >= 0 else DEAR}"
