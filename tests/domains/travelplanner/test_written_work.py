@@ -205,6 +205,7 @@ def test_meals_of_a_city_that_was_asked_about_before_are_read_with_its_rows() ->
     [
         ("home U 33 self-driving.", ["way: road"]),  # it costs otherwise
         ("Each of the roads is ok.", []),  # prose
+        ("x: home V no. Go: y.", None),  # no crash
         ("U 3 nights none: none. " * 12 + "2 nights: A 5 no. Stay: none.", None),  # no crash
     ],
 )

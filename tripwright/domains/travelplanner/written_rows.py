@@ -162,11 +162,11 @@ def _cities(
 ) -> Iterator[Found]:
     """Prices of the same nights in several cities, and the least of them."""
     nights, words, least = _compared(query, steps, stays_of), NONE, None
-    if steps:
-        letters = [step.partition(" ")[0] for step in steps]
-        may_be = [(here, day) for here, day in ways.reached(stays_of) if here not in letters]
-        may = [_listed(asked_of_cities(here, day, nights, letters)) for here, day in may_be]
-        yield "city: asked", asked, asked if asked in may else may[0]
+    if not nights:
+        return
+    letters, reached = [step.partition(" ")[0] for step in steps], ways.reached(stays_of)
+    may = [_listed(asked_of_cities(*at, nights, letters)) for at in reached if at[0] not in letters]
+    yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
@@ -174,11 +174,11 @@ def _cities(
         is_less = row is not None and (least is None or row.price_usd < least.price_usd)
         judged = OK if is_less else DEAR if row else NO
         yield "city: price", step, f"{priced(city, nights, row)} {judged}"
-        if row is not None and said.startswith(f"{priced(city, nights, row)}: "):
+        if row is not None and said.startswith(f"{nights_in(city, nights)} "):
             ways.stay_in(name, stay, nights, row.price_usd)
         if step.endswith(f" {OK}") and row is not None:
             words, least = stay, row
-    if said and steps:
+    if said:
         yield "city: choice", said, words
 
 

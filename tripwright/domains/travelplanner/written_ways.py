@@ -2,7 +2,7 @@
 
 A way is true where it was shown for that leg, on whatever day, and so is that there is none: which
 of them to take is the agent's to choose. A cost is that of the ways, nights and meals last noted.
-Which of the costs go into the sum is not checked.
+What is taken from the budget is not checked, nor what a model says of days and dates.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from tripwright.domains.travelplanner.expert.work import (
     OK,
     TRIP,
     left_of_budget,
+    left_words,
     leg_taken,
     meals_cost,
     nights_cost,
     stop_reached,
+    to_the_cent,
     trip_words,
     way_cost,
     way_words,
-    within_budget,
 )
 from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.domains.travelplanner.query import Query
@@ -45,10 +46,6 @@ class ShownWay(NamedTuple):
     name: str  # a flight's number, "self-driving" or "taxi"
     cost_usd: float  # of a seat, or a car
     duration: str = ""  # of a flight
-
-    @property
-    def is_flight(self) -> bool:
-        return self.name not in SEATS
 
 
 class WrittenStop(NamedTuple):
@@ -77,7 +74,7 @@ class WrittenWays:
     # the city last chosen, the words for its stay, how many nights of what price
     _stay: tuple[str, str, int, float] | None = None
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
-    _calculated: str = ""
+    _calculated: str = ""  # the expression, if the last call has one
 
     def look(self, call: ToolCall) -> None:
         """At what a search for a way has shown, or what a calculator was asked."""
@@ -87,9 +84,9 @@ class WrittenWays:
         self._destination = str(asked.get("destination"))
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
-            mode = row.get("mode") or asked.get("mode")
-            if row.get("number") and row.get("price_usd") is not None:
-                ways.append(ShownWay(row["number"], row["price_usd"], row.get("duration") or ""))
+            mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
+            if number and row.get("price_usd") is not None:
+                ways.append(ShownWay(str(number), row["price_usd"], row.get("duration") or ""))
             elif row.get("cost_usd") is not None and mode in SEATS:
                 ways.append(ShownWay(mode, row["cost_usd"]))
         if call.rows and call.rows.problem in NO_WAY:
@@ -114,8 +111,7 @@ class WrittenWays:
             several = said.split(", ")  # where no work is shown
             is_true = all(each in named for each in several)
             yield "way: choice", said, said if is_true else next(iter(named), "")
-            if self._stay is not None:
-                self._go(head, said, named.get(said))
+            self._go(head, said, named.get(said))
         elif head == TRIP:
             if trip := self.trip():
                 yield "way: trip", said, trip
@@ -136,17 +132,19 @@ class WrittenWays:
         return trip_words((stop.words for stop in self.path), self.query.org, self._back[0])
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
+        if self._stay is None:
+            return
         here, there, way = leg or ("", "", None)
         if way is None:  # there is none, or nobody has shown it
             self.is_known &= leg is not None
             return
-        cost = way_cost(self.query.party_size, way.cost_usd, way.name, way.is_flight)
+        cost = way_cost(self.query.party_size, way.cost_usd, way.name)
         if head == BACK:
             self._back = said, cost
             return
         letters = [HOME, *(stop.letter for stop in self.path)]
         self.is_known = here == HOME or (self.is_known and here in letters)
-        city, stay, nights, price_usd = self._stay or ("", "", 0, 0.0)
+        city, stay, nights, price_usd = self._stay
         cost = f"{cost}+{nights_cost(nights, price_usd)}"
         stop = WrittenStop(there, nights, stop_reached(city, said, stay), cost)
         self.path = [*(self.path[: letters.index(here)] if here in letters else ()), stop]
@@ -181,17 +179,18 @@ class WrittenWays:
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
         """Such as "458 left ok", of a calculator's answer or behind what it would be asked."""
+        budget = left_of_budget(self.query.budget, ()).removesuffix(")")
         for sentence in note.removesuffix(".").split(". "):
             terms, _, said = sentence.rpartition(": ")
-            if not said.endswith((f" left {OK}", f" left {DEAR}")):
+            is_left = said.endswith((f" left {OK}", f" left {DEAR}"))
+            if not is_left or said[0] not in "-0123456789":
                 continue
             try:
                 left = evaluate(terms) if terms else _number(shown)
             except ToolError:  # these terms cannot be added up
                 left = None
-            budget = left_of_budget(self.query.budget, ())[:-1]
             is_known = left is not None and (terms or self._calculated).startswith(budget)
-            yield "cost: sum", said, within_budget(left) if is_known else ""
+            yield "cost: sum", said, left_words(to_the_cent(left)) if is_known else ""
 
 
 def _number(shown: Rows) -> Any:

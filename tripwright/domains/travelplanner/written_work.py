@@ -34,7 +34,8 @@ from tripwright.transcript import Rows, Segment, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
 # Of the cities of a trip: the price of one beside the others', and which is taken. Of ways: whether
-# there is a road, which was taken, all of a trip's. Of costs: of a trip, of meals, all together
+# there is a road, which was taken, all of a trip's. Of costs: of a trip, of meals, what the budget
+# has left
 KINDS = (
     *("stay: asked", "stay: row", "stay: choice", "city: asked", "city: price", "city: choice"),
     *("way: road", "way: choice", "way: trip", "meal: asked", "meal: row", "meal: choice"),

@@ -3,13 +3,13 @@
 Which cities, and how many nights in each, the oracle knows and no answer says; to find the cheapest
 plan takes sums over all orders of cities. This expert does without: it looks at what every city has
 for three nights, for two and for one, takes the cheapest city for the longest stay that there is a
-way to, then the cheapest of the others for the next one, and so home. Then the calculator adds up
-what was noted, and where the budget does not hold, the nights are spent otherwise (SHAPES). By car,
-where two cities have a road from home; else, or if no such trip keeps the budget, by plane or taxi.
-Cities are called by letters, as rows are: the next one is found by counting on. And whatever is
-needed again far from where it was read is said behind the same words as there, because a small
-model finds what followed them before (docs/log.md, 2026-11-26); dates are counted out once, and the
-calculator takes the costs from the budget, because such a model compares two numbers badly.
+way to, then the cheapest of the others for the next one, and so home. Then the calculator takes
+what was noted from the budget, and where that does not hold, the nights are spent otherwise
+(SHAPES). By car, where two cities have a road from home; else, or if no such trip keeps the budget,
+by plane or taxi. Cities are called by letters, as rows are: the next one is found by counting on.
+And whatever is needed again far from where it was read is said behind the same words as there,
+because a small model finds what followed them before (docs/log.md, 2026-11-26); dates are counted
+out once, and what is left of the budget has a sign, because it compares two numbers badly.
 
     day 1, home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 ok; W 3 nights none no; X 3
     nights 300 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. day 4, V, 1
@@ -47,17 +47,18 @@ from tripwright.domains.travelplanner.expert.work import (
     choice,
     city_letter,
     left_of_budget,
+    left_words,
     leg_taken,
     meal_walks,
     meals_cost,
     nights_cost,
     priced,
     stop_reached,
+    to_the_cent,
     trip_words,
     vehicles,
     way_cost,
     way_words,
-    within_budget,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
 from tripwright.domains.travelplanner.oracle.planner import (
@@ -128,7 +129,7 @@ class _Search:
                 visits = self._visits(shape, cities, driving)
                 trip = self._with_meals(visits, driving) if visits else None
                 if trip is not None:
-                    trips.append((self._left(trip), trip))
+                    trips.append((self._left_of_budget(trip), trip))
                     if trips[-1][0] >= 0:
                         return trip
         return max(trips, key=lambda each: each[0], default=(0.0, None))[1]
@@ -266,28 +267,25 @@ class _Search:
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
-        stops, nights_usd = list[str](), list[tuple[int, float]]()
+        stops = list[str]()
         for leg, (city, nights) in zip(legs, visits, strict=False):
-            stay = cast(Accommodation, self._stays[city][nights])
-            taken = self._leg_taken(leg, leg.origin, city)
-            stops.append(stop_reached(city, taken, self.notes.stay_in(city, nights, stay)))
-            nights_usd.append((nights, stay.price_usd))
+            stay = self.notes.stay_in(city, nights, self._stay(city, nights))
+            stops.append(stop_reached(city, self._leg_taken(leg, leg.origin, city), stay))
         last = legs[-1]
         back = self._leg_taken(last, last.origin, last.destination)
         self._note(choice(TRIP, trip_words(stops, self.query.org, back)))
-        self._note(choice(COST, "+".join(self._travelled(legs, nights_usd))))
+        self._note(choice(COST, "+".join(self._travelled(visits, legs))))
 
-    def _travelled(
-        self, legs: Sequence[Leg], nights_usd: Sequence[tuple[int, float]]
-    ) -> Iterator[str]:
-        """What each way costs, and the nights behind it: (how many, the price of one)."""
-        for leg, night in zip(legs, nights_usd, strict=False):
-            yield from (self._leg_term(leg), nights_cost(*night))
-        yield self._leg_term(legs[-1])
+    def _stay(self, city: str, nights: int) -> Accommodation:
+        """Of a city that was chosen for so many nights."""
+        return cast(Accommodation, self._stays[city][nights])
 
-    def _leg_term(self, leg: Leg) -> str:
-        people = self.query.party_size
-        return way_cost(people, leg.cost_usd, leg.mode, leg.flight is not None)
+    def _travelled(self, visits: Visits, legs: Sequence[Leg]) -> Iterator[str]:
+        """What each way costs, and the nights behind it."""
+        ways = [way_cost(self.query.party_size, leg.cost_usd, leg.mode) for leg in legs]
+        for way, (city, nights) in zip(ways, visits, strict=False):
+            yield from (way, nights_cost(nights, self._stay(city, nights).price_usd))
+        yield ways[-1]
 
     # ---- meals, and the sum
 
@@ -308,7 +306,7 @@ class _Search:
                 return None
             wanted = wanted and nights == 1
             sights = self.problem.sights(city)[: nights - 1]
-            row = cast(Accommodation, self._stays[city][nights])
+            row = self._stay(city, nights)
             stay = Stay(row, 1, row.price_usd)
             cities.append(self.notes.as_found(CityChoice(city, nights, stay, meals, sights)))
             if meals:
@@ -333,16 +331,16 @@ class _Search:
     def _eaten(self, meals: tuple[Restaurant, ...]) -> str:
         return meals_cost(self.query.party_size, (row.average_cost_usd for row in meals))
 
-    def _left(self, trip: Solution) -> float:
-        """Of the budget, in USD."""
-        nights_usd = [(stop.nights, stop.stay.accommodation.price_usd) for stop in trip.cities]
+    def _left_of_budget(self, trip: Solution) -> float:
+        """What a trip leaves in USD, asked and noted."""
+        visits = tuple((stop.city, stop.nights) for stop in trip.cities)
         eaten = [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
-        costs = (*self._travelled(trip.legs, nights_usd), *eaten)
+        costs = (*self._travelled(visits, trip.legs), *eaten)
         expression = left_of_budget(self.query.budget, costs)
         if self.turns.can("calculator"):
             self._ask("calculator", expression=expression)
         else:
             self._note(f"{expression}:")
-        left_usd = evaluate(expression)
-        self._note(f"{within_budget(left_usd)}.")
+        left_usd = to_the_cent(evaluate(expression))
+        self._note(f"{left_words(left_usd)}.")
         return left_usd

@@ -329,13 +329,13 @@ def leg_taken(here: str, there: str, way: str | None) -> str:
 
 
 def way_words(cost_usd: float, name: str, duration: str = "") -> str:
-    """Such as "33 self-driving"; of a flight as its row says it, "72 1 hour 5 minutes F12345"."""
+    """Such as "33 self-driving"; of a flight "72 1 hour 5 minutes F12345"."""
     return f"{cost_usd:g} {duration} {name}" if duration else f"{cost_usd:g} {name}"
 
 
-def way_cost(people: int, cost_usd: float, name: str, is_flight: bool) -> str:
-    """Of seats, or of as many cars as they take."""
-    return f"{people if is_flight else math.ceil(people / SEATS[name])}*{cost_usd:g}"
+def way_cost(people: int, cost_usd: float, name: str) -> str:
+    """Of seats in a plane, or of as many cars as they take."""
+    return f"{math.ceil(people / SEATS.get(name, 1))}*{cost_usd:g}"
 
 
 def nights_cost(nights: int, price_usd: float) -> str:
@@ -349,9 +349,14 @@ def meals_cost(people: int, prices_usd: Iterable[float]) -> str:
 def left_of_budget(budget_usd: float, costs: Iterable[str]) -> str:
     """What a calculator is asked: its answer has a sign, so that two numbers need not be
     compared."""
-    return f"{budget_usd:g}-({'+'.join(costs)})"
+    return f"{budget_usd:.12g}-({'+'.join(costs)})"
 
 
-def within_budget(left_usd: float) -> str:
+def left_words(left_usd: float) -> str:
     """Such as "458 left ok"."""
-    return f"{left_usd:.10g} left {OK if left_usd >= 0 else DEAR}"
+    return f"{left_usd:.12g} left {OK if left_usd >= 0 else DEAR}"
+
+
+def to_the_cent(left_usd: float) -> float:
+    """A budget that is spent to the cent leaves nothing, and not a rounding error."""
+    return round(left_usd, 2) + 0.0
