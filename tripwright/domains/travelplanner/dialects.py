@@ -155,6 +155,7 @@ DIALECTS = (
         max_calls=48,
         max_turn_tokens=1024,
         context_tokens=6144,
+        on_repeated="answer",  # a way that was asked for 3,000 tokens ago may be asked for again
     ),
     _STAR,
     # row S6: how the paper runs frontier models, which were not trained

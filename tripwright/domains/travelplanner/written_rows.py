@@ -11,10 +11,8 @@ from typing import Any
 
 from tripwright.domains.travelplanner.expert.work import (
     COST,
-    DEAR,
     DONE,
     JUDGED,
-    NO,
     NONE,
     OK,
     STAY,
@@ -25,6 +23,7 @@ from tripwright.domains.travelplanner.expert.work import (
     asked_of_cities,
     asked_of_meals,
     asked_of_stays,
+    beside,
     free_meals,
     look_at_meal,
     look_at_stay,
@@ -171,9 +170,7 @@ def _cities(
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
         row, stay = _stay(query, city, nights, rows)
-        is_less = row is not None and (least is None or row.price_usd < least.price_usd)
-        judged = OK if is_less else DEAR if row else NO
-        yield "city: price", step, f"{priced(city, nights, row)} {judged}"
+        yield "city: price", step, beside(city, nights, row, least).words()
         if row is not None and said.startswith(f"{nights_in(city, nights)} "):
             ways.stay_in(name, stay, nights, row.price_usd)
         if step.endswith(f" {OK}") and row is not None:

@@ -20,6 +20,7 @@ from tripwright.domains.travelplanner.expert.work import (
     HOME,
     OK,
     TRIP,
+    called,
     left_of_budget,
     left_words,
     leg_taken,
@@ -129,7 +130,8 @@ class WrittenWays:
         """Its words; none where a way was taken that nobody has shown."""
         if not self.is_known or self._back is None:
             return ""
-        return trip_words((stop.words for stop in self.path), self.query.org, self._back[0])
+        home = called(HOME, self.query.org)
+        return trip_words((stop.words for stop in self.path), home, *self._back)
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:
@@ -145,8 +147,9 @@ class WrittenWays:
         letters = [HOME, *(stop.letter for stop in self.path)]
         self.is_known = here == HOME or (self.is_known and here in letters)
         city, stay, nights, price_usd = self._stay
-        cost = f"{cost}+{nights_cost(nights, price_usd)}"
-        stop = WrittenStop(there, nights, stop_reached(city, said, stay), cost)
+        stay_cost = nights_cost(nights, price_usd)
+        words = stop_reached(called(there, city), said, cost, stay, stay_cost)
+        stop = WrittenStop(there, nights, words, f"{cost}+{stay_cost}")
         self.path = [*(self.path[: letters.index(here)] if here in letters else ()), stop]
 
     def _named(self, head: str) -> dict[str, Leg]:
@@ -189,8 +192,9 @@ class WrittenWays:
                 left = evaluate(terms) if terms else _number(shown)
             except ToolError:  # these terms cannot be added up
                 left = None
-            is_known = left is not None and (terms or self._calculated).startswith(budget)
-            yield "cost: sum", said, left_words(to_the_cent(left)) if is_known else ""
+            if not (terms or self._calculated).startswith(budget):
+                left = None
+            yield "cost: sum", said, "" if left is None else left_words(to_the_cent(left))
 
 
 def _number(shown: Rows) -> Any:

@@ -11,10 +11,10 @@ And whatever is needed again far from where it was read is said behind the same 
 because a small model finds what followed them before (docs/log.md, 2026-11-26); dates are counted
 out once, and what is left of the budget has a sign, because it compares two numbers badly.
 
-    day 1, home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 ok; W 3 nights none no; X 3
-    nights 300 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. day 4, V, 1
-    night, U W X: U 1 night 240 ok; W 1 night none no; X 1 night 310 dear. Stay: U 1 night 240: (C)
-    Elm Lodge. From V Dalby to U Corbeck on day 4.
+    day 1, home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 211 ok; W 3 nights none no; X
+    3 nights 300 159 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. day 4, V,
+    1 night, U W X: U 1 night 240 ok; W 1 night none no; X 1 night 310 240 dear. Stay: U 1 night
+    240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -33,17 +33,16 @@ from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.expert.work import (
     BACK,
     COST,
-    DEAR,
     GO,
     HOME,
     MOST_CITIES,
-    NO,
     NONE,
     OK,
     STAY,
     TRIP,
     RowStep,
     asked_of_cities,
+    beside,
     choice,
     city_letter,
     left_of_budget,
@@ -52,7 +51,6 @@ from tripwright.domains.travelplanner.expert.work import (
     meal_walks,
     meals_cost,
     nights_cost,
-    priced,
     stop_reached,
     to_the_cent,
     trip_words,
@@ -91,9 +89,8 @@ def comparing_turns(
     page_rows: int | None = None,
     shows_work: ShownWork = "none",
 ) -> list[str]:
-    """The assistant's turns, in order. Where no trip keeps the budget the answer is the cheapest
-    one that was found; where there was none, and where the request cannot be met anywhere, the last
-    turn says so (and is no answer)."""
+    """The assistant's turns, in order. Where no trip was found that keeps the budget, and where the
+    request cannot be met anywhere, the last turn says so (and is no answer)."""
     shapes = SHAPES.get((query.days - 1, query.visiting_city_number))
     if shapes is None:
         return expert_turns(query, world, face, plan_format, page_rows, shows_work)
@@ -102,7 +99,7 @@ def comparing_turns(
     turns = Turns(face, plan_format, page_rows)
     trip = _Search(query, world, turns, ChoiceNotes(query, world, face, shows_work)).found(shapes)
     if trip is None:
-        return [*turns.texts, f"{turns.note}No plan is possible."]
+        return [*turns.texts, f"{turns.note}No plan was found."]
     turns.answer(query, plan_days(query, trip), world)
     return turns.texts
 
@@ -119,8 +116,7 @@ class _Search:
         self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
 
     def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
-        """The first trip that keeps the budget, else the cheapest."""
-        trips: list[tuple[float, Solution]] = []  # (what it leaves of the budget, trip)
+        """The first trip that keeps the budget."""
         self._ask("get_cities", state=self.query.dest)
         for driving, cities in self._families():
             self._look_at_stays([city for city in cities if city not in self._stays])
@@ -128,11 +124,9 @@ class _Search:
                 self._note(f"{', '.join(map(str, shape))} nights.")
                 visits = self._visits(shape, cities, driving)
                 trip = self._with_meals(visits, driving) if visits else None
-                if trip is not None:
-                    trips.append((self._left_of_budget(trip), trip))
-                    if trips[-1][0] >= 0:
-                        return trip
-        return max(trips, key=lambda each: each[0], default=(0.0, None))[1]
+                if trip is not None and self._left_of_budget(trip) >= 0:
+                    return trip
+        return None
 
     # ---- what is asked, and what is noted of it
 
@@ -244,10 +238,8 @@ class _Search:
         found: tuple[str, Accommodation] | None = None
         for city in cities:
             stay = self._stays[city][nights]
-            is_less = stay and (found is None or stay.price_usd < found[1].price_usd)
-            judged = OK if is_less else DEAR if stay else NO
-            steps.append(RowStep("", (priced(self.letters[city], nights, stay),), judged))
-            found = (city, stay) if stay and is_less else found
+            steps.append(beside(self.letters[city], nights, stay, found and found[1]))
+            found = (city, stay) if stay and steps[-1].judged == OK else found
         left = [self.letters[city] for city in cities]
         asked = asked_of_cities(self.letters[here], day + 1, nights, left)
         looked = "; ".join(step.words() for step in steps) or NONE
@@ -267,14 +259,16 @@ class _Search:
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
-        stops = list[str]()
-        for leg, (city, nights) in zip(legs, visits, strict=False):
+        costs, stops = list(self._travelled(visits, legs)), list[str]()
+        ways = [self._leg_taken(leg, leg.origin, leg.destination) for leg in legs]
+        for number, (city, nights) in enumerate(visits):
+            leg_cost, stay_cost = costs[2 * number : 2 * number + 2]
             stay = self.notes.stay_in(city, nights, self._stay(city, nights))
-            stops.append(stop_reached(city, self._leg_taken(leg, leg.origin, city), stay))
-        last = legs[-1]
-        back = self._leg_taken(last, last.origin, last.destination)
-        self._note(choice(TRIP, trip_words(stops, self.query.org, back)))
-        self._note(choice(COST, "+".join(self._travelled(visits, legs))))
+            city = self._lettered(city)
+            stops.append(stop_reached(city, ways[number], leg_cost, stay, stay_cost))
+        trip = trip_words(stops, self._lettered(self.query.org), ways[-1], costs[-1])
+        self._note(choice(TRIP, trip))
+        self._note(choice(COST, "+".join(costs)))
 
     def _stay(self, city: str, nights: int) -> Accommodation:
         """Of a city that was chosen for so many nights."""

@@ -172,6 +172,17 @@ def priced(city: str, nights: int, stay: Accommodation | None) -> str:
     return f"{nights_in(city, nights)} {f'{stay.price_usd:g}' if stay else NONE}"
 
 
+def beside(
+    city: str, nights: int, stay: Accommodation | None, least: Accommodation | None
+) -> RowStep:
+    """A city's price, and beside it the least one before it: "W 3 nights 211 159 dear"."""
+    price = priced(city, nights, stay)
+    if stay is None or least is None:
+        return RowStep("", (price,), OK if stay else NO)
+    is_less = stay.price_usd < least.price_usd
+    return RowStep("", (price, f"{least.price_usd:g}"), OK if is_less else DEAR)
+
+
 def along(
     rows: Iterable[tuple[str, Row]],
     look: Callable[[str, Row, Row | None], RowStep],
@@ -308,13 +319,14 @@ def marked(text: str, asked: str, sign: str = WANTED) -> str:
     return text.replace(asked, f"{asked}{sign}")
 
 
-def stop_reached(city: str, leg: str, stay: str) -> str:
-    """A stop of a trip: "Dalby, home V 33 self-driving, V 3 nights 159: (B) Ash Inn"."""
-    return f"{city}, {leg}, {stay}"
+def stop_reached(city: str, leg: str, leg_cost: str, stay: str, stay_cost: str) -> str:
+    """A stop of a trip: "V Dalby, home V 33 self-driving 1*33, V 3 nights 159: (B) Ash Inn
+    3*159"."""
+    return f"{city}, {leg} {leg_cost}, {stay} {stay_cost}"
 
 
-def trip_words(stops: Iterable[str], home: str, back: str) -> str:
-    return "; ".join((*stops, f"{home}, {back}"))
+def trip_words(stops: Iterable[str], home: str, back: str, back_cost: str) -> str:
+    return "; ".join((*stops, f"{home}, {back} {back_cost}"))
 
 
 def vehicles(people: int) -> str:
