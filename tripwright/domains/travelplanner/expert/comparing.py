@@ -8,8 +8,9 @@ what was noted from the budget, and where that does not hold, the nights are spe
 (SHAPES). By car, where two cities have a road from home; else, or if no such trip keeps the budget,
 by plane or taxi. Cities are called by letters, as rows are: the next one is found by counting on.
 And whatever is needed again far from where it was read is said behind the same words as there,
-because a small model finds what followed them before (docs/log.md, 2026-11-26); dates are counted
-out once, and what is left of the budget has a sign, because it compares two numbers badly.
+because a small model finds what followed them before (docs/log.md, 2026-11-26). It compares two
+numbers badly, so they stand side by side, and what is left of the budget has a sign; dates are
+counted out once.
 
     day 1, home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 211 ok; W 3 nights none no; X
     3 nights 300 159 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. day 4, V,
@@ -261,11 +262,10 @@ class _Search:
         """All that was taken, in order, without what was given up; and its cost."""
         costs, stops = list(self._travelled(visits, legs)), list[str]()
         ways = [self._leg_taken(leg, leg.origin, leg.destination) for leg in legs]
-        for number, (city, nights) in enumerate(visits):
-            leg_cost, stay_cost = costs[2 * number : 2 * number + 2]
+        each = zip(visits, ways, costs[::2], costs[1::2], strict=False)
+        for (city, nights), way, way_term, nights_term in each:
             stay = self.notes.stay_in(city, nights, self._stay(city, nights))
-            city = self._lettered(city)
-            stops.append(stop_reached(city, ways[number], leg_cost, stay, stay_cost))
+            stops.append(stop_reached(self._lettered(city), way, way_term, stay, nights_term))
         trip = trip_words(stops, self._lettered(self.query.org), ways[-1], costs[-1])
         self._note(choice(TRIP, trip))
         self._note(choice(COST, "+".join(costs)))
