@@ -46,7 +46,8 @@ Found = tuple[str, str, str]  # kind, said, expected
 class ShownWay(NamedTuple):
     name: str  # a flight's number, "self-driving" or "taxi"
     cost_usd: float  # of a seat, or a car
-    duration: str = ""  # of a flight
+    duration: str = ""
+    distance: str = ""
 
 
 class WrittenStop(NamedTuple):
@@ -86,10 +87,11 @@ class WrittenWays:
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
             mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
+            facts = (row.get("duration") or "", row.get("distance") or "")
             if number and row.get("price_usd") is not None:
-                ways.append(ShownWay(str(number), row["price_usd"], row.get("duration") or ""))
+                ways.append(ShownWay(str(number), row["price_usd"], *facts))
             elif row.get("cost_usd") is not None and mode in SEATS:
-                ways.append(ShownWay(mode, row["cost_usd"]))
+                ways.append(ShownWay(mode, row["cost_usd"], *facts))
         if call.rows and call.rows.problem in NO_WAY:
             ways.append(None)
 
@@ -169,7 +171,9 @@ class WrittenWays:
     ) -> Iterator[tuple[str, Leg]]:
         ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
         for way in ways:
-            words = way_words(way.cost_usd, way.name, way.duration) if way else None
+            words = None
+            if way is not None:
+                words = way_words(way.cost_usd, way.name, way.duration, way.distance)
             yield leg_taken(*ends, words), (*ends, way)
 
     def road(self, note: str) -> Iterator[Found]:

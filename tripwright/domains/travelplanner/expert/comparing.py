@@ -9,13 +9,14 @@ what was noted from the budget, and where that does not hold, the nights are spe
 by plane or taxi. Cities are called by letters, as rows are: the next one is found by counting on.
 And whatever is needed again far from where it was read is said behind the same words as there,
 because a small model finds what followed them before (docs/log.md, 2026-11-26). It compares two
-numbers badly, so they stand side by side, and what is left of the budget has a sign; dates are
-counted out once.
+numbers badly, so they stand side by side, and their digits in pairs as far as they differ; what is
+left of the budget has a sign; dates are counted out once; and which cities may be the first and the
+last is said before each try, and after each way that there is not.
 
-    day 1, home, 3 nights, U V W X: U 3 nights 211 ok; V 3 nights 159 211 ok; W 3 nights none no; X
-    3 nights 300 159 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 33 self-driving. day 4, V,
-    1 night, U W X: U 1 night 240 ok; W 1 night none no; X 1 night 310 240 dear. Stay: U 1 night
-    240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
+    3, 1 nights. First U V X. Last U X. day 1, home, 3 nights, U V X: U 3 nights 211 ok; V 3 nights
+    159 211 12 ok; X 3 nights 164 159 11 65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7
+    hours 9 mins 640 km 33 self-driving. day 4, V, 1 night, U X: U 1 night 240 ok; X 1 night 310 240
+    32 dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -115,14 +116,20 @@ class _Search:
         self._may_fly = query.local_constraint.transportation != "no flight"
         self._asked: set[tuple[str, ...]] = set()
         self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
+        # Cities that may be the first, and the last: from home, and home, no day but one is asked
+        # for, so that what has no way then has none for other nights either
+        self._first, self._last = list[str](), list[str]()
 
     def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
         """The first trip that keeps the budget."""
         self._ask("get_cities", state=self.query.dest)
-        for driving, cities in self._families():
+        for driving, cities, ends in self._families():
             self._look_at_stays([city for city in cities if city not in self._stays])
+            self._first, self._last = [*ends], [*ends]
             for shape in shapes:
-                self._note(f"{', '.join(map(str, shape))} nights.")
+                first, last = map(self._listed, self._ends(shape))
+                nights = ", ".join(map(str, shape))
+                self._note(f"{nights} nights. First {first}. Last {last}.")
                 visits = self._visits(shape, cities, driving)
                 trip = self._with_meals(visits, driving) if visits else None
                 if trip is not None and self._left_of_budget(trip) >= 0:
@@ -144,8 +151,8 @@ class _Search:
     def _note(self, sentence: str) -> None:
         self.turns.note += f"{sentence} "
 
-    def _families(self) -> Iterator[tuple[bool, list[str]]]:
-        """(by own car?, the cities that may be visited so)"""
+    def _families(self) -> Iterator[tuple[bool, list[str], list[str]]]:
+        """(by own car?, the cities that may be visited so, and which of them first or last)"""
         listed = [city for city in self.world.states[self.query.dest] if city != self.query.org]
         self.letters[self.query.org] = HOME
         self.letters |= {city: city_letter(n + 1) for n, city in enumerate(listed[:MOST_CITIES])}
@@ -157,15 +164,18 @@ class _Search:
             if len(near) >= 2:  # one to begin with and one to end with
                 visited = near if self.query.visiting_city_number == 2 else cities
                 self._note(choice("Drive", self._called(visited)))
-                yield True, visited
+                yield True, visited, near
         if self._may_fly:
             dates = (f"day {number} {date}" for number, date in enumerate(self.query.date, 1))
             self._note(f"{', '.join(dates)}.")
         self._note(choice("Fly" if self._may_fly else "Taxi", self._called(cities)))
-        yield False, cities
+        yield False, cities, cities
 
     def _called(self, cities: Sequence[str]) -> str:
         return ", ".join(self.letters[city] for city in cities)
+
+    def _listed(self, cities: Sequence[str]) -> str:
+        return " ".join(self.letters[city] for city in cities) or NONE
 
     def _has_road(self, city: str) -> bool:
         ends = {"origin": self.query.org, "destination": city}
@@ -178,8 +188,8 @@ class _Search:
         ends = self.letters[origin], self.letters[destination]
         if leg is None:
             return leg_taken(*ends, None)
-        name = (leg.flight.number, leg.flight.duration) if leg.flight else (leg.mode,)
-        return leg_taken(*ends, way_words(leg.cost_usd, *name))
+        name = leg.flight.number if leg.flight else leg.mode
+        return leg_taken(*ends, way_words(leg.cost_usd, name, leg.duration, leg.distance))
 
     def _look_at_stays(self, cities: Sequence[str]) -> None:
         if cities:
@@ -219,7 +229,9 @@ class _Search:
         passed = {city for city, _ in done}  # visited, or refused
         day, nights = sum(shape[: len(done)]), shape[len(done)]
         here = done[-1][0] if done else self.query.org
-        while found := self._cheapest(here, day, nights, [c for c in cities if c not in passed]):
+        while found := self._cheapest(
+            here, day, nights, self._left(shape, cities, len(done), passed)
+        ):
             city, _ = found
             legs = [(here, city, day)]
             if len(done) + 1 == len(shape):
@@ -230,6 +242,24 @@ class _Search:
                 return visits
             passed.add(city)
         return None
+
+    def _left(
+        self, shape: tuple[int, ...], cities: list[str], stop: int, passed: set[str]
+    ) -> list[str]:
+        """For the stop with this index. None are if there is none for an end; one that is the only
+        one for the last is kept for it."""
+        first, last = self._ends(shape)
+        if not first or not last:
+            return []
+        kept = {*passed, *(last if len(last) == 1 and stop + 1 < len(shape) else ())}
+        of_stop = first if stop == 0 else last if stop + 1 == len(shape) else cities
+        return [city for city in of_stop if city not in kept]
+
+    def _ends(self, shape: tuple[int, ...]) -> tuple[list[str], list[str]]:
+        """Cities that have a place for as long as the first stay is, and the last."""
+        ends = (self._first, shape[0]), (self._last, shape[-1])
+        first, last = ([c for c in of if self._stays[c][nights]] for of, nights in ends)
+        return first, [c for c in last if first != [c]]
 
     def _cheapest(
         self, here: str, day: int, nights: int, cities: Sequence[str]
@@ -255,8 +285,16 @@ class _Search:
             leg = self._leg(origin, destination, day, driving)
             self._note(choice(head, self._leg_taken(leg, origin, destination)))
             if leg is None:
+                self._no_way(origin, destination)
                 return False
         return True
+
+    def _no_way(self, origin: str, destination: str) -> None:
+        if origin == self.query.org:
+            self._first.remove(destination)
+        if destination == self.query.org:
+            self._last.remove(origin)
+            self._note(f"Last {self._listed(self._last)}.")
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""

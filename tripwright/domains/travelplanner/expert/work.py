@@ -175,12 +175,27 @@ def priced(city: str, nights: int, stay: Accommodation | None) -> str:
 def beside(
     city: str, nights: int, stay: Accommodation | None, least: Accommodation | None
 ) -> RowStep:
-    """A city's price, and beside it the least one before it: "W 3 nights 211 159 dear"."""
+    """A city's price, and beside it the least one before it, then the digits of both, in pairs, as
+    far as the first that differ: "W 3 nights 249 233 22 43 dear"."""
     price = priced(city, nights, stay)
     if stay is None or least is None:
         return RowStep("", (price,), OK if stay else NO)
     is_less = stay.price_usd < least.price_usd
-    return RowStep("", (price, f"{least.price_usd:g}"), OK if is_less else DEAR)
+    said = (price, f"{least.price_usd:g}", *digits_compared(stay.price_usd, least.price_usd))
+    return RowStep("", said, OK if is_less else DEAR)
+
+
+def digits_compared(*prices_usd: float) -> list[str]:
+    """249, 233 → "22", "43"; of shorter numbers, "0" stands before the first digit."""
+    decimals = 0 if all(price.is_integer() for price in map(float, prices_usd)) else 2
+    width = max(len(f"{price:.{decimals}f}") for price in prices_usd)
+    pairs = zip(*(f"{price:0{width}.{decimals}f}" for price in prices_usd), strict=True)
+    compared = list[str]()
+    for one, other in pairs:
+        compared.append(f"{one}{other}")
+        if one != other:
+            break
+    return compared
 
 
 def along(
@@ -340,9 +355,12 @@ def leg_taken(here: str, there: str, way: str | None) -> str:
     return f"{here} {there} {way or NO}"
 
 
-def way_words(cost_usd: float, name: str, duration: str = "") -> str:
-    """Such as "33 self-driving"; of a flight "72 1 hour 5 minutes F12345"."""
-    return f"{cost_usd:g} {duration} {name}" if duration else f"{cost_usd:g} {name}"
+def way_words(cost_usd: float, name: str, duration: str = "", distance: str = "") -> str:
+    """In the order of its row, as a plan repeats it: "2 hours 40 mins 268 km 13 self-driving"; of a
+    flight "72 1 hour 5 minutes F12345"."""
+    cost = f"{cost_usd:g}"
+    words = (duration, distance, cost, name) if name in SEATS else (cost, duration, name)
+    return " ".join(filter(None, words))
 
 
 def way_cost(people: int, cost_usd: float, name: str) -> str:
