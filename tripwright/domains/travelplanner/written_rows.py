@@ -5,18 +5,17 @@ There is one grammar: the records of the expert (`expert/work.py`) render it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from tripwright.domains.travelplanner.expert.ways import COST, TRIP
 from tripwright.domains.travelplanner.expert.work import (
-    COST,
     DONE,
     JUDGED,
     NONE,
     OK,
     STAY,
-    TRIP,
     RowStep,
     along,
     asked_again,
@@ -163,16 +162,18 @@ def _cities(
     nights, words, least = _compared(query, steps, stays_of), NONE, None
     if not nights:
         return
-    letters, reached = [step.partition(" ")[0] for step in steps], ways.reached(stays_of)
-    may = [_listed(asked_of_cities(*at, nights, letters)) for at in reached if at[0] not in letters]
-    yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
+    letters = [step.partition(" ")[0] for step in steps]
+    if reached := ways.reached():
+        may = [_listed(asked_of_cities(*at, nights, letters)) for at in reached]
+        is_new = {*letters}.isdisjoint(asked.split(", ")[1].split() if ", " in asked else ())
+        yield "city: asked", asked, asked if asked in may and is_new else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
         row, stay = _stay(query, city, nights, rows)
         yield "city: price", step, beside(city, nights, row, least).words()
         if row is not None and said.startswith(f"{nights_in(city, nights)} "):
-            ways.stay_in(name, stay, nights, row.price_usd)
+            ways.stay_in(name, stay.partition(": ")[2], nights, row.price_usd)
         if step.endswith(f" {OK}") and row is not None:
             words, least = stay, row
     if said:
@@ -181,21 +182,41 @@ def _cities(
 
 def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Found]:
     signs, at, taken = signs_of(query), -1, list[Any]()
-    meals = len(MEALS) if query.days == 3 else sum(bool(said) for *_, said in sentences)
+    said_so = [said for *_, said in sentences if said]
+    last, meals = to_the_last(rows), 0
     # only rows in order of price have letters, and there a walk goes on where the last one ended
     is_lettered = any(letter for letter, _ in rows)
     for _, asked, steps, said in sentences:
-        free = free_meals(meals - len(taken), signs, is_lettered)
         if asked:
             purpose = PURPOSES[len(taken) % len(PURPOSES)]
-            yield "meal: asked", asked, _listed(asked_of_meals(purpose, free, signs))
+            ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
+            # how many meals there will be is the agent's to choose, by the nights
+            for number in (meals,) if meals else _meal_counts(query, said_so):
+                free = free_meals(number - len(taken), signs, is_lettered)
+                expected = _listed((*asked_of_meals(purpose, free, signs), *ends))
+                if asked == expected:
+                    meals = number
+                    break
+            yield "meal: asked", asked, expected
+        meals = meals or len(said_so)
+        free = free_meals(meals - len(taken), signs, is_lettered)
         look = partial(look_at_meal, free, signs, taken)
         looked, at, found = _walked("meal: row", steps, rows, at if is_lettered else -1, look)
         yield from looked
         if said:
-            yield "meal: choice", said, _choice(said, rows, found, bool(steps))
+            is_over = found is None and at + 1 >= len(rows)
+            yield "meal: choice", said, NONE if is_over else _choice(said, rows, found, bool(steps))
             taken.append(found)
             signs |= dict.fromkeys(served_first(signs, found) if found else (), DONE)
+
+
+def _meal_counts(query: Query, said: list[str]) -> Iterable[int]:
+    """How many meals a city of a trip may have; as many as are said, if a walk does not end in
+    vain."""
+    days = len(MEALS)
+    if NONE not in said:
+        return (len(said),) if query.days > 3 else (days,)
+    return range(days, days * (query.days - 1), days)
 
 
 def _walked(

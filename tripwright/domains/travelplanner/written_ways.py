@@ -8,30 +8,27 @@ What is taken from the budget is not checked, nor what a model says of days and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.expert.work import (
+from tripwright.domains.travelplanner.expert.ways import (
     BACK,
     COST,
-    DEAR,
     GO,
-    HOME,
-    OK,
     TRIP,
-    called,
+    TripStop,
     left_of_budget,
     left_words,
     leg_taken,
     meals_cost,
     nights_cost,
-    stop_reached,
     to_the_cent,
     trip_words,
     way_cost,
     way_words,
 )
+from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called
 from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
@@ -49,12 +46,9 @@ class ShownWay(NamedTuple):
     duration: str = ""
     distance: str = ""
 
-
-class WrittenStop(NamedTuple):
-    letter: str
-    nights: int
-    words: str
-    cost: str
+    @property
+    def words(self) -> str:
+        return way_words(self.cost_usd, self.name, self.duration, self.distance)
 
 
 Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
@@ -66,8 +60,8 @@ class WrittenWays:
 
     query: Query
     letter_of: Mapping[str, str] = field(default_factory=dict)  # city → what it is called
-    # what was taken from home on, as far as one can know; the way back and its cost
-    path: list[WrittenStop] = field(default_factory=list)
+    # what was taken from home on, by letters, as far as one can know; the way back and its cost
+    path: dict[str, TripStop] = field(default_factory=dict)
     _back: tuple[str, str] | None = None
     is_known: bool = True
     # by the leg's ends; None: there was no way when it was asked for
@@ -98,13 +92,14 @@ class WrittenWays:
     def stay_in(self, city: str, words: str, nights: int, price_usd: float) -> None:
         self._stay, self._back = (city, words, nights, price_usd), None
 
-    def reached(self, letters: Iterable[str]) -> list[tuple[str, int]]:
-        """Where one may be, and on which day: home, and each stop of the way so far; of `letters`,
-        on any day, if one cannot know."""
+    def reached(self) -> list[tuple[list[str], int]]:
+        """Where one has been, and on which day that is: at home, and after each stop of the way so
+        far. None if one cannot know."""
         if not self.is_known:
-            return list(itertools.product((HOME, *letters), range(1, self.query.days)))
-        days = itertools.accumulate((stop.nights for stop in self.path), initial=1)
-        return list(zip((HOME, *(stop.letter for stop in self.path)), days, strict=True))
+            return []
+        days = itertools.accumulate((stop.nights for stop in self.path.values()), initial=1)
+        been = [HOME, *self.path]
+        return [(been[:count], day) for count, day in enumerate(days, start=1)]
 
     def read(self, head: str, said: str, meals_usd: Sequence[float | None]) -> Iterator[Found]:
         """`meals_usd`: what each of the meals costs that the note has just chosen, if one can
@@ -114,7 +109,7 @@ class WrittenWays:
             several = said.split(", ")  # where no work is shown
             is_true = all(each in named for each in several)
             yield "way: choice", said, said if is_true else next(iter(named), "")
-            self._go(head, said, named.get(said))
+            self._go(head, named.get(said))
         elif head == TRIP:
             if trip := self.trip():
                 yield "way: trip", said, trip
@@ -125,7 +120,8 @@ class WrittenWays:
                 yield "cost: term", said, meals_cost(self.query.party_size, known)
         elif self._was_trip:
             if self.trip() and self._back:
-                yield "cost: term", said, "+".join((*(s.cost for s in self.path), self._back[1]))
+                costs = (*(stop.cost for stop in self.path.values()), self._back[1])
+                yield "cost: term", said, "+".join(costs)
             self._was_trip = False
 
     def trip(self) -> str:
@@ -133,9 +129,9 @@ class WrittenWays:
         if not self.is_known or self._back is None:
             return ""
         home = called(HOME, self.query.org)
-        return trip_words((stop.words for stop in self.path), home, *self._back)
+        return trip_words(self.query.party_size, self.path.values(), home, self._back[0])
 
-    def _go(self, head: str, said: str, leg: Leg | None) -> None:
+    def _go(self, head: str, leg: Leg | None) -> None:
         if self._stay is None:
             return
         here, there, way = leg or ("", "", None)
@@ -144,15 +140,15 @@ class WrittenWays:
             return
         cost = way_cost(self.query.party_size, way.cost_usd, way.name)
         if head == BACK:
-            self._back = said, cost
+            self._back = way.words, cost
             return
-        letters = [HOME, *(stop.letter for stop in self.path)]
+        letters = [HOME, *self.path]
         self.is_known = here == HOME or (self.is_known and here in letters)
         city, stay, nights, price_usd = self._stay
-        stay_cost = nights_cost(nights, price_usd)
-        words = stop_reached(called(there, city), said, cost, stay, stay_cost)
-        stop = WrittenStop(there, nights, words, f"{cost}+{stay_cost}")
-        self.path = [*(self.path[: letters.index(here)] if here in letters else ()), stop]
+        cost = f"{cost}+{nights_cost(nights, price_usd)}"
+        stop = TripStop(called(there, city), way.words, stay, nights, price_usd, cost)
+        before = letters[1 : letters.index(here) + 1] if here in letters else []
+        self.path = {**{each: self.path[each] for each in before}, there: stop}
 
     def _named(self, head: str) -> dict[str, Leg]:
         """By the words for them, to the city that was chosen or from it home. Where none was, a way
@@ -171,10 +167,7 @@ class WrittenWays:
     ) -> Iterator[tuple[str, Leg]]:
         ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
         for way in ways:
-            words = None
-            if way is not None:
-                words = way_words(way.cost_usd, way.name, way.duration, way.distance)
-            yield leg_taken(*ends, words), (*ends, way)
+            yield leg_taken(*ends, way and way.words), (*ends, way)
 
     def road(self, note: str) -> Iterator[Found]:
         """From home, asked for before a city is chosen: "home V no"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -91,6 +92,18 @@ def test_what_has_a_way_is_added_up_or_given_up_for_what_was_read(played: list[E
             first = next(n for n, text in enumerate(texts) if ": none." in text and "Eat" in text)
             assert any("search_restaurants" in text for text in texts[:first])
     assert given_up
+
+
+def test_a_city_without_a_way_from_or_to_home_is_no_end_again(played: list[Episode]) -> None:
+    """By car, or otherwise."""
+    refused = 0
+    for episode in of_days(played, 5, 7):
+        texts = [s.text for s in episode.transcript.segments if s.role == "assistant"]
+        for family in re.split("Drive: |Fly: |Taxi: ", " ".join(texts))[1:]:
+            without = re.findall(r"Go: home . no\.|Back: . home no\.", family)
+            assert len({*without}) == len(without)
+            refused += len(without)
+    assert refused
 
 
 def test_a_request_that_cannot_be_met_is_refused_in_words(played: list[Episode]) -> None:

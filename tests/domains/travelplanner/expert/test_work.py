@@ -8,7 +8,12 @@ import pytest
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy
-from tripwright.domains.travelplanner.expert.work import meal_walks, stay_walk
+from tripwright.domains.travelplanner.expert.work import (
+    digits_compared,
+    meal_walks,
+    meals_found,
+    stay_walk,
+)
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.travelplanner.task import TripTask
@@ -56,6 +61,21 @@ def query(**wishes: object) -> Query:
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "pairs"),
+    [
+        (249, 233, ["22", "43"]),
+        (61, 164, ["01"]),
+        (249, 249, ["22", "44", "99"]),
+        (99.5, 99, ["99", "99", "50"]),
+    ],
+)
+def test_two_prices_are_compared_as_far_as_they_differ(
+    one: float, other: float, pairs: list[str]
+) -> None:
+    assert digits_compared(one, other) == pairs
+
+
 def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
     walk = stay_walk(
         query(**{"room type": "private room", "house rule": "smoking"}), 2, STAYS, True
@@ -94,8 +114,10 @@ def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
         " done. Lunch, 1 free, Indian!, French done: A 17 Tea ok. Lunch: (A) Diner. Dinner,"
         " Indian!, French done: B 26 Bakery no; C 34 Indian! ok. Dinner: (C) Grill. Indian done."
     )
-    assert meal_walks(query(cuisine=["Greek"]), MEALS, ("Breakfast",), True) is None
-    assert meal_walks(query(), MEALS, [str(number) for number in range(5)], True) is None
+    for asked, meals in ((query(cuisine=["Greek"]), 1), (query(), 5)):
+        walks = meal_walks(asked, MEALS, [f"Meal {number}" for number in range(meals)], True)
+        assert walks[-1].taken is None and meals_found(walks, meals, 1) is None
+        assert walks[-1].words().endswith(f"Meal {meals - 1}: none.")
 
 
 def test_rows_in_any_order_are_looked_at_to_the_last() -> None:
@@ -114,7 +136,7 @@ def test_rows_in_any_order_are_looked_at_to_the_last() -> None:
 def test_in_any_order_what_is_wanted_is_eaten_first() -> None:
     rows = [("", row) for _, row in (MEALS[3], MEALS[2], MEALS[0], MEALS[1])]
     walks = meal_walks(query(cuisine=["French"]), rows, ("Breakfast", "Lunch"), False)
-    assert walks is not None and " ".join(walk.words() for walk in walks) == (
+    assert " ".join(walk.words() for walk in walks) == (
         "Breakfast, French!: 40 Italian, French! ok; 34 Indian no; 17 Tea no; 26 Bakery no."
         " Breakfast: Oven. French done. Lunch, 1 free, French done: 40 eaten; 34 Indian ok; 17 Tea"
         " ok; 26 dear. Lunch: Diner."
@@ -123,7 +145,6 @@ def test_in_any_order_what_is_wanted_is_eaten_first() -> None:
 
 def words(cuisine: list[str], rows: list[tuple[str, Restaurant]]) -> str:
     walks = meal_walks(query(cuisine=cuisine), rows, ("Breakfast", "Lunch", "Dinner"), True)
-    assert walks is not None
     return " ".join(walk.words() for walk in walks)
 
 

@@ -18,7 +18,8 @@ from typing import Any
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.expert.notes import ChoiceNotes
 from tripwright.domains.travelplanner.expert.turns import Turns
-from tripwright.domains.travelplanner.expert.work import BACK, GO, choice
+from tripwright.domains.travelplanner.expert.ways import BACK, GO
+from tripwright.domains.travelplanner.expert.work import choice
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.face import Face

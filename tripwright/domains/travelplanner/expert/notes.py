@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.expert.work import (
+    EAT,
     MEAL_FIELDS,
     NONE,
     STAY,
@@ -15,10 +16,12 @@ from tripwright.domains.travelplanner.expert.work import (
     RowWalk,
     choice,
     meal_walks,
+    meals_found,
     named,
     priced,
     stay_walk,
     stay_walks,
+    to_the_last,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS
 from tripwright.domains.travelplanner.oracle.planner import CityChoice
@@ -67,34 +70,47 @@ class ChoiceNotes:
         taken = _row_called(stay, rows) if stay else NONE
         return f"{priced(self.letters[city], nights, stay)}: {taken}"
 
-    def on_meals(self, stop: CityChoice) -> str:
+    def on_meals(self, stop: CityChoice, wished: bool = True) -> str:
+        """`wished`: wanted cuisines are served here, and not in another city."""
         if not self._is_shown:
-            return choice("Eat", ", ".join(row.name for row in stop.meals))
-        walks = self._meal_walks(stop)
-        if walks is not None and [walk.taken for walk in walks] == list(stop.meals):
-            return " ".join(walk.words(self._is_short) for walk in walks)
+            return choice(EAT, ", ".join(row.name for row in stop.meals))
+        walks = self._meal_walks(stop.city, len(stop.meals)) if wished else []
+        if [walk.taken for walk in walks] == list(stop.meals):
+            return self._walked(walks)
         rows = self._called(Restaurant, self._world.restaurants(stop.city))
         meals = zip(purposes(len(stop.meals)), stop.meals, strict=True)
         return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)
 
+    def in_vain(self, city: str, meals: int) -> str:
+        """How the walk along a city's meals ends that serves not all wanted cuisines."""
+        walks = self._meal_walks(city, meals)
+        shown = f"{self._walked(walks)} " if walks and walks[-1].taken is None else ""
+        return f"{shown}{choice(EAT, NONE)}"
+
     def as_found(self, stop: CityChoice) -> CityChoice:
         """Its meals in the order in which walks come upon them, where these lead to the same."""
-        walks = self._meal_walks(stop)
-        found = [cast(Restaurant, walk.taken) for walk in walks or ()]
-        if len(found) != len(stop.meals) or {*found} != {*stop.meals}:
+        meals = len(stop.meals)
+        cuisines = len(self._query.local_constraint.cuisine or ())
+        found = meals_found(self._meal_walks(stop.city, meals), meals, cuisines)
+        if found is None or {*found} != {*stop.meals}:
             return stop
         return replace(stop, meals=tuple(found))
 
-    def _meal_walks(self, stop: CityChoice) -> list[RowWalk] | None:
+    def _meal_walks(self, city: str, meals: int) -> list[RowWalk]:
         """None where nothing is to be decided: the first rows of a list in order of price are
-        taken."""
+        taken. Among several cities a list is said to end where it does."""
         cheapest_first = self._is_cheapest_first(Restaurant)
         if not self._shows(Restaurant, MEAL_FIELDS) or (
             cheapest_first and not self._query.local_constraint.cuisine
         ):
-            return None
-        rows = self._called(Restaurant, self._world.restaurants(stop.city))
-        return meal_walks(self._query, rows, purposes(len(stop.meals)), cheapest_first)
+            return []
+        rows = self._called(Restaurant, self._world.restaurants(city))
+        ends = to_the_last(rows) if self.letters else ()
+        walks = meal_walks(self._query, rows, purposes(meals), cheapest_first)
+        return [replace(walk, asked=(*walk.asked, *ends)) for walk in walks]
+
+    def _walked(self, walks: Sequence[RowWalk]) -> str:
+        return " ".join(walk.words(self._is_short) for walk in walks)
 
     def _is_cheapest_first(self, table: type) -> bool:
         return self._face.tables[table].cheapest_first is not None

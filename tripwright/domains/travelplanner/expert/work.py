@@ -30,13 +30,12 @@ Every word of a row is one that the tool has shown, in the row's own order.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES, SEATS
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import counted
 from tripwright.tools.face import letters
@@ -45,9 +44,7 @@ from tripwright.world.records import Accommodation, Restaurant
 WANTED, DONE = "!", " done"  # signs behind a word
 OK, NO, DEAR, EATEN = "ok", "no", "dear", "eaten"  # what becomes of a row
 JUDGED = (OK, NO, DEAR, EATEN)
-STAY, NONE = "Stay", "none"
-GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
-SELF_DRIVING = "self-driving"
+STAY, EAT, NONE = "Stay", "Eat", "none"
 HOME, MOST_CITIES = "home", 6  # what the origin is called; cities that have letters
 # what a face has to show of a row for its walk
 STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
@@ -157,10 +154,13 @@ def city_letter(number: int) -> str:
     return letters(26 - MOST_CITIES + number)
 
 
-def asked_of_cities(here: str, day: int, nights: int, cities: Sequence[str]) -> tuple[str, ...]:
-    """From where and when, for how long, and which cities are left, all by their letters."""
+def asked_of_cities(
+    been: Sequence[str], day: int, nights: int, cities: Sequence[str]
+) -> tuple[str, ...]:
+    """When, where one has been since home, for how long, and which cities are left, all by their
+    letters: ("day 4", "home V", "1 night", "U X")."""
     left = (" ".join(cities),) if cities else ()
-    return (f"day {day}", here, counted(nights, "night"), *left)
+    return (f"day {day}", " ".join(been), counted(nights, "night"), *left)
 
 
 def nights_in(city: str, nights: int) -> str:
@@ -186,14 +186,14 @@ def beside(
 
 
 def digits_compared(*prices_usd: float) -> list[str]:
-    """249, 233 → "22", "43"; of shorter numbers, "0" stands before the first digit."""
-    decimals = 0 if all(price.is_integer() for price in map(float, prices_usd)) else 2
-    width = max(len(f"{price:.{decimals}f}") for price in prices_usd)
-    pairs = zip(*(f"{price:0{width}.{decimals}f}" for price in prices_usd), strict=True)
+    """249, 233 → "22", "43", to the first that differ; a shorter number begins with "0"."""
+    is_whole = all(float(price).is_integer() for price in prices_usd)
+    digits = [f"{price if is_whole else 100 * price:.0f}" for price in prices_usd]
+    width = max(map(len, digits))
     compared = list[str]()
-    for one, other in pairs:
-        compared.append(f"{one}{other}")
-        if one != other:
+    for pair in zip(*(each.zfill(width) for each in digits), strict=True):
+        compared.append("".join(pair))
+        if len({*pair}) > 1:
             break
     return compared
 
@@ -219,13 +219,16 @@ def along(
 
 def asked_of_stays(query: Query, nights: int) -> tuple[str, ...]:
     wishes = query.local_constraint
-    party = "1 person" if query.party_size == 1 else f"{query.party_size} people"
-    asked = [counted(nights, "night"), party]
+    asked = [counted(nights, "night"), party(query.party_size)]
     if wishes.room_type is not None:
         asked.insert(0, f"{room_asked(wishes)}{WANTED}")
     if wishes.house_rule is not None:
         asked.append(f"{FORBIDDEN_BY_RULE[wishes.house_rule]}{WANTED}")
     return tuple(asked)
+
+
+def party(people: int) -> str:
+    return "1 person" if people == 1 else f"{people} people"
 
 
 def room_asked(wishes: LocalConstraint) -> str:
@@ -261,11 +264,11 @@ def meal_walks(
     rows: Sequence[tuple[str, Restaurant]],
     purposes: Sequence[str],
     cheapest_first: bool,
-) -> list[RowWalk] | None:
+) -> list[RowWalk]:
     """One walk for each meal. Cheapest first, each goes on where the last one ended: a row is taken
     that serves a cuisine still wanted, or any while there are more meals left than such cuisines
-    ("free"). In another order each goes along all rows, and what is wanted comes first. None where
-    rows end before."""
+    ("free"). In another order each goes along all rows, and what is wanted comes first. Where rows
+    end before, the last walk takes none."""
     signs = signs_of(query)
     walks: list[RowWalk] = []
     eaten: list[Restaurant] = []
@@ -277,13 +280,22 @@ def meal_walks(
             partial(look_at_meal, free, signs, eaten),
             cheapest_first,
         )
+        asked = asked_of_meals(purpose, free, signs)
+        done = served_first(signs, found) if found else ()
+        walks.append(RowWalk(asked, steps, purpose, found, done))
         if found is None:
-            return None
-        asked, done = asked_of_meals(purpose, free, signs), served_first(signs, found)
+            break
         signs |= dict.fromkeys(done, DONE)
         eaten.append(found)
-        walks.append(RowWalk(asked, steps, purpose, found, done))
-    return None if WANTED in signs.values() else walks
+    return walks
+
+
+def meals_found(walks: Sequence[RowWalk], meals: int, cuisines: int) -> list[Restaurant] | None:
+    """What walks for so many meals have taken; None where they took too few, or not all wanted
+    cuisines were served."""
+    found = [cast(Restaurant, walk.taken) for walk in walks if walk.taken is not None]
+    is_served = sum(len(walk.done) for walk in walks) == cuisines
+    return found if len(found) == meals and is_served else None
 
 
 def signs_of(query: Query) -> dict[str, str]:
@@ -332,61 +344,3 @@ def served_first(signs: Signs, row: Restaurant) -> tuple[str, ...]:
 
 def marked(text: str, asked: str, sign: str = WANTED) -> str:
     return text.replace(asked, f"{asked}{sign}")
-
-
-def stop_reached(city: str, leg: str, leg_cost: str, stay: str, stay_cost: str) -> str:
-    """A stop of a trip: "V Dalby, home V 33 self-driving 1*33, V 3 nights 159: (B) Ash Inn
-    3*159"."""
-    return f"{city}, {leg} {leg_cost}, {stay} {stay_cost}"
-
-
-def trip_words(stops: Iterable[str], home: str, back: str, back_cost: str) -> str:
-    return "; ".join((*stops, f"{home}, {back} {back_cost}"))
-
-
-def vehicles(people: int) -> str:
-    """Such as "2 cars, 2 taxis"."""
-    cars, taxis = (math.ceil(people / SEATS[mode]) for mode in (SELF_DRIVING, "taxi"))
-    return f"{counted(cars, 'car')}, {counted(taxis, 'taxi')}"
-
-
-def leg_taken(here: str, there: str, way: str | None) -> str:
-    """A way by its ends; "home V no" where there is none."""
-    return f"{here} {there} {way or NO}"
-
-
-def way_words(cost_usd: float, name: str, duration: str = "", distance: str = "") -> str:
-    """In the order of its row, as a plan repeats it: "2 hours 40 mins 268 km 13 self-driving"; of a
-    flight "72 1 hour 5 minutes F12345"."""
-    cost = f"{cost_usd:g}"
-    words = (duration, distance, cost, name) if name in SEATS else (cost, duration, name)
-    return " ".join(filter(None, words))
-
-
-def way_cost(people: int, cost_usd: float, name: str) -> str:
-    """Of seats in a plane, or of as many cars as they take."""
-    return f"{math.ceil(people / SEATS.get(name, 1))}*{cost_usd:g}"
-
-
-def nights_cost(nights: int, price_usd: float) -> str:
-    return f"{nights}*{price_usd:g}"
-
-
-def meals_cost(people: int, prices_usd: Iterable[float]) -> str:
-    return f"{people}*({'+'.join(f'{price:g}' for price in prices_usd)})"
-
-
-def left_of_budget(budget_usd: float, costs: Iterable[str]) -> str:
-    """What a calculator is asked: its answer has a sign, so that two numbers need not be
-    compared."""
-    return f"{budget_usd:.12g}-({'+'.join(costs)})"
-
-
-def left_words(left_usd: float) -> str:
-    """Such as "458 left ok"."""
-    return f"{left_usd:.12g} left {OK if left_usd >= 0 else DEAR}"
-
-
-def to_the_cent(left_usd: float) -> float:
-    """A budget that is spent to the cent leaves nothing, and not a rounding error."""
-    return round(left_usd, 2) + 0.0

@@ -1,0 +1,91 @@
+"""The work on ways, costs and the sum, shown: as records and as words (`work.py` has rows).
+
+Go: home V 7 hours 9 mins 640 km 33 self-driving. Back: V home 7 hours 20 mins 650 km 35
+self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, V Dalby 7 hours 9 mins 640 km 33
+self-driving, (B) Ash Inn 4 nights 159, 1*33+4*159; day 5, home Ely 7 hours 20 mins 650 km 35
+self-driving. Cost: 1*33+4*159+1*35.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tripwright.domains.travelplanner.expert.work import DEAR, NO, OK, party
+from tripwright.domains.travelplanner.oracle.options import SEATS
+from tripwright.errors import counted
+
+GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
+SELF_DRIVING = "self-driving"
+
+
+class TripStop(NamedTuple):
+    city: str  # with its letter: "V Dalby"
+    way: str  # there: "33 self-driving"
+    stay: str  # "(B) Ash Inn"
+    nights: int
+    price_usd: float
+    cost: str  # of the way and the nights: "1*33+3*159"
+
+
+def trip_words(people: int, stops: Iterable[TripStop], home: str, back: str) -> str:
+    """A trip from home to home, stop by stop in the order of a plan's fields, with what it costs so
+    far: "1 person, 1 car, 1 taxi; day 1, V Dalby 33 self-driving, (B) Ash Inn 3 nights 159,
+    1*33+3*159; day 4, home Ely 35 self-driving"."""
+    day, costs, said = 1, list[str](), [f"{party(people)}, {vehicles(people)}"]
+    for stop in stops:
+        costs.append(stop.cost)
+        nights = f"{counted(stop.nights, 'night')} {stop.price_usd:g}"
+        reached = f"day {day}, {stop.city} {stop.way}"
+        said.append(f"{reached}, {stop.stay} {nights}, {'+'.join(costs)}")
+        day += stop.nights
+    return "; ".join((*said, f"day {day}, {home} {back}"))
+
+
+def vehicles(people: int) -> str:
+    """Such as "2 cars, 2 taxis"."""
+    cars, taxis = (math.ceil(people / SEATS[mode]) for mode in (SELF_DRIVING, "taxi"))
+    return f"{counted(cars, 'car')}, {counted(taxis, 'taxi')}"
+
+
+def leg_taken(here: str, there: str, way: str | None) -> str:
+    """A way by its ends; "home V no" where there is none."""
+    return f"{here} {there} {way or NO}"
+
+
+def way_words(cost_usd: float, name: str, duration: str = "", distance: str = "") -> str:
+    """In the order of its row, as a plan repeats it: "2 hours 40 mins 268 km 13 self-driving"; of a
+    flight "72 1 hour 5 minutes F12345"."""
+    cost = f"{cost_usd:g}"
+    words = (duration, distance, cost, name) if name in SEATS else (cost, duration, name)
+    return " ".join(filter(None, words))
+
+
+def way_cost(people: int, cost_usd: float, name: str) -> str:
+    """Of seats in a plane, or of as many cars as they take."""
+    return f"{math.ceil(people / SEATS.get(name, 1))}*{cost_usd:g}"
+
+
+def nights_cost(nights: int, price_usd: float) -> str:
+    return f"{nights}*{price_usd:g}"
+
+
+def meals_cost(people: int, prices_usd: Iterable[float]) -> str:
+    return f"{people}*({'+'.join(f'{price:g}' for price in prices_usd)})"
+
+
+def left_of_budget(budget_usd: float, costs: Iterable[str]) -> str:
+    """What a calculator is asked: its answer has a sign, so that two numbers need not be
+    compared."""
+    return f"{budget_usd:.12g}-({'+'.join(costs)})"
+
+
+def left_words(left_usd: float) -> str:
+    """Such as "458 left ok"."""
+    return f"{left_usd:.12g} left {OK if left_usd >= 0 else DEAR}"
+
+
+def to_the_cent(left_usd: float) -> float:
+    """A budget that is spent to the cent leaves nothing, and not a rounding error."""
+    return round(left_usd, 2) + 0.0
