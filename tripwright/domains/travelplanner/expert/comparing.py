@@ -7,16 +7,21 @@ way to, then the cheapest of the others for the next one, and so home. Then the 
 what was noted from the budget, and where that does not hold, the nights are spent otherwise
 (SHAPES). By car, where two cities have a road from home; else, or if no such trip keeps the budget,
 by plane or taxi. Cities are called by letters, as rows are: the next one is found by counting on.
-And whatever is needed again far from where it was read is said behind the same words as there,
-because a small model finds what followed them before (docs/log.md, 2026-11-26). It compares two
-numbers badly, so they stand side by side, and their digits in pairs as far as they differ; what is
-left of the budget has a sign; dates are counted out once; and which cities may be the first and the
-last is said before each try, and after each way that there is not.
+Two ends of a trip, from home and home, are of the same day whatever the nights are, so a city
+without such a way is no end again; and one that alone can be the last is kept for it.
 
-    3, 1 nights. First U V X. Last U X. day 1, home, 3 nights, U V X: U 3 nights 211 ok; V 3 nights
-    159 211 12 ok; X 3 nights 164 159 11 65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7
-    hours 9 mins 640 km 33 self-driving. day 4, V, 1 night, U X: U 1 night 240 ok; X 1 night 310 240
-    32 dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
+A small model finds what followed the same words before, and little else (docs/log.md, 2026-11-26
+and 27). So whatever is needed again far from where it was read is said again behind the same words;
+a list that has to be thinned stands beside what thins it; a trip that was found is said in the
+order in which a plan has it, with what it costs so far. It compares two numbers badly, so they
+stand side by side, and their digits in pairs as far as they differ; what is left of the budget has
+a sign; dates are counted out once.
+
+    3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V W X, out U V X. First U V X. day 1,
+    home, 3 nights, U V X: U 3 nights 211 ok; V 3 nights 159 211 12 ok; X 3 nights 164 159 11 65
+    dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7 hours 9 mins 640 km 33 self-driving. day
+    4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310 240 32 dear. Stay: U 1 night 240: (C)
+    Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -87,7 +92,7 @@ Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
 
 
 @dataclass
-class Ways:
+class KnownWays:
     """By own car, or otherwise: the cities that may be visited, and those of them that have a way
     from home (`out`) and home (`back`), as far as one knows. For these no day but one is asked for,
     so that what has no way then has none for other nights either."""
@@ -142,7 +147,7 @@ class _Search(Asked):
                     return trip
         return None
 
-    def _families(self) -> Iterator[Ways]:
+    def _families(self) -> Iterator[KnownWays]:
         listed = [city for city in self.world.states[self.query.dest] if city != self.query.org]
         self.letters[self.query.org] = HOME
         self.letters |= {city: city_letter(n + 1) for n, city in enumerate(listed[:MOST_CITIES])}
@@ -153,12 +158,12 @@ class _Search(Asked):
             if len(near) >= 2:  # one to begin with and one to end with
                 visited = near if self.query.visiting_city_number == 2 else cities
                 self.note(choice("Drive", self.listed(visited)))
-                yield Ways(True, visited, near, near)
+                yield KnownWays(True, visited, near, near)
         if self.may_fly:
             dates = (f"day {number} {date}" for number, date in enumerate(self.query.date, 1))
             self.note(f"{', '.join(dates)}.")
         self.note(choice("Fly" if self.may_fly else "Taxi", self.listed(cities)))
-        yield Ways(False, cities, cities, cities)
+        yield KnownWays(False, cities, cities, cities)
 
     def _has_road(self, city: str) -> bool:
         ends = {"origin": self.query.org, "destination": city}
@@ -177,7 +182,7 @@ class _Search(Asked):
 
     # ---- which cities, in which order
 
-    def _visits(self, shape: tuple[int, ...], ways: Ways, done: Visits = ()) -> Visits | None:
+    def _visits(self, shape: tuple[int, ...], ways: KnownWays, done: Visits = ()) -> Visits | None:
         """The cheapest city for the next stay that has a way there and, in the end, home; and so
         on."""
         if len(done) == len(shape):
@@ -203,13 +208,13 @@ class _Search(Asked):
         """A place to stay for so many nights."""
         return [city for city in cities if self._stays[city][nights]]
 
-    def _ends(self, shape: tuple[int, ...], ways: Ways) -> tuple[list[str], list[str]]:
+    def _ends(self, shape: tuple[int, ...], ways: KnownWays) -> tuple[list[str], list[str]]:
         """Cities for the last stay, and for the first: what alone can be the last is kept for
         it."""
         last = self._having(shape[-1], ways.back)
         return last, [city for city in self._having(shape[0], ways.out) if last != [city]]
 
-    def _has_ends(self, shape: tuple[int, ...], ways: Ways) -> bool:
+    def _has_ends(self, shape: tuple[int, ...], ways: KnownWays) -> bool:
         """Noted, with what they follow from. Where there is none for an end, no trip is sought."""
         of_ends = (shape[-1], "back", ways.back, "Last"), (shape[0], "out", ways.out, "First")
         for (nights, way, cities, end), found in zip(of_ends, self._ends(shape, ways), strict=True):
@@ -220,7 +225,7 @@ class _Search(Asked):
         return True
 
     def _left(
-        self, shape: tuple[int, ...], ways: Ways, path: Sequence[str], passed: set[str]
+        self, shape: tuple[int, ...], ways: KnownWays, path: Sequence[str], passed: set[str]
     ) -> list[str]:
         """For the next stop. On the way, which may still be the last is noted, and where it is one,
         it is kept for that."""
@@ -251,7 +256,9 @@ class _Search(Asked):
         self.note(choice(STAY, taken))
         return found
 
-    def _can_go(self, legs: list[tuple[str, str, int]], shape: tuple[int, ...], ways: Ways) -> bool:
+    def _can_go(
+        self, legs: list[tuple[str, str, int]], shape: tuple[int, ...], ways: KnownWays
+    ) -> bool:
         """To a city, and from the last one home."""
         for head, (origin, destination, day) in zip((GO, BACK), legs, strict=False):
             leg = self.leg(origin, destination, day, ways.driving)
