@@ -237,12 +237,34 @@ def test_any_text_and_any_arguments_can_be_read() -> None:
             written_steps(asked(episode), replace(episode.transcript, segments=segments))
 
 
-def test_a_wish_that_nobody_knows_has_no_steps() -> None:
+def test_a_request_that_nobody_can_read_has_no_steps() -> None:
     (episode,) = episodes(4, 1, COMPACT, Mix())
     wishes = asked(episode).local_constraint.model_copy(update={"room_type": "suite"})
     query = asked(episode).model_copy(update={"local_constraint": wishes})
     assert written_steps(asked(episode), episode.transcript)
     assert written_steps(query, episode.transcript) == []
+    endless = asked(episode).model_copy(update={"days": 10**9})
+    assert written_steps(endless, episode.transcript) == []
+
+
+def test_a_walk_that_finds_no_meal_is_true_at_the_end_of_its_rows_alone() -> None:
+    found = 0
+    mix = Mix(days=(5, 7), levels=(0, 1, 2))
+    for episode in [
+        e for seed in (4, 5, 6) for e in episodes(seed, 12, LONG, mix, style="comparing")
+    ]:
+        for segment in episode.transcript.segments:
+            walk, sign, rest = segment.text.partition(": none. Eat: none.")
+            rows = walk.rpartition("; ")
+            if segment.role != "assistant" or not sign or not rows[1]:
+                continue
+            shorter = f"{rows[0]}. {walk.rpartition('. ')[2]}{sign}{rest}"
+            segment.text = shorter
+            steps = written_steps(asked(episode), episode.transcript)
+            assert [step.kind for step in steps if not step.is_true] == ["meal: choice"]
+            found += 1
+            break
+    assert found >= 2
 
 
 def test_ways_that_are_not_there_are_no_part_of_a_trip() -> None:

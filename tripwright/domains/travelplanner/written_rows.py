@@ -1,11 +1,11 @@
 """Steps about rows, as they stand in a note: read by writing what the rows make true.
 
-There is one grammar: the records of the expert (`expert/work.py`) render it.
+There is one grammar: the records of the expert (`expert/work.py`, `expert/ways.py`) render it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -72,12 +72,14 @@ def read_note(
             yield from _stays(query, own, rows, city)
         own = []
     meals: list[Sentence] = []
+    is_last_shown = kind == "Restaurant"  # of meals that are nowhere: until another trip begins
     for sentence in sentences:
         head, asked, steps, said = sentence
         if sentence in own:
             meals.append(sentence)
             continue
-        rows = _table_of(meals, tables, kind == "Restaurant")
+        rows = _table_of(meals, tables, is_last_shown)
+        is_last_shown = is_last_shown and head != TRIP
         yield from _meals(query, meals, rows) if rows else ()
         if sentence in others:
             yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
@@ -86,7 +88,7 @@ def read_note(
             prices = [_price_usd(taken, rows) for taken in eaten]
             yield from ways.read(head, said, prices if head == COST else [])
         meals = []
-    if meals and (rows := _table_of(meals, tables, kind == "Restaurant")):
+    if meals and (rows := _table_of(meals, tables, is_last_shown)):
         yield from _meals(query, meals, rows)
 
 
@@ -164,16 +166,16 @@ def _cities(
         return
     letters = [step.partition(" ")[0] for step in steps]
     if reached := ways.reached():
-        may = [_listed(asked_of_cities(*at, nights, letters)) for at in reached]
-        is_new = {*letters}.isdisjoint(asked.split(", ")[1].split() if ", " in asked else ())
-        yield "city: asked", asked, asked if asked in may and is_new else ""
+        free = (at for at in reached if {*letters}.isdisjoint(at[0]))
+        may = [_listed(asked_of_cities(*at, nights, letters)) for at in free]
+        yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
         row, stay = _stay(query, city, nights, rows)
         yield "city: price", step, beside(city, nights, row, least).words()
         if row is not None and said.startswith(f"{nights_in(city, nights)} "):
-            ways.stay_in(name, stay.partition(": ")[2], nights, row.price_usd)
+            ways.stay_in(name, stay, nights, row.price_usd)
         if step.endswith(f" {OK}") and row is not None:
             words, least = stay, row
     if said:
@@ -182,41 +184,40 @@ def _cities(
 
 def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Found]:
     signs, at, taken = signs_of(query), -1, list[Any]()
-    said_so = [said for *_, said in sentences if said]
-    last, meals = to_the_last(rows), 0
+    last, counts = to_the_last(rows), _meal_counts(query, sentences)
     # only rows in order of price have letters, and there a walk goes on where the last one ended
     is_lettered = any(letter for letter, _ in rows)
     for _, asked, steps, said in sentences:
         if asked:
             purpose = PURPOSES[len(taken) % len(PURPOSES)]
             ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
-            # how many meals there will be is the agent's to choose, by the nights
-            for number in (meals,) if meals else _meal_counts(query, said_so):
-                free = free_meals(number - len(taken), signs, is_lettered)
-                expected = _listed((*asked_of_meals(purpose, free, signs), *ends))
-                if asked == expected:
-                    meals = number
-                    break
-            yield "meal: asked", asked, expected
-        meals = meals or len(said_so)
-        free = free_meals(meals - len(taken), signs, is_lettered)
+            frees = [free_meals(count - len(taken), signs, is_lettered) for count in counts]
+            forms = [_listed((*asked_of_meals(purpose, free, signs), *ends)) for free in frees]
+            counts = [c for c, form in zip(counts, forms, strict=True) if form == asked] or counts
+            yield "meal: asked", asked, asked if asked in forms else forms[0]
+        free = free_meals(counts[0] - len(taken), signs, is_lettered)
         look = partial(look_at_meal, free, signs, taken)
         looked, at, found = _walked("meal: row", steps, rows, at if is_lettered else -1, look)
         yield from looked
         if said:
-            is_over = found is None and at + 1 >= len(rows)
-            yield "meal: choice", said, NONE if is_over else _choice(said, rows, found, bool(steps))
+            chosen = _choice(said, rows, found, bool(steps))
+            if said == NONE and found is None:
+                left = rows[at + 1 :] if is_lettered or steps else rows
+                # a walk that is shown goes to the end
+                is_in_vain = not left if steps else along(left, look, is_lettered)[1] is None
+                chosen = NONE if is_in_vain else chosen
+            yield "meal: choice", said, chosen
             taken.append(found)
             signs |= dict.fromkeys(served_first(signs, found) if found else (), DONE)
 
 
-def _meal_counts(query: Query, said: list[str]) -> Iterable[int]:
-    """How many meals a city of a trip may have; as many as are said, if a walk does not end in
-    vain."""
-    days = len(MEALS)
-    if NONE not in said:
-        return (len(said),) if query.days > 3 else (days,)
-    return range(days, days * (query.days - 1), days)
+def _meal_counts(query: Query, sentences: list[Sentence]) -> list[int]:
+    """How many meals a city may have. On a trip to several that is the agent's to choose, by the
+    nights: as many as it says, or more where a walk ends in vain."""
+    said, a_day = [said for *_, said in sentences if said], len(MEALS)
+    if query.days <= 3 or NONE not in said:
+        return [a_day if query.days == 3 else len(said)]
+    return list(range(a_day, a_day * (query.days - 1), a_day))
 
 
 def _walked(

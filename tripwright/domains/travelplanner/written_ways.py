@@ -2,7 +2,8 @@
 
 A way is true where it was shown for that leg, on whatever day, and so is that there is none: which
 of them to take is the agent's to choose. A cost is that of the ways, nights and meals last noted.
-What is taken from the budget is not checked, nor what a model says of days and dates.
+What is taken from the budget is not checked, nor what a model says of dates, and of which cities
+are left for which end.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     way_cost,
     way_words,
 )
-from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called
+from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK
 from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
@@ -81,7 +82,7 @@ class WrittenWays:
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
             mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
-            facts = (row.get("duration") or "", row.get("distance") or "")
+            facts = [str(row.get(fact) or "") for fact in ("duration", "distance")]
             if number and row.get("price_usd") is not None:
                 ways.append(ShownWay(str(number), row["price_usd"], *facts))
             elif row.get("cost_usd") is not None and mode in SEATS:
@@ -109,7 +110,7 @@ class WrittenWays:
             several = said.split(", ")  # where no work is shown
             is_true = all(each in named for each in several)
             yield "way: choice", said, said if is_true else next(iter(named), "")
-            self._go(head, named.get(said))
+            self._go(head, said, named.get(said))
         elif head == TRIP:
             if trip := self.trip():
                 yield "way: trip", said, trip
@@ -128,10 +129,9 @@ class WrittenWays:
         """Its words; none where a way was taken that nobody has shown."""
         if not self.is_known or self._back is None:
             return ""
-        home = called(HOME, self.query.org)
-        return trip_words(self.query.party_size, self.path.values(), home, self._back[0])
+        return trip_words(self.query.party_size, self.path.values(), self.query.org, self._back[0])
 
-    def _go(self, head: str, leg: Leg | None) -> None:
+    def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:
             return
         here, there, way = leg or ("", "", None)
@@ -140,14 +140,15 @@ class WrittenWays:
             return
         cost = way_cost(self.query.party_size, way.cost_usd, way.name)
         if head == BACK:
-            self._back = way.words, cost
+            self._back = said, cost
             return
         letters = [HOME, *self.path]
         self.is_known = here == HOME or (self.is_known and here in letters)
         city, stay, nights, price_usd = self._stay
         cost = f"{cost}+{nights_cost(nights, price_usd)}"
-        stop = TripStop(called(there, city), way.words, stay, nights, price_usd, cost)
+        stop = TripStop(city, said, stay, nights, cost)
         before = letters[1 : letters.index(here) + 1] if here in letters else []
+        self.is_known &= bool(there) and there not in before
         self.path = {**{each: self.path[each] for each in before}, there: stop}
 
     def _named(self, head: str) -> dict[str, Leg]:

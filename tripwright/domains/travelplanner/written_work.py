@@ -59,10 +59,12 @@ class WrittenStep:
 
 def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     """In order. None where the face hides what decides, or the answer's rows are not kept, or the
-    request has wishes that nobody knows."""
+    request has wishes that nobody knows or other days than dates."""
     wishes = query.local_constraint
     is_known = wishes.room_type in (None, *ROOM_TYPES)
     if not is_known or wishes.house_rule not in (None, *FORBIDDEN_BY_RULE):
+        return []
+    if query.days != len(query.date):
         return []
     steps: list[WrittenStep] = []
     shown: Rows | None = None
@@ -131,7 +133,8 @@ def _called(shown: Rows, note: str) -> Called:
     if any(vars(row)[field] is None for row in rows for field in (*fields, "name")):
         return []
     numbered = [(letters(number), row) for number, row in enumerate(rows, start=1)]
-    signs = (sign.format(letter) for letter, _ in numbered for sign in (": {} ", ": ({}) "))
+    of_rows = numbered[: 26 - MOST_CITIES]  # the other letters are those of cities, too
+    signs = (sign.format(letter) for letter, _ in of_rows for sign in (": {} ", ": ({}) "))
     has_letters = any(sign in note for sign in signs)
     return [(letter if has_letters else "", row) for letter, row in numbered]
 

@@ -116,7 +116,7 @@ def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
     )
     for asked, meals in ((query(cuisine=["Greek"]), 1), (query(), 5)):
         walks = meal_walks(asked, MEALS, [f"Meal {number}" for number in range(meals)], True)
-        assert walks[-1].taken is None and meals_found(walks, meals, 1) is None
+        assert walks[-1].taken is None and meals_found(asked, walks, meals) is None
         assert walks[-1].words().endswith(f"Meal {meals - 1}: none.")
 
 

@@ -17,7 +17,7 @@ order in which a plan has it, with what it costs so far. It compares two numbers
 stand side by side, and their digits in pairs as far as they differ; what is left of the budget has
 a sign; dates are counted out once.
 
-    3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V W X, out U V X. First U V X. day 1,
+    3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U V X. day 1,
     home, 3 nights, U V X: U 3 nights 211 ok; V 3 nights 159 211 12 ok; X 3 nights 164 159 11 65
     dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7 hours 9 mins 640 km 33 self-driving. day
     4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310 240 32 dear. Stay: U 1 night 240: (C)
@@ -141,7 +141,7 @@ class _Search(Asked):
             self._look_at_stays([city for city in ways.cities if city not in self._stays])
             for shape in shapes:
                 self.note(f"{', '.join(map(str, shape))} nights.")
-                visits = self._visits(shape, ways) if self._has_ends(shape, ways) else None
+                visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
                 trip = self._with_meals(visits, ways.driving) if visits else None
                 if trip is not None and self._left_of_budget(trip) >= 0:
                     return trip
@@ -214,8 +214,9 @@ class _Search(Asked):
         last = self._having(shape[-1], ways.back)
         return last, [city for city in self._having(shape[0], ways.out) if last != [city]]
 
-    def _has_ends(self, shape: tuple[int, ...], ways: KnownWays) -> bool:
-        """Noted, with what they follow from. Where there is none for an end, no trip is sought."""
+    def _note_ends(self, shape: tuple[int, ...], ways: KnownWays) -> bool:
+        """Noted, with what they follow from; False where there is none for an end: no trip is
+        sought."""
         of_ends = (shape[-1], "back", ways.back, "Last"), (shape[0], "out", ways.out, "First")
         for (nights, way, cities, end), found in zip(of_ends, self._ends(shape, ways), strict=True):
             having = f"{counted(nights, 'night')} {self.listed(self._having(nights, ways.cities))}"
@@ -267,22 +268,24 @@ class _Search(Asked):
                 if self.query.org in (origin, destination):
                     ways.out = [city for city in ways.out if city != destination]
                     ways.back = [city for city in ways.back if city != origin]
-                    self._has_ends(shape, ways)
+                    self._note_ends(shape, ways)
                 return False
         return True
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
-        stops = list[TripStop]()
-        for leg, (city, nights) in zip(legs, visits, strict=False):
+        stops, ways = (
+            list[TripStop](),
+            [self.leg_taken(leg, leg.origin, leg.destination) for leg in legs],
+        )
+        for leg, way, (city, nights) in zip(legs, ways, visits, strict=False):
             stay = self._stay(city, nights)
-            named = self.notes.stay_in(city, nights, stay).partition(": ")[2]
             cost = f"{self.way_cost(leg)}+{nights_cost(nights, stay.price_usd)}"
-            lettered, way = self.lettered(city), self.way(leg)
-            stops.append(TripStop(lettered, way, named, nights, stay.price_usd, cost))
-        home = self.lettered(self.query.org)
-        self.note(choice(TRIP, trip_words(self.query.party_size, stops, home, self.way(legs[-1]))))
-        self.note(choice(COST, "+".join(self._travelled(visits, legs))))
+            stops.append(TripStop(city, way, self.notes.stay_in(city, nights, stay), nights, cost))
+        trip = trip_words(self.query.party_size, stops, self.query.org, ways[-1])
+        self.note(choice(TRIP, trip))
+        costs = (*(stop.cost for stop in stops), self.way_cost(legs[-1]))
+        self.note(choice(COST, "+".join(costs)))
 
     def _stay(self, city: str, nights: int) -> Accommodation:
         """Of a city that was chosen for so many nights."""
@@ -308,23 +311,21 @@ class _Search(Asked):
         found = (self.problem.leg(here, there, day, driving) for here, there, day in ends)
         legs = [leg for leg in found if leg is not None]
         self._note_trip(visits, legs)
-        wanted, cities = bool(self.query.local_constraint.cuisine), list[CityChoice]()
+        cuisines, cities = bool(self.query.local_constraint.cuisine), list[CityChoice]()
+        wanted = cuisines
         for city, nights in visits:
-            meals = self._meals(city, len(MEALS) * (nights - 1), wanted) if nights > 1 else ()
+            count = len(MEALS) * (nights - 1)
+            meals = self._meals(city, count, wanted) if count else ()
             if meals is None:
-                self.note(
-                    self.notes.in_vain(city, len(MEALS) * (nights - 1))
-                    if wanted
-                    else choice(EAT, NONE)
-                )
+                self.note(self.notes.in_vain(city, count) if wanted else choice(EAT, NONE))
                 return None
             sights = self.problem.sights(city)[: nights - 1]
             row = self._stay(city, nights)
-            stay = Stay(row, 1, row.price_usd)
-            stop = CityChoice(city, nights, stay, meals, sights)
-            cities.append(self.notes.as_found(stop) if wanted else stop)
+            stop = CityChoice(city, nights, Stay(row, 1, row.price_usd), meals, sights)
+            is_walked = wanted or not cuisines  # where others have served the cuisines, any will do
+            cities.append(self.notes.as_found(stop) if is_walked else stop)
             if meals:
-                self.note(self.notes.on_meals(cities[-1], wanted))
+                self.note(self.notes.on_meals(cities[-1], is_walked))
                 wanted = False
                 self.note(choice(COST, self._eaten(cities[-1].meals)))
                 self.ask("search_attractions", self.world.attractions(city), city=city)
@@ -339,7 +340,7 @@ class _Search(Asked):
         if not wanted:
             return tuple(rows[:count]) if len(rows) >= count else None
         walks = meal_walks(self.query, [("", row) for row in rows], purposes(count), True)
-        found = meals_found(walks, count, len(self.query.local_constraint.cuisine or ()))
+        found = meals_found(self.query, walks, count)
         return None if found is None else tuple(found)
 
     def _eaten(self, meals: tuple[Restaurant, ...]) -> str:

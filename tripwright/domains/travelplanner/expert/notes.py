@@ -70,12 +70,12 @@ class ChoiceNotes:
         taken = _row_called(stay, rows) if stay else NONE
         return f"{priced(self.letters[city], nights, stay)}: {taken}"
 
-    def on_meals(self, stop: CityChoice, wished: bool = True) -> str:
-        """`wished`: wanted cuisines are served here, and not in another city."""
+    def on_meals(self, stop: CityChoice, walked: bool = True) -> str:
+        """`walked`: as far as rows decide; else the meals are named."""
         if not self._is_shown:
             return choice(EAT, ", ".join(row.name for row in stop.meals))
-        walks = self._meal_walks(stop.city, len(stop.meals)) if wished else []
-        if [walk.taken for walk in walks] == list(stop.meals):
+        walks = self._meal_walks(stop.city, len(stop.meals)) if walked else []
+        if meals_found(self._query, walks, len(stop.meals)) == list(stop.meals):
             return self._walked(walks)
         rows = self._called(Restaurant, self._world.restaurants(stop.city))
         meals = zip(purposes(len(stop.meals)), stop.meals, strict=True)
@@ -84,20 +84,19 @@ class ChoiceNotes:
     def in_vain(self, city: str, meals: int) -> str:
         """How the walk along a city's meals ends that serves not all wanted cuisines."""
         walks = self._meal_walks(city, meals)
-        shown = f"{self._walked(walks)} " if walks and walks[-1].taken is None else ""
-        return f"{shown}{choice(EAT, NONE)}"
+        is_in_vain = walks and meals_found(self._query, walks, meals) is None
+        return f"{self._walked(walks)} {choice(EAT, NONE)}" if is_in_vain else choice(EAT, NONE)
 
     def as_found(self, stop: CityChoice) -> CityChoice:
         """Its meals in the order in which walks come upon them, where these lead to the same."""
         meals = len(stop.meals)
-        cuisines = len(self._query.local_constraint.cuisine or ())
-        found = meals_found(self._meal_walks(stop.city, meals), meals, cuisines)
+        found = meals_found(self._query, self._meal_walks(stop.city, meals), meals)
         if found is None or {*found} != {*stop.meals}:
             return stop
         return replace(stop, meals=tuple(found))
 
     def _meal_walks(self, city: str, meals: int) -> list[RowWalk]:
-        """None where nothing is to be decided: the first rows of a list in order of price are
+        """Empty where nothing is to be decided: the first rows of a list in order of price are
         taken. Among several cities a list is said to end where it does."""
         cheapest_first = self._is_cheapest_first(Restaurant)
         if not self._shows(Restaurant, MEAL_FIELDS) or (

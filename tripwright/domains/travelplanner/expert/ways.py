@@ -21,24 +21,24 @@ SELF_DRIVING = "self-driving"
 
 
 class TripStop(NamedTuple):
-    city: str  # with its letter: "V Dalby"
-    way: str  # there: "33 self-driving"
-    stay: str  # "(B) Ash Inn"
+    city: str  # its name
+    way: str  # there, by its ends: "home V 33 self-driving"
+    stay: str  # as it was chosen: "V 3 nights 159: (B) Ash Inn"
     nights: int
-    price_usd: float
     cost: str  # of the way and the nights: "1*33+3*159"
 
 
 def trip_words(people: int, stops: Iterable[TripStop], home: str, back: str) -> str:
-    """A trip from home to home, stop by stop in the order of a plan's fields, with what it costs so
-    far: "1 person, 1 car, 1 taxi; day 1, V Dalby 33 self-driving, (B) Ash Inn 3 nights 159,
-    1*33+3*159; day 4, home Ely 35 self-driving"."""
+    """A trip from home to home: when and by what one comes where, and where one stays, each behind
+    the words that stood before it when it was found, and behind the city's name, which a plan has
+    before it; and what it costs so far: "1 person, 1 car, 1 taxi; day 1, Dalby home V 33
+    self-driving, Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, Ely V home 35
+    self-driving"."""
     day, costs, said = 1, list[str](), [f"{party(people)}, {vehicles(people)}"]
     for stop in stops:
         costs.append(stop.cost)
-        nights = f"{counted(stop.nights, 'night')} {stop.price_usd:g}"
         reached = f"day {day}, {stop.city} {stop.way}"
-        said.append(f"{reached}, {stop.stay} {nights}, {'+'.join(costs)}")
+        said.append(f"{reached}, {stop.city} {stop.stay}, {'+'.join(costs)}")
         day += stop.nights
     return "; ".join((*said, f"day {day}, {home} {back}"))
 

@@ -290,11 +290,11 @@ def meal_walks(
     return walks
 
 
-def meals_found(walks: Sequence[RowWalk], meals: int, cuisines: int) -> list[Restaurant] | None:
+def meals_found(query: Query, walks: Sequence[RowWalk], meals: int) -> list[Restaurant] | None:
     """What walks for so many meals have taken; None where they took too few, or not all wanted
     cuisines were served."""
     found = [cast(Restaurant, walk.taken) for walk in walks if walk.taken is not None]
-    is_served = sum(len(walk.done) for walk in walks) == cuisines
+    is_served = sum(len(walk.done) for walk in walks) == len(signs_of(query))
     return found if len(found) == meals and is_served else None
 
 
