@@ -29,7 +29,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     way_cost,
     way_words,
 )
-from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK
+from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called
 from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
@@ -129,7 +129,8 @@ class WrittenWays:
         """Its words; none where a way was taken that nobody has shown."""
         if not self.is_known or self._back is None:
             return ""
-        return trip_words(self.query.party_size, self.path.values(), self.query.org, self._back[0])
+        home = called(HOME, self.query.org)
+        return trip_words(self.query.party_size, self.path.values(), home, self._back[0])
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:
@@ -146,7 +147,7 @@ class WrittenWays:
         self.is_known = here == HOME or (self.is_known and here in letters)
         city, stay, nights, price_usd = self._stay
         cost = f"{cost}+{nights_cost(nights, price_usd)}"
-        stop = TripStop(city, said, stay, nights, cost)
+        stop = TripStop(called(there, city), said, stay, nights, cost)
         before = letters[1 : letters.index(here) + 1] if here in letters else []
         self.is_known &= bool(there) and there not in before
         self.path = {**{each: self.path[each] for each in before}, there: stop}

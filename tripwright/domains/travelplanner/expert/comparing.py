@@ -281,8 +281,9 @@ class _Search(Asked):
         for leg, way, (city, nights) in zip(legs, ways, visits, strict=False):
             stay = self._stay(city, nights)
             cost = f"{self.way_cost(leg)}+{nights_cost(nights, stay.price_usd)}"
-            stops.append(TripStop(city, way, self.notes.stay_in(city, nights, stay), nights, cost))
-        trip = trip_words(self.query.party_size, stops, self.query.org, ways[-1])
+            words = self.notes.stay_in(city, nights, stay)
+            stops.append(TripStop(self.lettered(city), way, words, nights, cost))
+        trip = trip_words(self.query.party_size, stops, self.lettered(self.query.org), ways[-1])
         self.note(choice(TRIP, trip))
         costs = (*(stop.cost for stop in stops), self.way_cost(legs[-1]))
         self.note(choice(COST, "+".join(costs)))

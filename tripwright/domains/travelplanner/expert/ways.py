@@ -21,7 +21,7 @@ SELF_DRIVING = "self-driving"
 
 
 class TripStop(NamedTuple):
-    city: str  # its name
+    city: str  # with its letter: "V Dalby"
     way: str  # there, by its ends: "home V 33 self-driving"
     stay: str  # as it was chosen: "V 3 nights 159: (B) Ash Inn"
     nights: int
@@ -31,8 +31,8 @@ class TripStop(NamedTuple):
 def trip_words(people: int, stops: Iterable[TripStop], home: str, back: str) -> str:
     """A trip from home to home: when and by what one comes where, and where one stays, each behind
     the words that stood before it when it was found, and behind the city's name, which a plan has
-    before it; and what it costs so far: "1 person, 1 car, 1 taxi; day 1, Dalby home V 33
-    self-driving, Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, Ely V home 35
+    before it; and what it costs so far: "1 person, 1 car, 1 taxi; day 1, V Dalby home V 33
+    self-driving, V Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, home Ely V home 35
     self-driving"."""
     day, costs, said = 1, list[str](), [f"{party(people)}, {vehicles(people)}"]
     for stop in stops:
