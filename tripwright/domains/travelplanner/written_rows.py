@@ -165,10 +165,9 @@ def _cities(
     if not nights:
         return
     letters = [step.partition(" ")[0] for step in steps]
-    if reached := ways.reached():
-        free = (at for at in reached if {*letters}.isdisjoint(at[0]))
-        may = [_listed(asked_of_cities(*at, nights, letters)) for at in free]
-        yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
+    free = (at for at in ways.reached() if {*letters}.isdisjoint(at[0]))
+    may = [_listed(asked_of_cities(*at, nights, letters)) for at in free]
+    yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))

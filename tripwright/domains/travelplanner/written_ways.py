@@ -93,11 +93,14 @@ class WrittenWays:
     def stay_in(self, city: str, words: str, nights: int, price_usd: float) -> None:
         self._stay, self._back = (city, words, nights, price_usd), None
 
-    def reached(self) -> list[tuple[list[str], int]]:
+    def reached(self) -> list[tuple[Sequence[str], int]]:
         """Where one has been, and on which day that is: at home, and after each stop of the way so
-        far. None if one cannot know."""
+        far; if one cannot know, in any cities of the state on any day."""
         if not self.is_known:
-            return []
+            letters = [letter for letter in self.letter_of.values() if letter != HOME]
+            stops = range(min(self.query.visiting_city_number, len(letters) + 1))
+            paths = ((HOME, *path) for n in stops for path in itertools.permutations(letters, n))
+            return list(itertools.product(paths, range(1, self.query.days)))
         days = itertools.accumulate((stop.nights for stop in self.path.values()), initial=1)
         been = [HOME, *self.path]
         return [(been[:count], day) for count, day in enumerate(days, start=1)]

@@ -12,8 +12,8 @@ without such a way is no end again; and one that alone can be the last is kept f
 
 A small model finds what followed the same words before, and little else (docs/log.md, 2026-11-26
 and 27). So whatever is needed again far from where it was read is said again behind the same words;
-a list that has to be thinned stands beside what thins it; a trip that was found is said in the
-order in which a plan has it, with what it costs so far. It compares two numbers badly, so they
+a list that has to be thinned stands beside what thins it; a trip that was found is said once more
+from home to home, with what it costs so far. It compares two numbers badly, so they
 stand side by side, and their digits in pairs as far as they differ; what is left of the budget has
 a sign; dates are counted out once.
 
@@ -274,32 +274,24 @@ class _Search(Asked):
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
-        stops, ways = (
-            list[TripStop](),
-            [self.leg_taken(leg, leg.origin, leg.destination) for leg in legs],
-        )
-        for leg, way, (city, nights) in zip(legs, ways, visits, strict=False):
-            stay = self._stay(city, nights)
-            cost = f"{self.way_cost(leg)}+{nights_cost(nights, stay.price_usd)}"
-            words = self.notes.stay_in(city, nights, stay)
+        ways = [self.leg_taken(leg, leg.origin, leg.destination) for leg in legs]
+        costs, stops = self._travelled(visits, legs), list[TripStop]()
+        for way, (city, nights), cost in zip(ways, visits, costs, strict=False):
+            words = self.notes.stay_in(city, nights, self._stay(city, nights))
             stops.append(TripStop(self.lettered(city), way, words, nights, cost))
-        trip = trip_words(self.query.party_size, stops, self.lettered(self.query.org), ways[-1])
-        self.note(choice(TRIP, trip))
-        costs = (*(stop.cost for stop in stops), self.way_cost(legs[-1]))
+        home = self.lettered(self.query.org)
+        self.note(choice(TRIP, trip_words(self.query.party_size, stops, home, ways[-1])))
         self.note(choice(COST, "+".join(costs)))
 
     def _stay(self, city: str, nights: int) -> Accommodation:
         """Of a city that was chosen for so many nights."""
         return cast(Accommodation, self._stays[city][nights])
 
-    def _travelled(self, visits: Visits, legs: Sequence[Leg]) -> Iterator[str]:
-        """What each way costs, and the nights behind it."""
-        for leg, (city, nights) in zip(legs, visits, strict=False):
-            yield from (
-                self.way_cost(leg),
-                nights_cost(nights, self._stay(city, nights).price_usd),
-            )
-        yield self.way_cost(legs[-1])
+    def _travelled(self, visits: Visits, legs: Sequence[Leg]) -> list[str]:
+        """What each stop costs, the way there and the nights; and the way home."""
+        nights = (nights_cost(n, self._stay(city, n).price_usd) for city, n in visits)
+        *ways, back = map(self.way_cost, legs)
+        return [*map("+".join, zip(ways, nights, strict=True)), back]
 
     # ---- meals, and the sum
 
