@@ -25,7 +25,7 @@ from tripwright.domains.travelplanner.expert.work import (
     city_letter,
 )
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, why_no_trip
 from tripwright.domains.travelplanner.written_rows import Called, Stays, read_note
 from tripwright.domains.travelplanner.written_ways import WrittenWays
 from tripwright.episode import Episode
@@ -59,12 +59,12 @@ class WrittenStep:
 
 def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     """In order. None where the face hides what decides, or the answer's rows are not kept, or the
-    request has wishes that nobody knows or other days than dates."""
+    request has wishes that nobody knows, other days than dates, or no finite budget."""
     wishes = query.local_constraint
     is_known = wishes.room_type in (None, *ROOM_TYPES)
     if not is_known or wishes.house_rule not in (None, *FORBIDDEN_BY_RULE):
         return []
-    if query.days != len(query.date):
+    if query.days != len(query.date) or why_no_trip(query):
         return []
     steps: list[WrittenStep] = []
     shown: Rows | None = None
