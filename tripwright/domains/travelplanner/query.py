@@ -6,7 +6,7 @@ import ast
 import csv
 import datetime
 import json
-import sys
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -128,8 +128,7 @@ def query_records(path: Path) -> Iterator[tuple[int, Any]]:
 def why_no_trip(query: Query) -> str | None:
     """Why nobody can travel so in any world. A null budget or party is for the rules to see."""
     budget, people = query.budget, query.people_number
-    # NaN would let every cost pass, and no sum is written with more than a float holds
-    if budget is not None and not 0 < budget <= sys.float_info.max:
+    if budget is not None and not 0 < budget < math.inf:  # NaN would let every cost pass
         return (
             "field 'budget': expected a finite amount above 0, in US dollars (found"
             f" {str(budget)[:20]})"

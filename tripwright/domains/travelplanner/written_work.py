@@ -25,7 +25,8 @@ from tripwright.domains.travelplanner.expert.work import (
     city_letter,
 )
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
-from tripwright.domains.travelplanner.query import Query, why_no_trip
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE
 from tripwright.domains.travelplanner.written_rows import Called, Stays, read_note
 from tripwright.domains.travelplanner.written_ways import WrittenWays
 from tripwright.episode import Episode
@@ -59,12 +60,13 @@ class WrittenStep:
 
 def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     """In order. None where the face hides what decides, or the answer's rows are not kept, or the
-    request has wishes that nobody knows, other days than dates, or no finite budget."""
+    request has wishes that nobody knows, other days than dates, or a budget that nobody can
+    calculate with."""
     wishes = query.local_constraint
     is_known = wishes.room_type in (None, *ROOM_TYPES)
     if not is_known or wishes.house_rule not in (None, *FORBIDDEN_BY_RULE):
         return []
-    if query.days != len(query.date) or why_no_trip(query):
+    if query.days != len(query.date) or not abs(query.budget) <= MAX_MAGNITUDE:
         return []
     steps: list[WrittenStep] = []
     shown: Rows | None = None

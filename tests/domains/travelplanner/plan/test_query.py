@@ -51,7 +51,6 @@ def test_a_byte_order_mark_and_empty_lines_are_no_problem(tmp_path):
         (b"[1, 2]", r"expected a query record.*found \[1, 2\]"),
         (line(budget=float("nan")), "'budget': expected a finite amount"),
         (line(budget=float("inf")), "'budget': expected a finite amount"),
-        (line(budget=10**400), "'budget': expected a finite amount"),
         (line(budget=-5), "'budget': expected a finite amount above 0, in US dollars .found -5."),
         (line(budget=0), "found 0"),
         (line(people_number=100_000), "'people_number': expected 1 to 100 people .found 100000."),
