@@ -1,9 +1,9 @@
 """The work on ways, costs and the sum, shown: as records and as words (`work.py` has rows).
 
 Go: home V 7 hours 9 mins 640 km 33 self-driving. Back: V home 7 hours 20 mins 650 km 35
-self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, V Dalby 7 hours 9 mins 640 km 33
-self-driving, (B) Ash Inn 4 nights 159, 1*33+4*159; day 5, home Ely 7 hours 20 mins 650 km 35
-self-driving. Cost: 1*33+4*159+1*35.
+self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, V Dalby home V 7 hours 9 mins 640 km 33
+self-driving, V Dalby V 4 nights 159: (B) Ash Inn, 1*33+4*159; day 5, home Ely V home 7 hours 20
+mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35.
 """
 
 from __future__ import annotations
