@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tripwright.domains.travelplanner.expert.ways import COST, TRIP
+from tripwright.domains.travelplanner.expert.ways import COST, PLAN, TRIP
 from tripwright.domains.travelplanner.expert.work import (
     DONE,
     JUDGED,
@@ -50,17 +50,17 @@ def read_note(
     query: Query,
     note: str,
     kind: str,
-    tables: Sequence[Called],
+    rows: Called,
     city: str,
     stays_of: Stays,
     ways: WrittenWays,
 ) -> Iterator[Found]:
-    """What stands in the note behind an answer of this kind, about rows, cities and ways. `tables`:
-    the places to stay that the answer has shown, or restaurants, the last city's first."""
+    """What stands in the note behind an answer of this kind, about rows, cities and ways. `rows`:
+    the places to stay that the answer has shown, or the restaurants last shown."""
     heads = {STAY, *HEADS, *PURPOSES}
-    names = [named(letter, row.name) for rows in tables for letter, row in rows]
+    names = [named(letter, row.name) for letter, row in rows]
     if kind == "Accommodation":
-        heads = {STAY, *HEADS, *(n for rows in tables for n, _ in _choices(query, city, rows))}
+        heads = {STAY, *HEADS, *(name for name, _ in _choices(query, city, rows))}
     for each, (_, its) in stays_of.items():
         names += [f"{nights}: {taken}" for nights, taken in _choices(query, each, its)]
     sentences = list(_sentences(note, heads, names))
@@ -68,19 +68,17 @@ def read_note(
     # a choice of nothing where nothing is left
     own = [e for e in sentences if e not in others and (e[2] or (e[0], e[3]) != (STAY, NONE))]
     if kind == "Accommodation":
-        for rows in tables:
-            yield from _stays(query, own, rows, city)
+        yield from _stays(query, own, rows, city) if rows else ()
         own = []
+    elif kind != "Restaurant":  # a sum may stand there
+        own = [e for e in own if rows and e[0] in PURPOSES]
     meals: list[Sentence] = []
-    is_last_shown = kind == "Restaurant"  # of meals that are nowhere: until another trip begins
     for sentence in sentences:
         head, asked, steps, said = sentence
         if sentence in own:
             meals.append(sentence)
             continue
-        rows = _table_of(meals, tables, is_last_shown)
-        is_last_shown = is_last_shown and head != TRIP
-        yield from _meals(query, meals, rows) if rows else ()
+        yield from _meals(query, meals, rows)
         if sentence in others:
             yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
         if head in HEADS:
@@ -88,20 +86,7 @@ def read_note(
             prices = [_price_usd(taken, rows) for taken in eaten]
             yield from ways.read(head, said, prices if head == COST else [])
         meals = []
-    if meals and (rows := _table_of(meals, tables, is_last_shown)):
-        yield from _meals(query, meals, rows)
-
-
-def _table_of(meals: list[Sentence], tables: Sequence[Called], is_last_shown: bool) -> Called:
-    """Where most of these meals are, which may be a city asked about before; none if they are
-    nowhere, and no answer about restaurants stands before them."""
-
-    def often(rows: Called) -> int:
-        names = {named(letter, row.name) for letter, row in rows}
-        return sum(purpose in PURPOSES and taken in names for purpose, *_, taken in meals)
-
-    rows = max(tables, key=often, default=[])
-    return rows if is_last_shown or often(rows) else []
+    yield from _meals(query, meals, rows)
 
 
 def _price_usd(taken: str, rows: Called) -> float | None:
@@ -257,7 +242,7 @@ def _sentences(note: str, heads: Collection[str], names: Sequence[str]) -> Itera
         ends = (head for head in heads if before == head or before.endswith(f". {head}"))
         head = max(ends, key=len, default="")  # names may hold full stops of their own
         if head:
-            said, note = _trip(rest) if head == TRIP else _name(rest, names)
+            said, note = _trip(rest) if head in (TRIP, PLAN) else _name(rest, names)
             yield head, asked, steps, said
             asked, steps = "", []
             while _is_done(note.partition(". ")[0]):
@@ -282,7 +267,7 @@ def _walk(rest: str) -> tuple[str, str]:
 
 
 def _trip(rest: str) -> tuple[str, str]:
-    """It ends where its cost begins: names may hold full stops of their own."""
+    """It ends where its cost begins, or with the note: names may hold full stops."""
     said, cost, note = rest.partition(f". {COST}: ")
     return said if cost else said.removesuffix("."), f"{COST}: {note}" if cost else ""
 

@@ -17,6 +17,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     BACK,
     COST,
     GO,
+    PLAN,
     TRIP,
     TripStop,
     left_of_budget,
@@ -24,6 +25,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     leg_taken,
     meals_cost,
     nights_cost,
+    plan_words,
     to_the_cent,
     trip_words,
     way_cost,
@@ -36,7 +38,7 @@ from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ToolError
 from tripwright.transcript import Rows, ToolCall
 
-HEADS = (GO, BACK, TRIP, COST)
+HEADS = (GO, BACK, TRIP, PLAN, COST)
 NO_WAY = ("no_flights", "no_road", "no_road_data", "road_over_a_day")
 Found = tuple[str, str, str]  # kind, said, expected
 
@@ -72,6 +74,10 @@ class WrittenWays:
     _stay: tuple[str, str, int, float] | None = None
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
     _calculated: str = ""  # the expression, if the last call has one
+
+    @property
+    def _home(self) -> str:
+        return called(HOME, self.query.org)
 
     def look(self, call: ToolCall) -> None:
         """At what a search for a way has shown, or what a calculator was asked."""
@@ -118,6 +124,9 @@ class WrittenWays:
             if trip := self.trip():
                 yield "way: trip", said, trip
             self._was_trip = True
+        elif head == PLAN:
+            if self.is_known and self._back:
+                yield "way: plan", said, plan_words(self.path.values(), self._home)
         elif meals_usd:
             known = [price for price in meals_usd if price is not None]
             if len(known) == len(meals_usd):
@@ -132,8 +141,7 @@ class WrittenWays:
         """Its words; none where a way was taken that nobody has shown."""
         if not self.is_known or self._back is None:
             return ""
-        home = called(HOME, self.query.org)
-        return trip_words(self.query.party_size, self.path.values(), home, self._back[0])
+        return trip_words(self.query.party_size, self.path.values(), self._home, self._back[0])
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:

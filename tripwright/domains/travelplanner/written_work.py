@@ -35,12 +35,12 @@ from tripwright.transcript import Rows, Segment, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
 # Of the cities of a trip: the price of one beside the others', and which is taken. Of ways: whether
-# there is a road, which was taken, all of a trip's. Of costs: of a trip, of meals, what the budget
-# has left
+# there is a road, which was taken, all of a trip's, its days. Of costs: of a trip, of meals, what
+# the budget has left
 KINDS = (
     *("stay: asked", "stay: row", "stay: choice", "city: asked", "city: price", "city: choice"),
-    *("way: road", "way: choice", "way: trip", "meal: asked", "meal: row", "meal: choice"),
-    *("cost: term", "cost: sum"),
+    *("way: road", "way: choice", "way: trip", "way: plan"),
+    *("meal: asked", "meal: row", "meal: choice", "cost: term", "cost: sum"),
 )
 
 
@@ -71,7 +71,7 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     steps: list[WrittenStep] = []
     shown: Rows | None = None
     city, letter_of, stays_of, ways = "", dict[str, str](), Stays(), WrittenWays(query)
-    restaurants: list[Rows] = []  # the last city's first
+    restaurants: Rows | None = None  # last shown
     turn = 0
     for segment in transcript.segments:
         if segment.role == "assistant":
@@ -79,20 +79,20 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
             if shown is not None:
                 note = _note(segment)
                 kind, letter = shown.kind, letter_of.get(city, city)
-                tables = [_called(rows, note) for rows in restaurants]
-                if kind == "Accommodation":
-                    rows = _called(shown, note)
-                    tables = [rows] if rows else []
-                    stays_of |= {letter: (city, rows)} if rows else {}
+                is_of_stays = kind == "Accommodation"
+                table = shown if is_of_stays else restaurants
+                rows = _called(table, note) if table else []
+                if is_of_stays and rows:
+                    stays_of[letter] = city, rows
                 found = (
                     *ways.road(note),
-                    *read_note(query, note, kind, tables, letter, stays_of, ways),
+                    *read_note(query, note, kind, rows, letter, stays_of, ways),
                     *ways.sums(note, shown),
                 )
                 steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             ways.look(segment.call)
-            before, asked_before = shown, city
+            asked_before = city
             city = str(segment.call.arguments.get("city", ""))
             shown = _with_page(shown if city == asked_before else None, segment.call.rows)
             if shown is None:
@@ -100,7 +100,7 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
             if shown.kind == "City":
                 letter_of = ways.letter_of = _city_letters(query, shown)
             elif shown.kind == "Restaurant":
-                restaurants = [shown, *(rows for rows in restaurants if rows is not before)]
+                restaurants = shown
             elif shown.problem == "no_accommodations":
                 stays_of[letter_of.get(city, city)] = city, []
     return steps

@@ -69,10 +69,29 @@ def test_the_sum_is_what_the_judge_charges(played: list[Episode]) -> None:
     assert summed >= 50
 
 
-def test_it_asks_nothing_twice_and_names_what_it_read(played: list[Episode]) -> None:
+def test_ways_but_roads_from_home_are_asked_for_right_before_they_are_said(
+    played: list[Episode],
+) -> None:
+    again = 0
     for episode in of_days(played, 5, 7):
+        for segment in episode.transcript.segments:
+            if segment.role == "assistant":
+                said = [each.start() for each in re.finditer("Go: [^h]|Back: ", segment.text)]
+                assert said in ([], [0])
         calls = [(call.name, json.dumps(call.arguments)) for call in episode.transcript.calls]
-        assert len({*calls}) == len(calls)
+        again += len(calls) > len({*calls})
+        once = [call for call in calls if call[0] in ("get_cities", "search_accommodations")]
+        assert len({*once}) == len(once)
+    assert again  # by another trip
+
+
+def test_it_names_what_it_read_day_by_day(played: list[Episode]) -> None:
+    for episode in of_days(played, 5, 7):
+        said = [s.text for s in episode.transcript.segments if s.role == "assistant"][-1]
+        days = [day.split()[0] for day in said.partition(" Plan: day ")[2].split("; day ") if day]
+        assert not episode.passed or days == [
+            f"{day}," for day in range(1, episode.task.query.days + 1)
+        ]
         read = "\n".join(call.result for call in episode.transcript.calls)
         for day in json.loads(episode.transcript.answer or "[]"):
             places = [day["accommodation"], day["breakfast"], day["lunch"], day["dinner"]]

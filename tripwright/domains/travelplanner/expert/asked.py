@@ -16,32 +16,32 @@ from tripwright.world.store import World
 
 
 class Asked:
-    """Nothing is asked twice. `letters`: city → what it is called."""
+    """What a trip needs is asked for anew, also where another has needed it: to know that nothing
+    was asked yet is harder than to ask. Roads from home are asked for once, before any trip.
+    `letters`: city → what it is called."""
 
     def __init__(self, query: Query, world: World, turns: Turns, letters: dict[str, str]):
         self.query, self.world, self.turns, self.letters = query, world, turns, letters
         self.problem = Problem(query, world, comfortable=True)
         self.may_fly = query.local_constraint.transportation != "no flight"
-        self._asked: set[tuple[str, ...]] = set()
 
     def ask(self, tool: str, rows: Sequence[Any] = (), before: str = "", **arguments: str) -> None:
-        """What was asked before is known. `before`: a sentence before the call."""
-        search = (tool, *arguments.values())
-        if search not in self._asked:
-            self._asked.add(search)
-            if before:
-                self.note(before)
-            names = [row.number if isinstance(row, Flight) else row.name for row in rows]
-            self.turns.call(tool, rows, names, **arguments)
+        """`before`: a sentence before the call."""
+        if before:
+            self.note(before)
+        names = [row.number if isinstance(row, Flight) else row.name for row in rows]
+        self.turns.call(tool, rows, names, **arguments)
 
     def note(self, sentence: str) -> None:
         self.turns.note += f"{sentence} "
 
     def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
-        """The way of the day with this index, asked for where it was not."""
+        """The way of the day with this index, asked for; by road from home it is known."""
         leg = self.problem.leg(origin, destination, day, driving)
         ends = {"origin": origin, "destination": destination}
         before = f"From {self.lettered(origin)} to {self.lettered(destination)} on day {day + 1}."
+        if driving and origin == self.query.org:
+            return leg
         if driving:
             self.ask("search_ground_transportation", (), before, **ends, mode="self-driving")
             return leg

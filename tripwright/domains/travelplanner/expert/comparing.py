@@ -18,10 +18,10 @@ stand side by side, and their digits in pairs as far as they differ; what is lef
 a sign; dates are counted out once.
 
     3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U V X. day 1,
-    home, 3 nights, U V X: U 3 nights 211 ok; V 3 nights 159 211 12 ok; X 3 nights 164 159 11 65
-    dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7 hours 9 mins 640 km 33 self-driving. day
-    4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310 240 32 dear. Stay: U 1 night 240: (C)
-    Elm Lodge. From V Dalby to U Corbeck on day 4.
+    home, 3 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights 164, 159, 11
+    65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7 hours 9 mins 640 km 33 self-driving.
+    Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310, 240, 32 dear. Stay: U 1
+    night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -43,12 +43,14 @@ from tripwright.domains.travelplanner.expert.ways import (
     BACK,
     COST,
     GO,
+    PLAN,
     TRIP,
     TripStop,
     left_of_budget,
     left_words,
     meals_cost,
     nights_cost,
+    plan_words,
     to_the_cent,
     trip_words,
 )
@@ -143,7 +145,9 @@ class _Search(Asked):
                 self.note(f"{', '.join(map(str, shape))} nights.")
                 visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
                 trip = self._with_meals(visits, ways.driving) if visits else None
-                if trip is not None and self._left_of_budget(trip) >= 0:
+                if visits and trip is not None and self._left_of_budget(trip) >= 0:
+                    home = self.lettered(self.query.org)
+                    self.note(choice(PLAN, plan_words(self._stops(visits, trip.legs), home)))
                     return trip
         return None
 
@@ -172,11 +176,10 @@ class _Search(Asked):
         self.note(f"{self.leg_taken(leg, self.query.org, city)}.")
         return leg is not None
 
-    def _look_at_stays(self, cities: Sequence[str]) -> None:
-        if cities:
-            self.note(f"Look at {', '.join(map(self.lettered, cities))}.")
+    def _look_at_stays(self, cities: Iterable[str]) -> None:
         for city in cities:
-            self.ask("search_accommodations", self.world.accommodations(city), city=city)
+            rows, look = self.world.accommodations(city), f"Look at {self.lettered(city)}."
+            self.ask("search_accommodations", rows, look, city=city)
             note, self._stays[city] = self.notes.on_stays(city, LENGTHS)
             self.note(note)
 
@@ -230,14 +233,13 @@ class _Search(Asked):
     ) -> list[str]:
         """For the next stop. On the way, which may still be the last is noted, and where it is one,
         it is kept for that."""
-        last, first = self._ends(shape, ways)
-        if len(path) == 1:
-            return [city for city in first if city not in passed]
-        if len(path) == len(shape):
-            return [city for city in last if city not in passed]
-        last = [city for city in last if city not in path]
-        self.note(f"Last {self.listed(last)}.")
-        return [city for city in ways.cities if last and last != [city] and city not in passed]
+        last, found = self._ends(shape, ways)
+        if len(path) > 1:
+            last = [city for city in last if city not in path]
+            self.note(f"Last {self.listed(last)}.")
+            is_last = len(path) == len(shape)
+            found = last if is_last else [city for city in ways.cities if last and last != [city]]
+        return [city for city in found if city not in passed]
 
     def _cheapest(
         self, path: Sequence[str], day: int, nights: int, cities: Sequence[str]
@@ -274,14 +276,19 @@ class _Search(Asked):
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
-        ways = [self.leg_taken(leg, leg.origin, leg.destination) for leg in legs]
-        costs, stops = self._travelled(visits, legs), list[TripStop]()
-        for way, (city, nights), cost in zip(ways, visits, costs, strict=False):
+        home, stops = self.lettered(self.query.org), self._stops(visits, legs)
+        back = self.leg_taken(legs[-1], legs[-1].origin, self.query.org)
+        self.note(choice(TRIP, trip_words(self.query.party_size, stops, home, back)))
+        self.note(choice(COST, "+".join(self._travelled(visits, legs))))
+
+    def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[TripStop]:
+        stops = list[TripStop]()
+        costs = self._travelled(visits, legs)
+        for leg, (city, nights), cost in zip(legs, visits, costs, strict=False):
+            way = self.leg_taken(leg, leg.origin, city)
             words = self.notes.stay_in(city, nights, self._stay(city, nights))
             stops.append(TripStop(self.lettered(city), way, words, nights, cost))
-        home = self.lettered(self.query.org)
-        self.note(choice(TRIP, trip_words(self.query.party_size, stops, home, ways[-1])))
-        self.note(choice(COST, "+".join(costs)))
+        return stops
 
     def _stay(self, city: str, nights: int) -> Accommodation:
         """Of a city that was chosen for so many nights."""

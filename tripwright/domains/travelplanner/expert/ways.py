@@ -3,7 +3,8 @@
 Go: home V 7 hours 9 mins 640 km 33 self-driving. Back: V home 7 hours 20 mins 650 km 35
 self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, V Dalby home V 7 hours 9 mins 640 km 33
 self-driving, V Dalby V 4 nights 159: (B) Ash Inn, 1*33+4*159; day 5, home Ely V home 7 hours 20
-mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35.
+mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, V Dalby V 4 nights 159: (B) Ash
+Inn; day 2, V; day 3, V; day 4, V; day 5, home Ely.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.errors import counted
 
 GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
+PLAN = "Plan"  # of the trip that keeps the budget
 SELF_DRIVING = "self-driving"
 
 
@@ -41,6 +43,16 @@ def trip_words(people: int, stops: Iterable[TripStop], home: str, back: str) -> 
         said.append(f"{reached}, {stop.city} {stop.stay}, {'+'.join(costs)}")
         day += stop.nights
     return "; ".join((*said, f"day {day}, {home} {back}"))
+
+
+def plan_words(stops: Iterable[TripStop], home: str) -> str:
+    """A trip day by day, as an answer has it: "day 1, V Dalby V 2 nights 159: (B) Ash Inn; day 2,
+    V; day 3, home Ely"."""
+    days = list[str]()
+    for stop in stops:
+        letter = stop.city.partition(" ")[0]
+        days += [f"{stop.city} {stop.stay}", *(letter for _ in range(1, stop.nights))]
+    return "; ".join(f"day {day}, {where}" for day, where in enumerate([*days, home], start=1))
 
 
 def vehicles(people: int) -> str:

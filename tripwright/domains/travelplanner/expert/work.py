@@ -44,6 +44,7 @@ from tripwright.world.records import Accommodation, Restaurant
 WANTED, DONE = "!", " done"  # signs behind a word
 OK, NO, DEAR, EATEN = "ok", "no", "dear", "eaten"  # what becomes of a row
 JUDGED = (OK, NO, DEAR, EATEN)
+ENDS = ","  # a number that is compared
 STAY, EAT, NONE = "Stay", "Eat", "none"
 HOME, MOST_CITIES = "home", 6  # what the origin is called; cities that have letters
 # what a face has to show of a row for its walk
@@ -176,17 +177,19 @@ def beside(
     city: str, nights: int, stay: Accommodation | None, least: Accommodation | None
 ) -> RowStep:
     """A city's price, and beside it the least one before it, then the digits of both, in pairs, as
-    far as the first that differ: "W 3 nights 249 233 22 43 dear"."""
+    far as the first that differ: "W 3 nights 249, 233, 22 43 dear"."""
     price = priced(city, nights, stay)
     if stay is None or least is None:
         return RowStep("", (price,), OK if stay else NO)
     is_less = stay.price_usd < least.price_usd
-    said = (price, f"{least.price_usd:g}", *digits_compared(stay.price_usd, least.price_usd))
+    digits = digits_compared(stay.price_usd, least.price_usd)
+    said = (f"{price}{ENDS}", f"{least.price_usd:g}{ENDS}", *digits)
     return RowStep("", said, OK if is_less else DEAR)
 
 
 def digits_compared(*prices_usd: float) -> list[str]:
-    """249, 233 → "22", "43", to the first that differ; a shorter number begins with "0"."""
+    """249, 233 → "22", "43", to the first that differ, or to the ends; a shorter number begins with
+    "0"."""
     is_whole = all(float(price).is_integer() for price in prices_usd)
     digits = [f"{price if is_whole else 100 * price:.0f}" for price in prices_usd]
     width = max(map(len, digits))
@@ -194,8 +197,8 @@ def digits_compared(*prices_usd: float) -> list[str]:
     for pair in zip(*(each.zfill(width) for each in digits), strict=True):
         compared.append("".join(pair))
         if len({*pair}) > 1:
-            break
-    return compared
+            return compared
+    return [*compared, 2 * ENDS]
 
 
 def along(
