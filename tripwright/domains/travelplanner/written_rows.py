@@ -151,7 +151,9 @@ def _cities(
         return
     letters = [step.partition(" ")[0] for step in steps]
     free = (at for at in ways.reached() if {*letters}.isdisjoint(at[0]))
-    may = [_listed(asked_of_cities(*at, nights, letters)) for at in free]
+    stops = query.visiting_city_number + 1  # home is no stop
+    forms = (asked_of_cities(*at, stops - len(at[0]), nights, letters) for at in free)
+    may = [_listed(form) for form in forms]
     yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")

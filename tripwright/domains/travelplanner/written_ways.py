@@ -133,7 +133,8 @@ class WrittenWays:
                 yield "cost: term", said, meals_cost(self.query.party_size, known)
         elif self._was_trip:
             if self.trip() and self._back:
-                costs = (*(stop.cost for stop in self.path.values()), self._back[1])
+                there = itertools.chain(*(stop.costs for stop in self.path.values()))
+                costs = (*there, self._back[1])
                 yield "cost: term", said, "+".join(costs)
             self._was_trip = False
 
@@ -157,8 +158,8 @@ class WrittenWays:
         letters = [HOME, *self.path]
         self.is_known = here == HOME or (self.is_known and here in letters)
         city, stay, nights, price_usd = self._stay
-        cost = f"{cost}+{nights_cost(nights, price_usd)}"
-        stop = TripStop(called(there, city), said, stay, nights, cost)
+        costs = cost, nights_cost(nights, price_usd)
+        stop = TripStop(called(there, city), said, stay, nights, *costs)
         before = letters[1 : letters.index(here) + 1] if here in letters else []
         self.is_known &= bool(there) and there not in before
         self.path = {**{each: self.path[each] for each in before}, there: stop}
@@ -183,12 +184,12 @@ class WrittenWays:
             yield leg_taken(*ends, way and way.words), (*ends, way)
 
     def road(self, note: str) -> Iterator[Found]:
-        """From home, asked for before a city is chosen: "home V no"."""
+        """Whether there is one from home, asked for before a city is chosen: "home V ok"."""
         said = note.partition(". ")[0].removesuffix(".")
         ways = self._shown.get((self.query.org, self._destination), [])
         if self._stay is None and ways and said.startswith(f"{HOME} "):
-            named = dict(self._legs(self.query.org, self._destination, ways))
-            yield "way: road", said, said if said in named else next(iter(named))
+            there = self.letter_of.get(self._destination, "")
+            yield "way: road", said, leg_taken(HOME, there, OK if any(ways) else None)
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
         """Such as "458 left ok", of a calculator's answer or behind what it would be asked."""

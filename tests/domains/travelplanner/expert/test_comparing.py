@@ -69,14 +69,12 @@ def test_the_sum_is_what_the_judge_charges(played: list[Episode]) -> None:
     assert summed >= 50
 
 
-def test_ways_but_roads_from_home_are_asked_for_right_before_they_are_said(
-    played: list[Episode],
-) -> None:
+def test_ways_are_asked_for_right_before_they_are_said(played: list[Episode]) -> None:
     again = 0
     for episode in of_days(played, 5, 7):
         for segment in episode.transcript.segments:
             if segment.role == "assistant":
-                said = [each.start() for each in re.finditer("Go: [^h]|Back: ", segment.text)]
+                said = [each.start() for each in re.finditer("Go: |Back: ", segment.text)]
                 assert said in ([], [0])
         calls = [(call.name, json.dumps(call.arguments)) for call in episode.transcript.calls]
         again += len(calls) > len({*calls})

@@ -17,8 +17,7 @@ from tripwright.world.store import World
 
 class Asked:
     """What a trip needs is asked for anew, also where another has needed it: to know that nothing
-    was asked yet is harder than to ask. Roads from home are asked for once, before any trip.
-    `letters`: city → what it is called."""
+    was asked yet is harder than to ask. `letters`: city → what it is called."""
 
     def __init__(self, query: Query, world: World, turns: Turns, letters: dict[str, str]):
         self.query, self.world, self.turns, self.letters = query, world, turns, letters
@@ -36,12 +35,10 @@ class Asked:
         self.turns.note += f"{sentence} "
 
     def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
-        """The way of the day with this index, asked for; by road from home it is known."""
+        """The way of the day with this index, asked for."""
         leg = self.problem.leg(origin, destination, day, driving)
         ends = {"origin": origin, "destination": destination}
         before = f"From {self.lettered(origin)} to {self.lettered(destination)} on day {day + 1}."
-        if driving and origin == self.query.org:
-            return leg
         if driving:
             self.ask("search_ground_transportation", (), before, **ends, mode="self-driving")
             return leg

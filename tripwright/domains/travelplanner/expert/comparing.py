@@ -18,10 +18,10 @@ stand side by side, and their digits in pairs as far as they differ; what is lef
 a sign; dates are counted out once.
 
     3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U V X. day 1,
-    home, 3 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights 164, 159, 11
-    65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7 hours 9 mins 640 km 33 self-driving.
-    Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310, 240, 32 dear. Stay: U 1
-    night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
+    home, 2 cities, 3 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights 164,
+    159, 11 65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7 hours 9 mins 640 km 33
+    self-driving. Last U X. day 4, home V, 1 city, 1 night, U X: U 1 night 240 ok; X 1 night 310,
+    240, 32 dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -48,6 +48,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     TripStop,
     left_of_budget,
     left_words,
+    leg_taken,
     meals_cost,
     nights_cost,
     plan_words,
@@ -173,7 +174,7 @@ class _Search(Asked):
         ends = {"origin": self.query.org, "destination": city}
         self.ask("search_ground_transportation", **ends, mode="self-driving")
         leg = self.problem.leg(self.query.org, city, 0, driving=True)
-        self.note(f"{self.leg_taken(leg, self.query.org, city)}.")
+        self.note(f"{leg_taken(HOME, self.letters[city], OK if leg else None)}.")
         return leg is not None
 
     def _look_at_stays(self, cities: Iterable[str]) -> None:
@@ -252,7 +253,8 @@ class _Search(Asked):
             steps.append(beside(self.letters[city], nights, stay, found and found[1]))
             found = (city, stay) if stay and steps[-1].judged == OK else found
         been, left = ([self.letters[city] for city in each] for each in (path, cities))
-        asked = asked_of_cities(been, day + 1, nights, left)
+        stops = self.query.visiting_city_number - len(path) + 1
+        asked = asked_of_cities(been, day + 1, stops, nights, left)
         looked = "; ".join(step.words() for step in steps) or NONE
         self.note(f"{', '.join(asked)}: {looked}.")
         taken = self.notes.stay_in(found[0], nights, found[1]) if found else NONE
@@ -283,11 +285,11 @@ class _Search(Asked):
 
     def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[TripStop]:
         stops = list[TripStop]()
-        costs = self._travelled(visits, legs)
-        for leg, (city, nights), cost in zip(legs, visits, costs, strict=False):
-            way = self.leg_taken(leg, leg.origin, city)
-            words = self.notes.stay_in(city, nights, self._stay(city, nights))
-            stops.append(TripStop(self.lettered(city), way, words, nights, cost))
+        for leg, (city, nights) in zip(legs, visits, strict=False):
+            stay, way = self._stay(city, nights), self.leg_taken(leg, leg.origin, city)
+            costs = self.way_cost(leg), nights_cost(nights, stay.price_usd)
+            words = self.notes.stay_in(city, nights, stay)
+            stops.append(TripStop(self.lettered(city), way, words, nights, *costs))
         return stops
 
     def _stay(self, city: str, nights: int) -> Accommodation:
@@ -296,9 +298,8 @@ class _Search(Asked):
 
     def _travelled(self, visits: Visits, legs: Sequence[Leg]) -> list[str]:
         """What each stop costs, the way there and the nights; and the way home."""
-        nights = (nights_cost(n, self._stay(city, n).price_usd) for city, n in visits)
-        *ways, back = map(self.way_cost, legs)
-        return [*map("+".join, zip(ways, nights, strict=True)), back]
+        stops = self._stops(visits, legs)
+        return [*itertools.chain(*(stop.costs for stop in stops)), self.way_cost(legs[-1])]
 
     # ---- meals, and the sum
 

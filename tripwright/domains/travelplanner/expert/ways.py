@@ -2,8 +2,8 @@
 
 Go: home V 7 hours 9 mins 640 km 33 self-driving. Back: V home 7 hours 20 mins 650 km 35
 self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, V Dalby home V 7 hours 9 mins 640 km 33
-self-driving, V Dalby V 4 nights 159: (B) Ash Inn, 1*33+4*159; day 5, home Ely V home 7 hours 20
-mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, V Dalby V 4 nights 159: (B) Ash
+self-driving, 1*33, V Dalby V 4 nights 159: (B) Ash Inn, 1*33+4*159; day 5, home Ely V home 7 hours
+20 mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, V Dalby V 4 nights 159: (B) Ash
 Inn; day 2, V; day 3, V; day 4, V; day 5, home Ely.
 """
 
@@ -27,19 +27,25 @@ class TripStop(NamedTuple):
     way: str  # there, by its ends: "home V 33 self-driving"
     stay: str  # as it was chosen: "V 3 nights 159: (B) Ash Inn"
     nights: int
-    cost: str  # of the way and the nights: "1*33+3*159"
+    way_cost: str  # "1*33"
+    stay_cost: str  # "3*159"
+
+    @property
+    def costs(self) -> tuple[str, str]:
+        return self.way_cost, self.stay_cost
 
 
 def trip_words(people: int, stops: Iterable[TripStop], home: str, back: str) -> str:
     """A trip from home to home: when and by what one comes where, and where one stays, each behind
     the words that stood before it when it was found, and behind the city's name, which a plan has
-    before it; and what it costs so far: "1 person, 1 car, 1 taxi; day 1, V Dalby home V 33
-    self-driving, V Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, home Ely V home 35
+    before it; and what all costs so far: "1 person, 1 car, 1 taxi; day 1, V Dalby home V 33
+    self-driving, 1*33, V Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, home Ely V home 35
     self-driving"."""
     day, costs, said = 1, list[str](), [f"{party(people)}, {vehicles(people)}"]
     for stop in stops:
-        costs.append(stop.cost)
-        reached = f"day {day}, {stop.city} {stop.way}"
+        costs.append(stop.way_cost)
+        reached = f"day {day}, {stop.city} {stop.way}, {'+'.join(costs)}"
+        costs.append(stop.stay_cost)
         said.append(f"{reached}, {stop.city} {stop.stay}, {'+'.join(costs)}")
         day += stop.nights
     return "; ".join((*said, f"day {day}, {home} {back}"))
@@ -67,11 +73,10 @@ def leg_taken(here: str, there: str, way: str | None) -> str:
 
 
 def way_words(cost_usd: float, name: str, duration: str = "", distance: str = "") -> str:
-    """In the order of its row, as a plan repeats it: "2 hours 40 mins 268 km 13 self-driving"; of a
-    flight "72 1 hour 5 minutes F12345"."""
-    cost = f"{cost_usd:g}"
-    words = (duration, distance, cost, name) if name in SEATS else (cost, duration, name)
-    return " ".join(filter(None, words))
+    """In the order of a plan: "2 hours 40 mins 268 km 13 self-driving"; of a flight "1 hour 5
+    minutes 72 F12345"."""
+    facts = (duration, distance) if name in SEATS else (duration,)
+    return " ".join(filter(None, (*facts, f"{cost_usd:g}", name)))
 
 
 def way_cost(people: int, cost_usd: float, name: str) -> str:

@@ -156,12 +156,14 @@ def city_letter(number: int) -> str:
 
 
 def asked_of_cities(
-    been: Sequence[str], day: int, nights: int, cities: Sequence[str]
+    been: Sequence[str], day: int, stops: int, nights: int, cities: Sequence[str]
 ) -> tuple[str, ...]:
-    """When, where one has been since home, for how long, and which cities are left, all by their
-    letters: ("day 4", "home V", "1 night", "U X")."""
+    """When, where one has been since home, how many cities are to come, for how long one stays in
+    the next, and which are left, all by their letters: ("day 4", "home V", "1 city", "1 night",
+    "U X")."""
     left = (" ".join(cities),) if cities else ()
-    return (f"day {day}", " ".join(been), counted(nights, "night"), *left)
+    to_come = counted(stops, "city"), counted(nights, "night")
+    return (f"day {day}", " ".join(been), *to_come, *left)
 
 
 def nights_in(city: str, nights: int) -> str:
