@@ -70,8 +70,8 @@ def read_note(
     if kind == "Accommodation":
         yield from _stays(query, own, rows, city) if rows else ()
         own = []
-    elif kind != "Restaurant":  # a sum may stand there
-        own = [e for e in own if rows and e[0] in PURPOSES]
+    else:  # elsewhere than behind restaurants a sum may stand
+        own = [e for e in own if rows and (kind == "Restaurant" or e[0] in PURPOSES)]
     meals: list[Sentence] = []
     for sentence in sentences:
         head, asked, steps, said = sentence

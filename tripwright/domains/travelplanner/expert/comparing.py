@@ -146,9 +146,7 @@ class _Search(Asked):
                 self.note(f"{', '.join(map(str, shape))} nights.")
                 visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
                 trip = self._with_meals(visits, ways.driving) if visits else None
-                if visits and trip is not None and self._left_of_budget(trip) >= 0:
-                    home = self.lettered(self.query.org)
-                    self.note(choice(PLAN, plan_words(self._stops(visits, trip.legs), home)))
+                if trip is not None and self._keeps_budget(trip):
                     return trip
         return None
 
@@ -281,7 +279,7 @@ class _Search(Asked):
         home, stops = self.lettered(self.query.org), self._stops(visits, legs)
         back = self.leg_taken(legs[-1], legs[-1].origin, self.query.org)
         self.note(choice(TRIP, trip_words(self.query.party_size, stops, home, back)))
-        self.note(choice(COST, "+".join(self._travelled(visits, legs))))
+        self.note(choice(COST, "+".join(self._travelled(stops, legs[-1]))))
 
     def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[TripStop]:
         stops = list[TripStop]()
@@ -296,10 +294,9 @@ class _Search(Asked):
         """Of a city that was chosen for so many nights."""
         return cast(Accommodation, self._stays[city][nights])
 
-    def _travelled(self, visits: Visits, legs: Sequence[Leg]) -> list[str]:
+    def _travelled(self, stops: Iterable[TripStop], back: Leg) -> list[str]:
         """What each stop costs, the way there and the nights; and the way home."""
-        stops = self._stops(visits, legs)
-        return [*itertools.chain(*(stop.costs for stop in stops)), self.way_cost(legs[-1])]
+        return [*itertools.chain(*(stop.costs for stop in stops)), self.way_cost(back)]
 
     # ---- meals, and the sum
 
@@ -347,11 +344,12 @@ class _Search(Asked):
     def _eaten(self, meals: tuple[Restaurant, ...]) -> str:
         return meals_cost(self.query.party_size, (row.average_cost_usd for row in meals))
 
-    def _left_of_budget(self, trip: Solution) -> float:
-        """What a trip leaves in USD, asked and noted."""
+    def _keeps_budget(self, trip: Solution) -> bool:
+        """What a trip leaves is asked and noted; and the trip, day by day, if that is enough."""
         visits = tuple((stop.city, stop.nights) for stop in trip.cities)
+        stops = self._stops(visits, trip.legs)
         eaten = [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
-        costs = (*self._travelled(visits, trip.legs), *eaten)
+        costs = (*self._travelled(stops, trip.legs[-1]), *eaten)
         expression = left_of_budget(self.query.budget, costs)
         if self.turns.can("calculator"):
             self.ask("calculator", expression=expression)
@@ -359,4 +357,6 @@ class _Search(Asked):
             self.note(f"{expression}:")
         left_usd = to_the_cent(evaluate(expression))
         self.note(f"{left_words(left_usd)}.")
-        return left_usd
+        if left_usd >= 0:
+            self.note(choice(PLAN, plan_words(stops, self.lettered(self.query.org))))
+        return left_usd >= 0
