@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 from tripwright.domains.travelplanner.expert.ways import COST, PLAN, TRIP
 from tripwright.domains.travelplanner.expert.work import (
     DONE,
     JUDGED,
+    LENGTHS,
+    MOST_CITIES,
     NONE,
     OK,
     STAY,
@@ -58,7 +61,7 @@ def read_note(
     """What stands in the note behind an answer of this kind, about rows, cities and ways. `rows`:
     the places to stay that the answer has shown, or the restaurants last shown."""
     heads = {STAY, *HEADS, *PURPOSES}
-    names = [named(letter, row.name) for letter, row in rows]
+    names = [*(named(letter, row.name) for letter, row in rows), *ways.shown_legs()]
     if kind == "Accommodation":
         heads = {STAY, *HEADS, *(name for name, _ in _choices(query, city, rows))}
     for each, (_, its) in stays_of.items():
@@ -152,8 +155,12 @@ def _cities(
     letters = [step.partition(" ")[0] for step in steps]
     free = (at for at in ways.reached() if {*letters}.isdisjoint(at[0]))
     stops = query.visiting_city_number + 1  # home is no stop
-    forms = (asked_of_cities(*at, stops - len(at[0]), nights, letters) for at in free)
-    may = [_listed(form) for form in forms]
+    may = [
+        _listed(asked_of_cities(been, day, to_come, letters))
+        for been, day in free
+        for to_come in _shared(query.days - day, stops - len(been))
+        if to_come[0] == nights
+    ]
     yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
@@ -166,6 +173,12 @@ def _cities(
             words, least = stay, row
     if said:
         yield "city: choice", said, words
+
+
+def _shared(nights: int, stops: int) -> Iterator[tuple[int, ...]]:
+    """All ways to share them among so many stops, none where a city has no letter."""
+    shared = product(LENGTHS, repeat=stops) if 0 < stops <= MOST_CITIES else ()
+    return (each for each in shared if sum(each) == nights)
 
 
 def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Found]:

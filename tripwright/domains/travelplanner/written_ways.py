@@ -75,10 +75,6 @@ class WrittenWays:
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
     _calculated: str = ""  # the expression, if the last call has one
 
-    @property
-    def _home(self) -> str:
-        return called(HOME, self.query.org)
-
     def look(self, call: ToolCall) -> None:
         """At what a search for a way has shown, or what a calculator was asked."""
         asked = call.arguments
@@ -126,7 +122,7 @@ class WrittenWays:
             self._was_trip = True
         elif head == PLAN:
             if self.is_known and self._back:
-                yield "way: plan", said, plan_words(self.path.values(), self._home)
+                yield "way: plan", said, plan_words(self.path.values(), self._back[0])
         elif meals_usd:
             known = [price for price in meals_usd if price is not None]
             if len(known) == len(meals_usd):
@@ -142,7 +138,7 @@ class WrittenWays:
         """Its words; none where a way was taken that nobody has shown."""
         if not self.is_known or self._back is None:
             return ""
-        return trip_words(self.query.party_size, self.path.values(), self._home, self._back[0])
+        return trip_words(self.query.party_size, self.path.values(), self._back[0])
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:
@@ -176,12 +172,17 @@ class WrittenWays:
                 named |= self._legs(here, there, ways)
         return named
 
+    def shown_legs(self) -> list[str]:
+        """The words for each."""
+        return [w for ends, ways in self._shown.items() for w, _ in self._legs(*ends, ways)]
+
     def _legs(
         self, here: str, there: str, ways: Sequence[ShownWay | None]
     ) -> Iterator[tuple[str, Leg]]:
         ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
         for way in ways:
-            yield leg_taken(*ends, way and way.words), (*ends, way)
+            to = called(ends[1], there) if way else ends[1]
+            yield leg_taken(ends[0], to, way and way.words), (*ends, way)
 
     def road(self, note: str) -> Iterator[Found]:
         """Whether there is one from home, asked for before a city is chosen: "home V ok"."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.expert.ways import leg_taken, way_cost, way_words
-from tripwright.domains.travelplanner.expert.work import NONE
+from tripwright.domains.travelplanner.expert.work import NONE, called
 from tripwright.domains.travelplanner.oracle.options import Leg
 from tripwright.domains.travelplanner.oracle.problem import Problem
 from tripwright.domains.travelplanner.query import Query
@@ -34,8 +34,11 @@ class Asked:
     def note(self, sentence: str) -> None:
         self.turns.note += f"{sentence} "
 
-    def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
-        """The way of the day with this index, asked for."""
+    def leg(
+        self, origin: str, destination: str, day: int, driving: bool, taxi: bool = True
+    ) -> Leg | None:
+        """The way of the day with this index, asked for. `taxi`: whether one will do where there is
+        no flight."""
         leg = self.problem.leg(origin, destination, day, driving)
         ends = {"origin": origin, "destination": destination}
         before = f"From {self.lettered(origin)} to {self.lettered(destination)} on day {day + 1}."
@@ -45,9 +48,11 @@ class Asked:
         if self.may_fly:
             flights = {**ends, "date": self.query.date[day]}
             self.ask("search_flights", self.world.flights(**flights) or (), before, **flights)
-        if leg is None or leg.mode == "taxi":
+        if leg and leg.flight:
+            return leg
+        if taxi:
             self.ask("search_ground_transportation", (), before, **ends, mode="taxi")
-        return leg
+        return leg if taxi else None
 
     # ---- in words
 
@@ -59,8 +64,10 @@ class Asked:
         return f"{self.letters[city]} {city}"
 
     def leg_taken(self, leg: Leg | None, origin: str, destination: str) -> str:
-        ends = self.letters[origin], self.letters[destination]
-        return leg_taken(*ends, self.way(leg) if leg else None)
+        here, there = self.letters[origin], self.letters[destination]
+        if leg is None:
+            return leg_taken(here, there, None)
+        return leg_taken(here, called(there, destination), self.way(leg))
 
     def way(self, leg: Leg) -> str:
         name = leg.flight.number if leg.flight else leg.mode

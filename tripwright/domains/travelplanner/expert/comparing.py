@@ -6,7 +6,8 @@ for three nights, for two and for one, takes the cheapest city for the longest s
 way to, then the cheapest of the others for the next one, and so home. Then the calculator takes
 what was noted from the budget, and where that does not hold, the nights are spent otherwise
 (SHAPES). By car, where two cities have a road from home; else, or if no such trip keeps the budget,
-by plane or taxi. Cities are called by letters, as rows are: the next one is found by counting on.
+by plane from home and home; else by taxi, too. Cities are called by letters, as rows are: the next
+one is found by counting on.
 Two ends of a trip, from home and home, are of the same day whatever the nights are, so a city
 without such a way is no end again; and one that alone can be the last is kept for it.
 
@@ -18,10 +19,10 @@ stand side by side, and their digits in pairs as far as they differ; what is lef
 a sign; dates are counted out once.
 
     3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U V X. day 1,
-    home, 2 cities, 3 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights 164,
-    159, 11 65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V 7 hours 9 mins 640 km 33
-    self-driving. Last U X. day 4, home V, 1 city, 1 night, U X: U 1 night 240 ok; X 1 night 310,
-    240, 32 dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
+    home, 3, 1 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights 164, 159, 11
+    65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V Dalby 7 hours 9 mins 640 km 33
+    self-driving. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310, 240, 32
+    dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -58,6 +59,7 @@ from tripwright.domains.travelplanner.expert.ways import (
 from tripwright.domains.travelplanner.expert.work import (
     EAT,
     HOME,
+    LENGTHS,
     MOST_CITIES,
     NONE,
     OK,
@@ -69,6 +71,7 @@ from tripwright.domains.travelplanner.expert.work import (
     city_letter,
     meal_walks,
     meals_found,
+    nights_each,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
 from tripwright.domains.travelplanner.oracle.planner import (
@@ -90,7 +93,6 @@ SHAPES = {
     (4, 2): ((3, 1), (2, 2), (1, 3)),
     (6, 3): ((3, 2, 1), (2, 2, 2), (1, 2, 3), (2, 3, 1), (3, 1, 2)),
 }
-LENGTHS = (3, 2, 1)
 Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
 
 
@@ -98,9 +100,11 @@ Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
 class KnownWays:
     """By own car, or otherwise: the cities that may be visited, and those of them that have a way
     from home (`out`) and home (`back`), as far as one knows. For these no day but one is asked for,
-    so that what has no way then has none for other nights either."""
+    so that what has no way then has none for other nights either. `taxi`: whether that may be a
+    taxi; between two cities it may."""
 
     driving: bool
+    taxi: bool
     cities: list[str]
     out: list[str]
     back: list[str]
@@ -143,7 +147,7 @@ class _Search(Asked):
         for ways in self._families():
             self._look_at_stays([city for city in ways.cities if city not in self._stays])
             for shape in shapes:
-                self.note(f"{', '.join(map(str, shape))} nights.")
+                self.note(f"{nights_each(shape)}.")
                 visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
                 trip = self._with_meals(visits, ways.driving) if visits else None
                 if trip is not None and self._keeps_budget(trip):
@@ -161,12 +165,14 @@ class _Search(Asked):
             if len(near) >= 2:  # one to begin with and one to end with
                 visited = near if self.query.visiting_city_number == 2 else cities
                 self.note(choice("Drive", self.listed(visited)))
-                yield KnownWays(True, visited, near, near)
+                yield KnownWays(True, False, visited, near, near)
         if self.may_fly:
             dates = (f"day {number} {date}" for number, date in enumerate(self.query.date, 1))
             self.note(f"{', '.join(dates)}.")
-        self.note(choice("Fly" if self.may_fly else "Taxi", self.listed(cities)))
-        yield KnownWays(False, cities, cities, cities)
+            self.note(choice("Fly", self.listed(cities)))
+            yield KnownWays(False, False, cities, cities, cities)
+        self.note(choice("Taxi", self.listed(cities)))
+        yield KnownWays(False, True, cities, cities, cities)
 
     def _has_road(self, city: str) -> bool:
         ends = {"origin": self.query.org, "destination": city}
@@ -193,7 +199,7 @@ class _Search(Asked):
         passed = {*path}  # visited, or refused
         day, nights = sum(shape[: len(done)]), shape[len(done)]
         while all(self._ends(shape, ways)) and (
-            found := self._cheapest(path, day, nights, self._left(shape, ways, path, passed))
+            found := self._cheapest(path, shape, self._left(shape, ways, path, passed))
         ):
             city, _ = found
             legs = [(path[-1], city, day)]
@@ -241,9 +247,11 @@ class _Search(Asked):
         return [city for city in found if city not in passed]
 
     def _cheapest(
-        self, path: Sequence[str], day: int, nights: int, cities: Sequence[str]
+        self, path: Sequence[str], shape: tuple[int, ...], cities: Sequence[str]
     ) -> tuple[str, Accommodation] | None:
         """One price beside the next, each dear unless it is less than those before it."""
+        stops = len(path) - 1
+        day, nights = sum(shape[:stops]) + 1, shape[stops]
         steps = list[RowStep]()
         found: tuple[str, Accommodation] | None = None
         for city in cities:
@@ -251,8 +259,7 @@ class _Search(Asked):
             steps.append(beside(self.letters[city], nights, stay, found and found[1]))
             found = (city, stay) if stay and steps[-1].judged == OK else found
         been, left = ([self.letters[city] for city in each] for each in (path, cities))
-        stops = self.query.visiting_city_number - len(path) + 1
-        asked = asked_of_cities(been, day + 1, stops, nights, left)
+        asked = asked_of_cities(been, day, shape[stops:], left)
         looked = "; ".join(step.words() for step in steps) or NONE
         self.note(f"{', '.join(asked)}: {looked}.")
         taken = self.notes.stay_in(found[0], nights, found[1]) if found else NONE
@@ -264,10 +271,11 @@ class _Search(Asked):
     ) -> bool:
         """To a city, and from the last one home."""
         for head, (origin, destination, day) in zip((GO, BACK), legs, strict=False):
-            leg = self.leg(origin, destination, day, ways.driving)
+            is_end = self.query.org in (origin, destination)
+            leg = self.leg(origin, destination, day, ways.driving, ways.taxi or not is_end)
             self.note(choice(head, self.leg_taken(leg, origin, destination)))
             if leg is None:
-                if self.query.org in (origin, destination):
+                if is_end:
                     ways.out = [city for city in ways.out if city != destination]
                     ways.back = [city for city in ways.back if city != origin]
                     self._note_ends(shape, ways)
@@ -276,9 +284,8 @@ class _Search(Asked):
 
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
-        home, stops = self.lettered(self.query.org), self._stops(visits, legs)
-        back = self.leg_taken(legs[-1], legs[-1].origin, self.query.org)
-        self.note(choice(TRIP, trip_words(self.query.party_size, stops, home, back)))
+        stops, back = self._stops(visits, legs), self._back(legs)
+        self.note(choice(TRIP, trip_words(self.query.party_size, stops, back)))
         self.note(choice(COST, "+".join(self._travelled(stops, legs[-1]))))
 
     def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[TripStop]:
@@ -289,6 +296,9 @@ class _Search(Asked):
             words = self.notes.stay_in(city, nights, stay)
             stops.append(TripStop(self.lettered(city), way, words, nights, *costs))
         return stops
+
+    def _back(self, legs: Sequence[Leg]) -> str:
+        return self.leg_taken(legs[-1], legs[-1].origin, self.query.org)
 
     def _stay(self, city: str, nights: int) -> Accommodation:
         """Of a city that was chosen for so many nights."""
@@ -358,5 +368,5 @@ class _Search(Asked):
         left_usd = to_the_cent(evaluate(expression))
         self.note(f"{left_words(left_usd)}.")
         if left_usd >= 0:
-            self.note(choice(PLAN, plan_words(stops, self.lettered(self.query.org))))
+            self.note(choice(PLAN, plan_words(stops, self._back(trip.legs))))
         return left_usd >= 0

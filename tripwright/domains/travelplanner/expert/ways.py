@@ -1,10 +1,11 @@
 """The work on ways, costs and the sum, shown: as records and as words (`work.py` has rows).
 
-Go: home V 7 hours 9 mins 640 km 33 self-driving. Back: V home 7 hours 20 mins 650 km 35
-self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, V Dalby home V 7 hours 9 mins 640 km 33
-self-driving, 1*33, V Dalby V 4 nights 159: (B) Ash Inn, 1*33+4*159; day 5, home Ely V home 7 hours
-20 mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, V Dalby V 4 nights 159: (B) Ash
-Inn; day 2, V; day 3, V; day 4, V; day 5, home Ely.
+Go: home V Dalby 7 hours 9 mins 640 km 33 self-driving. Back: V home Ely 7 hours 20 mins 650 km 35
+self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, home V Dalby 7 hours 9 mins 640 km 33
+self-driving, 1*33, V Dalby V 4 nights 159: (B) Ash Inn, 1*33+4*159; day 5, V home Ely 7 hours 20
+mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, home V Dalby 7 hours 9 mins 640 km
+33 self-driving, V Dalby V 4 nights 159: (B) Ash Inn; day 2, V; day 3, V; day 4, V; day 5, V home
+Ely 7 hours 20 mins 650 km 35 self-driving.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SELF_DRIVING = "self-driving"
 
 class TripStop(NamedTuple):
     city: str  # with its letter: "V Dalby"
-    way: str  # there, by its ends: "home V 33 self-driving"
+    way: str  # there, by its ends: "home V Dalby 33 self-driving"
     stay: str  # as it was chosen: "V 3 nights 159: (B) Ash Inn"
     nights: int
     way_cost: str  # "1*33"
@@ -35,30 +36,31 @@ class TripStop(NamedTuple):
         return self.way_cost, self.stay_cost
 
 
-def trip_words(people: int, stops: Iterable[TripStop], home: str, back: str) -> str:
+def trip_words(people: int, stops: Iterable[TripStop], back: str) -> str:
     """A trip from home to home: when and by what one comes where, and where one stays, each behind
     the words that stood before it when it was found, and behind the city's name, which a plan has
-    before it; and what all costs so far: "1 person, 1 car, 1 taxi; day 1, V Dalby home V 33
-    self-driving, 1*33, V Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, home Ely V home 35
+    before it; and what all costs so far: "1 person, 1 car, 1 taxi; day 1, home V Dalby 33
+    self-driving, 1*33, V Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, V home Ely 35
     self-driving"."""
     day, costs, said = 1, list[str](), [f"{party(people)}, {vehicles(people)}"]
     for stop in stops:
         costs.append(stop.way_cost)
-        reached = f"day {day}, {stop.city} {stop.way}, {'+'.join(costs)}"
+        reached = f"day {day}, {stop.way}, {'+'.join(costs)}"
         costs.append(stop.stay_cost)
         said.append(f"{reached}, {stop.city} {stop.stay}, {'+'.join(costs)}")
         day += stop.nights
-    return "; ".join((*said, f"day {day}, {home} {back}"))
+    return "; ".join((*said, f"day {day}, {back}"))
 
 
-def plan_words(stops: Iterable[TripStop], home: str) -> str:
-    """A trip day by day, as an answer has it: "day 1, V Dalby V 2 nights 159: (B) Ash Inn; day 2,
-    V; day 3, home Ely"."""
+def plan_words(stops: Iterable[TripStop], back: str) -> str:
+    """A trip day by day, as an answer has it: "day 1, home V Dalby 33 self-driving, V Dalby V 2
+    nights 159: (B) Ash Inn; day 2, V; day 3, V home Ely 35 self-driving"."""
     days = list[str]()
     for stop in stops:
         letter = stop.city.partition(" ")[0]
-        days += [f"{stop.city} {stop.stay}", *(letter for _ in range(1, stop.nights))]
-    return "; ".join(f"day {day}, {where}" for day, where in enumerate([*days, home], start=1))
+        reached = f"{stop.way}, {stop.city} {stop.stay}"
+        days += [reached, *(letter for _ in range(1, stop.nights))]
+    return "; ".join(f"day {day}, {where}" for day, where in enumerate([*days, back], start=1))
 
 
 def vehicles(people: int) -> str:
@@ -68,7 +70,7 @@ def vehicles(people: int) -> str:
 
 
 def leg_taken(here: str, there: str, way: str | None) -> str:
-    """A way by its ends; "home V no" where there is none."""
+    """A way by its ends: "home V Dalby 33 self-driving"; "home V no" where there is none."""
     return f"{here} {there} {way or NO}"
 
 

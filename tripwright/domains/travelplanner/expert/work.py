@@ -47,6 +47,7 @@ JUDGED = (OK, NO, DEAR, EATEN)
 ENDS = ","  # a number that is compared
 STAY, EAT, NONE = "Stay", "Eat", "none"
 HOME, MOST_CITIES = "home", 6  # what the origin is called; cities that have letters
+LENGTHS = (3, 2, 1)  # nights in one of several cities
 # what a face has to show of a row for its walk
 STAY_FIELDS = {"price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules"}
 MEAL_FIELDS = {"average_cost_usd", "cuisines"}
@@ -156,14 +157,20 @@ def city_letter(number: int) -> str:
 
 
 def asked_of_cities(
-    been: Sequence[str], day: int, stops: int, nights: int, cities: Sequence[str]
+    been: Sequence[str], day: int, to_come: Sequence[int], cities: Sequence[str]
 ) -> tuple[str, ...]:
-    """When, where one has been since home, how many cities are to come, for how long one stays in
-    the next, and which are left, all by their letters: ("day 4", "home V", "1 city", "1 night",
-    "U X")."""
+    """When, where one has been since home, how many nights one stays in each city to come, and
+    which are left, all by their letters: ("day 4", "home V", "2, 1 nights", "U X")."""
     left = (" ".join(cities),) if cities else ()
-    to_come = counted(stops, "city"), counted(nights, "night")
-    return (f"day {day}", " ".join(been), *to_come, *left)
+    return (f"day {day}", " ".join(been), nights_each(to_come), *left)
+
+
+def nights_each(stops: Sequence[int]) -> str:
+    """In one city after the other: "2, 1 nights"."""
+    *before, last = stops
+    return ", ".join(
+        (*map(str, before), counted(last, "night") if not before else f"{last} nights")
+    )
 
 
 def nights_in(city: str, nights: int) -> str:
