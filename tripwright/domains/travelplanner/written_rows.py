@@ -31,9 +31,9 @@ from tripwright.domains.travelplanner.expert.work import (
     look_at_stay,
     named,
     nights_in,
-    priced,
     served_first,
     signs_of,
+    stay_for,
     to_the_last,
 )
 from tripwright.domains.travelplanner.plan.plan import MEALS
@@ -126,8 +126,8 @@ def _asked_again(query: Query, nights: int) -> tuple[str, ...]:
 def _choices(query: Query, city: str, rows: Called) -> Iterator[tuple[str, str]]:
     """(for how long, what) a choice in a city may say."""
     for nights in range(1, query.days):
-        yield priced(city, nights, None), NONE
-        yield from ((priced(city, nights, row), named(letter, row.name)) for letter, row in rows)
+        yield stay_for(city, nights, None), NONE
+        yield from ((stay_for(city, nights, row), named(letter, row.name)) for letter, row in rows)
 
 
 def _compared(query: Query, steps: list[str], stays_of: Stays) -> int:
@@ -142,7 +142,7 @@ def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]
     row = along(rows, partial(look_at_stay, query, nights), is_lettered)[1]
     letter = next((letter for letter, each in rows if each is row), "")
     taken = NONE if row is None else named(letter, row.name)
-    return row, f"{priced(city, nights, row)}: {taken}"
+    return row, f"{stay_for(city, nights, row)}: {taken}"
 
 
 def _cities(

@@ -101,11 +101,12 @@ def test_what_has_a_way_is_added_up_or_given_up_for_what_was_read(played: list[E
     for episode in of_days(played, 5, 7):
         texts = [s.text for s in episode.transcript.segments if s.role == "assistant"]
         said = " ".join(texts)
-        sums = sum(call.name == "calculator" for call in episode.transcript.calls)
-        nothing = said.count("Eat: none.") + said.count("See: none.")
-        assert said.count("Back: ") - said.count(" home no.") == sums + nothing
-        given_up += nothing
-        if nothing:
+        nothing = "Eat: none.", "See: none."
+        for trip in said.split("Trip: ")[1:]:
+            assert any(end in trip for end in ("calculator", *nothing))
+        assert said.count("Back: ") - said.count(" home no.") == said.count("Trip: ")
+        given_up += sum(map(said.count, nothing))
+        if "Eat: none." in said:
             first = next(n for n, text in enumerate(texts) if ": none." in text and "Eat" in text)
             assert any("search_restaurants" in text for text in texts[:first])
     assert given_up
@@ -141,3 +142,16 @@ def test_to_one_city_it_goes_as_the_expert_does(played: list[Episode]) -> None:
         assert [s.text for s in ours.transcript.segments] == [
             s.text for s in theirs.transcript.segments
         ]
+
+
+def test_no_trip_is_given_up_for_its_cuisines(played: list[Episode]) -> None:
+    """A city that does not serve them is passed over before one asks for a way there."""
+    refused = 0
+    for episode in of_days(played, 5, 7):
+        texts = [s.text for s in episode.transcript.segments if s.role == "assistant"]
+        if episode.task.query.local_constraint.cuisine:
+            refused += " ".join(texts).count("Eat: none.")
+            assert not [text for text in texts if "Eat: none." in text and "Go: " in text]
+            for trip in " ".join(texts).split("Trip: ")[1:]:
+                assert "Eat: none." not in trip.partition(" left ")[0]
+    assert refused

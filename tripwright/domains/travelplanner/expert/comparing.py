@@ -20,9 +20,9 @@ a sign; dates are counted out once.
 
     3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U V X. day 1,
     home, 3, 1 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights 164, 159, 11
-    65 dear. Stay: V 3 nights 159: (B) Ash Inn. Go: home V Dalby 7 hours 9 mins 640 km 33
+    65 dear. Stay: V 3 nights 159 V: (B) Ash Inn. Go: home V Dalby 7 hours 9 mins 640 km 33
     self-driving. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310, 240, 32
-    dear. Stay: U 1 night 240: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
+    dear. Stay: U 1 night 240 U: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
 
 It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
 city is that of style "direct".
@@ -66,12 +66,14 @@ from tripwright.domains.travelplanner.expert.work import (
     STAY,
     RowStep,
     asked_of_cities,
+    asked_of_meals,
     beside,
     choice,
     city_letter,
     meal_walks,
     meals_found,
     nights_each,
+    signs_of,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
 from tripwright.domains.travelplanner.oracle.planner import (
@@ -140,6 +142,7 @@ class _Search(Asked):
         super().__init__(query, world, turns, notes.letters)
         self.notes = notes
         self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
+        self._first_meals: CityChoice | None = None  # with all wanted cuisines
 
     def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
         """The first trip that keeps the budget."""
@@ -202,6 +205,11 @@ class _Search(Asked):
             found := self._cheapest(path, shape, self._left(shape, ways, path, passed))
         ):
             city, _ = found
+            if self._wants_cuisines((*(n for _, n in done), nights)):
+                self._first_meals = self._stop(city, nights, wanted=True)
+                if self._first_meals is None:
+                    passed.add(city)
+                    continue
             legs = [(path[-1], city, day)]
             if len(done) + 1 == len(shape):
                 legs.append((city, self.query.org, day + nights))
@@ -310,40 +318,55 @@ class _Search(Asked):
 
     # ---- meals, and the sum
 
+    def _wants_cuisines(self, nights: Sequence[int]) -> bool:
+        """All that are wanted, in the last of these stops: it is the first one with full days."""
+        *before, last = nights
+        return bool(self.query.local_constraint.cuisine) and {*before} <= {1} and last > 1
+
     def _with_meals(self, visits: Visits, driving: bool) -> Solution | None:
-        """The trip with the cheapest meals of each city; in the first one with full days every
-        wanted cuisine. None where a city has too few, or that one does not serve them."""
+        """The trip with the cheapest meals of each city. None where one has too few."""
         stops = [self.query.org, *(city for city, _ in visits), self.query.org]
         days = [0, *itertools.accumulate(nights for _, nights in visits)]
         ends = zip(stops[:-1], stops[1:], days, strict=True)
         found = (self.problem.leg(here, there, day, driving) for here, there, day in ends)
         legs = [leg for leg in found if leg is not None]
         self._note_trip(visits, legs)
-        cuisines, cities = bool(self.query.local_constraint.cuisine), list[CityChoice]()
-        wanted = cuisines
-        for city, nights in visits:
-            count = len(MEALS) * (nights - 1)
-            meals = self._meals(city, count, wanted) if count else ()
-            if meals is None:
-                self.note(self.notes.in_vain(city, count) if wanted else choice(EAT, NONE))
+        cities = list[CityChoice]()
+        for number, (city, nights) in enumerate(visits, start=1):
+            was_first = self._wants_cuisines([n for _, n in visits[:number]])
+            stop = self._first_meals if was_first else self._stop(city, nights, wanted=False)
+            if stop is None:
                 return None
-            sights = self.problem.sights(city)[: nights - 1]
-            row = self._stay(city, nights)
-            stop = CityChoice(city, nights, Stay(row, 1, row.price_usd), meals, sights)
-            is_walked = wanted or not cuisines  # where others have served the cuisines, any will do
-            cities.append(self.notes.as_found(stop) if is_walked else stop)
-            if meals:
-                self.note(self.notes.on_meals(cities[-1], is_walked))
-                wanted = False
-                self.note(choice(COST, self._eaten(cities[-1].meals)))
-                self.ask("search_attractions", self.world.attractions(city), city=city)
-            if len(sights) < nights - 1:
-                self.note(choice("See", NONE))
-                return None
+            cities.append(stop)
         return Solution(SolveStatus.FEASIBLE, None, tuple(cities), tuple(legs))
 
+    def _stop(self, city: str, nights: int, wanted: bool) -> CityChoice | None:
+        """With its cheapest meals, among them every cuisine if they are `wanted`; None where there
+        are too few."""
+        count = len(MEALS) * (nights - 1)
+        meals = self._meals(city, count, wanted) if count else ()
+        if meals is None:
+            self.note(self.notes.in_vain(city, count) if wanted else choice(EAT, NONE))
+            return None
+        sights = self.problem.sights(city)[: nights - 1]
+        row = self._stay(city, nights)
+        stop = CityChoice(city, nights, Stay(row, 1, row.price_usd), meals, sights)
+        # where another city serves the cuisines, any meals will do
+        is_walked = wanted or not self.query.local_constraint.cuisine
+        stop = self.notes.as_found(stop) if is_walked else stop
+        if meals:
+            self.note(self.notes.on_meals(stop, is_walked))
+            self.note(choice(COST, self._eaten(stop.meals)))
+            self.ask("search_attractions", self.world.attractions(city), city=city)
+        if len(sights) < nights - 1:
+            self.note(choice("See", NONE))
+            return None
+        return stop
+
     def _meals(self, city: str, count: int, wanted: bool) -> tuple[Restaurant, ...] | None:
-        self.ask("search_restaurants", self.world.restaurants(city), city=city)
+        cuisines = asked_of_meals(f"{count} meals", 0, signs_of(self.query) if wanted else {})
+        before = f"{', '.join((f'Eat in {self.lettered(city)}', *cuisines))}."
+        self.ask("search_restaurants", self.world.restaurants(city), before, city=city)
         rows = self.problem.meals(city)[0]
         if not wanted:
             return tuple(rows[:count]) if len(rows) >= count else None

@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.expert.work import (
     meal_walks,
     meals_found,
     named,
-    priced,
+    stay_for,
     stay_walk,
     stay_walks,
     to_the_last,
@@ -65,10 +65,10 @@ class ChoiceNotes:
         return " ".join(f"{self.stay_in(city, *each)}." for each in stays.items()), stays
 
     def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
-        """Such as "V 3 nights 159: (B) Ash Inn"."""
+        """Such as "V 3 nights 159 V: (B) Ash Inn"."""
         rows = self._called(Accommodation, self._world.accommodations(city))
         taken = _row_called(stay, rows) if stay else NONE
-        return f"{priced(self.letters[city], nights, stay)}: {taken}"
+        return f"{stay_for(self.letters[city], nights, stay)}: {taken}"
 
     def on_meals(self, stop: CityChoice, walked: bool = True) -> str:
         """`walked`: as far as rows decide; else the meals are named."""

@@ -2,9 +2,9 @@
 
 Go: home V Dalby 7 hours 9 mins 640 km 33 self-driving. Back: V home Ely 7 hours 20 mins 650 km 35
 self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, home V Dalby 7 hours 9 mins 640 km 33
-self-driving, 1*33, V Dalby V 4 nights 159: (B) Ash Inn, 1*33+4*159; day 5, V home Ely 7 hours 20
+self-driving, 1*33, V Dalby V 4 nights 159 V: (B) Ash Inn, 1*33+4*159; day 5, V home Ely 7 hours 20
 mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, home V Dalby 7 hours 9 mins 640 km
-33 self-driving, V Dalby V 4 nights 159: (B) Ash Inn; day 2, V; day 3, V; day 4, V; day 5, V home
+33 self-driving, V Dalby V 4 nights 159 V: (B) Ash Inn; day 2, V; day 3, V; day 4, V; day 5, V home
 Ely 7 hours 20 mins 650 km 35 self-driving.
 """
 
@@ -26,7 +26,7 @@ SELF_DRIVING = "self-driving"
 class TripStop(NamedTuple):
     city: str  # with its letter: "V Dalby"
     way: str  # there, by its ends: "home V Dalby 33 self-driving"
-    stay: str  # as it was chosen: "V 3 nights 159: (B) Ash Inn"
+    stay: str  # as it was chosen: "V 3 nights 159 V: (B) Ash Inn"
     nights: int
     way_cost: str  # "1*33"
     stay_cost: str  # "3*159"
@@ -40,7 +40,7 @@ def trip_words(people: int, stops: Iterable[TripStop], back: str) -> str:
     """A trip from home to home: when and by what one comes where, and where one stays, each behind
     the words that stood before it when it was found, and behind the city's name, which a plan has
     before it; and what all costs so far: "1 person, 1 car, 1 taxi; day 1, home V Dalby 33
-    self-driving, 1*33, V Dalby V 3 nights 159: (B) Ash Inn, 1*33+3*159; day 4, V home Ely 35
+    self-driving, 1*33, V Dalby V 3 nights 159 V: (B) Ash Inn, 1*33+3*159; day 4, V home Ely 35
     self-driving"."""
     day, costs, said = 1, list[str](), [f"{party(people)}, {vehicles(people)}"]
     for stop in stops:
@@ -54,7 +54,7 @@ def trip_words(people: int, stops: Iterable[TripStop], back: str) -> str:
 
 def plan_words(stops: Iterable[TripStop], back: str) -> str:
     """A trip day by day, as an answer has it: "day 1, home V Dalby 33 self-driving, V Dalby V 2
-    nights 159: (B) Ash Inn; day 2, V; day 3, V home Ely 35 self-driving"."""
+    nights 159 V: (B) Ash Inn; day 2, V; day 3, V home Ely 35 self-driving"."""
     days = list[str]()
     for stop in stops:
         letter = stop.city.partition(" ")[0]

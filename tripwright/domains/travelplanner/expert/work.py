@@ -134,7 +134,7 @@ def stay_walks(
         asked = asked_again(nights) if walks else asked_of_stays(query, nights)
         asked = (*asked, *to_the_last(rows))
         steps, found = along(left, partial(look_at_stay, query, nights), cheapest_first)
-        purpose = priced(city, nights, found)
+        purpose = stay_for(city, nights, found)
         walks.append(RowWalk(asked, steps, purpose, found))
         if cheapest_first:
             left = left[len(steps) - 1 :] if found else []
@@ -180,6 +180,12 @@ def nights_in(city: str, nights: int) -> str:
 def priced(city: str, nights: int, stay: Accommodation | None) -> str:
     """A stay by its price, in a city by its letter: "V 3 nights 159"."""
     return f"{nights_in(city, nights)} {f'{stay.price_usd:g}' if stay else NONE}"
+
+
+def stay_for(city: str, nights: int, stay: Accommodation | None) -> str:
+    """What a place to stay is chosen for: "V 3 nights 159 V". The city once more, beside the letter
+    of the row, which lists of other cities have, too."""
+    return f"{priced(city, nights, stay)} {city}"
 
 
 def beside(
