@@ -9,7 +9,8 @@ what was noted from the budget, and where that does not hold, the nights are spe
 by plane from home and home; else by taxi, too. Cities are called by letters, as rows are: the next
 one is found by counting on.
 Two ends of a trip, from home and home, are of the same day whatever the nights are, so a city
-without such a way is no end again; and one that alone can be the last is kept for it.
+without such a way is no end again; and one that alone can be the last is kept for it. The first
+city with full days has to serve all wanted cuisines; whether it does is asked before a way there.
 
 A small model finds what followed the same words before, and little else (docs/log.md, 2026-11-26
 and 27). So whatever is needed again far from where it was read is said again behind the same words;
@@ -105,11 +106,11 @@ class KnownWays:
     so that what has no way then has none for other nights either. `taxi`: whether that may be a
     taxi; between two cities it may."""
 
-    driving: bool
-    taxi: bool
     cities: list[str]
     out: list[str]
     back: list[str]
+    driving: bool = False
+    taxi: bool = False
 
 
 def comparing_turns(
@@ -168,14 +169,14 @@ class _Search(Asked):
             if len(near) >= 2:  # one to begin with and one to end with
                 visited = near if self.query.visiting_city_number == 2 else cities
                 self.note(choice("Drive", self.listed(visited)))
-                yield KnownWays(True, False, visited, near, near)
+                yield KnownWays(visited, near, near, driving=True)
         if self.may_fly:
             dates = (f"day {number} {date}" for number, date in enumerate(self.query.date, 1))
             self.note(f"{', '.join(dates)}.")
             self.note(choice("Fly", self.listed(cities)))
-            yield KnownWays(False, False, cities, cities, cities)
+            yield KnownWays(cities, cities, cities)
         self.note(choice("Taxi", self.listed(cities)))
-        yield KnownWays(False, True, cities, cities, cities)
+        yield KnownWays(cities, cities, cities, taxi=True)
 
     def _has_road(self, city: str) -> bool:
         ends = {"origin": self.query.org, "destination": city}
