@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tripwright.domains.travelplanner.expert.ways import COST, PLAN, TRIP
+from tripwright.domains.travelplanner.expert.ways import COST, EATING, PLAN, TRIP
 from tripwright.domains.travelplanner.expert.work import (
     DONE,
     JUDGED,
@@ -257,7 +257,7 @@ def _sentences(note: str, heads: Collection[str], names: Sequence[str]) -> Itera
         ends = (head for head in heads if before == head or before.endswith(f". {head}"))
         head = max(ends, key=len, default="")  # names may hold full stops of their own
         if head:
-            said, note = _trip(rest) if head in (TRIP, PLAN) else _name(rest, names)
+            said, note = _to_the_end(rest) if head in (TRIP, EATING, PLAN) else _name(rest, names)
             yield head, asked, steps, said
             asked, steps = "", []
             while _is_done(note.partition(". ")[0]):
@@ -281,8 +281,8 @@ def _walk(rest: str) -> tuple[str, str]:
     return rest[:end], rest[end + 2 :]
 
 
-def _trip(rest: str) -> tuple[str, str]:
-    """It ends where its cost begins, or with the note: names may hold full stops."""
+def _to_the_end(rest: str) -> tuple[str, str]:
+    """A trip: it ends where its cost begins, or with the note: names may hold full stops."""
     said, cost, note = rest.partition(f". {COST}: ")
     return said if cost else said.removesuffix("."), f"{COST}: {note}" if cost else ""
 

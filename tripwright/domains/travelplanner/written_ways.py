@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 from tripwright.domains.travelplanner.expert.ways import (
     BACK,
     COST,
+    EATING,
     GO,
     PLAN,
     TRIP,
     TripStop,
+    eating_words,
     left_of_budget,
     left_words,
     leg_taken,
@@ -32,13 +34,13 @@ from tripwright.domains.travelplanner.expert.ways import (
     way_words,
 )
 from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called
-from tripwright.domains.travelplanner.oracle.options import SEATS
+from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ToolError
 from tripwright.transcript import Rows, ToolCall
 
-HEADS = (GO, BACK, TRIP, PLAN, COST)
+HEADS = (GO, BACK, TRIP, EATING, PLAN, COST)
 NO_WAY = ("no_flights", "no_road", "no_road_data", "road_over_a_day")
 Found = tuple[str, str, str]  # kind, said, expected
 
@@ -72,6 +74,7 @@ class WrittenWays:
     _destination: str = ""  # of the last search
     # the city last chosen, the words for its stay, how many nights of what price
     _stay: tuple[str, str, int, float] | None = None
+    _to_eat: list[str] = field(default_factory=list)  # where one has yet to, on the trip just said
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
     _calculated: str = ""  # the expression, if the last call has one
 
@@ -94,6 +97,7 @@ class WrittenWays:
 
     def stay_in(self, city: str, words: str, nights: int, price_usd: float) -> None:
         self._stay, self._back = (city, words, nights, price_usd), None
+        self._to_eat = []
 
     def reached(self) -> list[tuple[Sequence[str], int]]:
         """Where one has been, and on which day that is: at home, and after each stop of the way so
@@ -119,7 +123,10 @@ class WrittenWays:
         elif head == TRIP:
             if trip := self.trip():
                 yield "way: trip", said, trip
-            self._was_trip = True
+            self._was_trip, self._to_eat = True, list(self._meals()) if trip else []
+        elif head == EATING:
+            if self._to_eat:
+                yield "city: meals", said, self._to_eat.pop(0)
         elif head == PLAN:
             if self.is_known and self._back:
                 yield "way: plan", said, plan_words(self.path.values(), self._back[0])
@@ -139,6 +146,18 @@ class WrittenWays:
         if not self.is_known or self._back is None:
             return ""
         return trip_words(self.query.party_size, self.path.values(), self._back[0])
+
+    def _meals(self) -> Iterator[str]:
+        """Where one eats: cuisines were seen to before the trip was said, in the first city with
+        full days."""
+        day, here, is_left = 1, HOME, not self.query.local_constraint.cuisine
+        for letter, stop in self.path.items():
+            if stop.nights > 1:
+                if is_left:
+                    meals = len(MEALS) * (stop.nights - 1)
+                    yield eating_words(day, here, stop.city, meals, {})
+                is_left = True
+            day, here = day + stop.nights, letter
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:

@@ -25,8 +25,7 @@ a sign; dates are counted out once.
     self-driving. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X 1 night 310, 240, 32
     dear. Stay: U 1 night 240 U: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
 
-It is made for states of few cities, and looks at the first MOST_CITIES of others. A trip to one
-city is that of style "direct".
+Of a state's cities it looks at the first MOST_CITIES. A trip to one is that of style "direct".
 """
 
 from __future__ import annotations
@@ -44,10 +43,12 @@ from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.expert.ways import (
     BACK,
     COST,
+    EATING,
     GO,
     PLAN,
     TRIP,
     TripStop,
+    eating_words,
     left_of_budget,
     left_words,
     leg_taken,
@@ -67,7 +68,6 @@ from tripwright.domains.travelplanner.expert.work import (
     STAY,
     RowStep,
     asked_of_cities,
-    asked_of_meals,
     beside,
     choice,
     city_letter,
@@ -206,16 +206,16 @@ class _Search(Asked):
             found := self._cheapest(path, shape, self._left(shape, ways, path, passed))
         ):
             city, _ = found
-            if self._wants_cuisines((*(n for _, n in done), nights)):
-                self._first_meals = self._stop(city, nights, wanted=True)
-                if self._first_meals is None:
-                    passed.add(city)
-                    continue
             legs = [(path[-1], city, day)]
             if len(done) + 1 == len(shape):
                 legs.append((city, self.query.org, day + nights))
-            if self._can_go(legs, shape, ways) and (
-                visits := self._visits(shape, ways, (*done, (city, nights)))
+            is_walked = self._wants_cuisines(shape[: len(path)])
+            if is_walked:
+                self._first_meals = self._stop((*path, city), day, nights, wanted=True)
+            if (
+                (self._first_meals or not is_walked)
+                and self._can_go(legs, shape, ways)
+                and (visits := self._visits(shape, ways, (*done, (city, nights))))
             ):
                 return visits
             passed.add(city)
@@ -333,19 +333,26 @@ class _Search(Asked):
         legs = [leg for leg in found if leg is not None]
         self._note_trip(visits, legs)
         cities = list[CityChoice]()
-        for number, (city, nights) in enumerate(visits, start=1):
-            was_first = self._wants_cuisines([n for _, n in visits[:number]])
-            stop = self._first_meals if was_first else self._stop(city, nights, wanted=False)
+        for at, (_, nights) in enumerate(visits, start=1):
+            was_first = self._wants_cuisines([n for _, n in visits[:at]])
+            stop = self._first_meals
+            if not was_first:
+                stop = self._stop(stops[: at + 1], days[at - 1], nights, wanted=False)
             if stop is None:
                 return None
             cities.append(stop)
         return Solution(SolveStatus.FEASIBLE, None, tuple(cities), tuple(legs))
 
-    def _stop(self, city: str, nights: int, wanted: bool) -> CityChoice | None:
-        """With its cheapest meals, among them every cuisine if they are `wanted`; None where there
-        are too few."""
+    def _stop(self, path: Sequence[str], day: int, nights: int, wanted: bool) -> CityChoice | None:
+        """The last of the path, from the day with this index on, with its cheapest meals, among
+        them every cuisine if they are `wanted`; None where there are too few."""
+        here, city = path[-2:]
         count = len(MEALS) * (nights - 1)
-        meals = self._meals(city, count, wanted) if count else ()
+        if count:
+            said = day + 1, self.letters[here], self.lettered(city), count
+            eating = choice(EATING, eating_words(*said, signs_of(self.query) if wanted else {}))
+            self.ask("search_restaurants", self.world.restaurants(city), eating, city=city)
+        meals = self._meals(city, count, wanted)
         if meals is None:
             self.note(self.notes.in_vain(city, count) if wanted else choice(EAT, NONE))
             return None
@@ -365,9 +372,6 @@ class _Search(Asked):
         return stop
 
     def _meals(self, city: str, count: int, wanted: bool) -> tuple[Restaurant, ...] | None:
-        cuisines = asked_of_meals(f"{count} meals", 0, signs_of(self.query) if wanted else {})
-        before = f"{', '.join((f'Eat in {self.lettered(city)}', *cuisines))}."
-        self.ask("search_restaurants", self.world.restaurants(city), before, city=city)
         rows = self.problem.meals(city)[0]
         if not wanted:
             return tuple(rows[:count]) if len(rows) >= count else None

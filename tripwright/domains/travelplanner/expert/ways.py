@@ -14,11 +14,12 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tripwright.domains.travelplanner.expert.work import DEAR, NO, OK, party
+from tripwright.domains.travelplanner.expert.work import DEAR, NO, OK, Signs, asked_of_meals, party
 from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.errors import counted
 
 GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
+EATING = "Meals"  # where
 PLAN = "Plan"  # of the trip that keeps the budget
 SELF_DRIVING = "self-driving"
 
@@ -61,6 +62,12 @@ def plan_words(stops: Iterable[TripStop], back: str) -> str:
         reached = f"{stop.way}, {stop.city} {stop.stay}"
         days += [reached, *(letter for _ in range(1, stop.nights))]
     return "; ".join(f"day {day}, {where}" for day, where in enumerate([*days, back], start=1))
+
+
+def eating_words(day: int, here: str, city: str, meals: int, signs: Signs) -> str:
+    """In which city one eats, by the words that a trip has for coming there, how many meals, and
+    which cuisines have to be among them: "day 4, V U Corbeck, 6, French!"."""
+    return ", ".join((f"day {day}", f"{here} {city}", *asked_of_meals(str(meals), 0, signs)))
 
 
 def vehicles(people: int) -> str:
