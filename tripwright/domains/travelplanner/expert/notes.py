@@ -14,6 +14,7 @@ from tripwright.domains.travelplanner.expert.work import (
     STAY,
     STAY_FIELDS,
     RowWalk,
+    called,
     choice,
     meal_walks,
     meals_found,
@@ -75,9 +76,12 @@ class ChoiceNotes:
         if not self._is_shown:
             return choice(EAT, ", ".join(row.name for row in stop.meals))
         walks = self._meal_walks(stop.city, len(stop.meals)) if walked else []
-        if meals_found(self._query, walks, len(stop.meals)) == list(stop.meals):
-            return self._walked(walks)
         rows = self._called(Restaurant, self._world.restaurants(stop.city))
+        if meals_found(self._query, walks, len(stop.meals)) == list(stop.meals):
+            prices = (called(_letter(row, rows), f"{row.average_cost_usd:g}") for row in stop.meals)
+            # several cities have costs to add up, and rows that were passed over have prices, too
+            eaten = f" Eaten {', '.join(prices)}." if self.letters else ""
+            return f"{self._walked(walks)}{eaten}"
         meals = zip(purposes(len(stop.meals)), stop.meals, strict=True)
         return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)
 
@@ -129,4 +133,8 @@ def purposes(meals: int) -> list[str]:
 
 
 def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:
-    return named(next(letter for letter, row in rows if row == taken), taken.name)
+    return named(_letter(taken, rows), taken.name)
+
+
+def _letter(taken: Any, rows: list[tuple[str, Any]]) -> str:
+    return next(letter for letter, row in rows if row == taken)
