@@ -187,8 +187,8 @@ class Trips:
 
 
 class ExpertTranscripts:
-    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well
-    teaches nothing and is passed over."""
+    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well,
+    or not within the context that its pupil has, teaches nothing and is passed over."""
 
     def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat, teacher: str = "expert"):
         self.trips, self.dialect, self.chat, self.teacher = trips, dialect, chat, teacher
@@ -209,16 +209,20 @@ class ExpertTranscripts:
             session = expert_session(
                 self.trips.domain, request, place, self.dialect, self.chat, self.teacher
             )
-            if self.trips.domain.keeps(session):
+            fits = session.length <= self.dialect.context_tokens  # nobody cuts an expert's turn
+            if fits and self.trips.domain.keeps(session):
                 self._in_vain = 0
                 return session.transcript
             self._in_vain += 1
             if self._in_vain == MOST_IN_VAIN:
                 why = (
                     f"{self._in_vain} trips in a row, the last one ended by"
-                    f" {session.transcript.stop_reason}"
+                    f" {session.transcript.stop_reason} after {session.length} tokens"
                 )
-                limits = f"max_turns is {self.dialect.max_turns}"
+                limits = (
+                    f"max_turns is {self.dialect.max_turns}, context_tokens"
+                    f" {self.dialect.context_tokens}"
+                )
                 raise UserError(
                     f"The expert finds no answer within the limits of dialect '{self.dialect.name}'"
                     f" ({why}; {limits})."
