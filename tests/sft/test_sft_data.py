@@ -445,3 +445,21 @@ def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: A
     assert len(read) == 10 and samples.count == 5
     assert sorted(read[:5]) == sorted(first) == sorted(read[5:])
     assert all(any(row.loss_mask) for row in samples.rows)
+
+
+def test_no_expert_transcript_is_longer_than_its_pupils_context(nano_tokenizer: Any) -> None:
+    """A policy's last turn is cut at the context's end; an expert's is not, and was trained on."""
+    recipe, dialect = Recipe(name="t", seed=3), dialect_named("compact")
+
+    def first(context_tokens: int) -> list[list[int]]:
+        stream = ExpertTranscripts(
+            trips_of(recipe, COLD_START),
+            replace(dialect, context_tokens=context_tokens),
+            ChatFormat(nano_tokenizer),
+        )
+        return [list(t.token_ids) for t in itertools.islice(stream, 6)]
+
+    longest = max(first(dialect.context_tokens), key=len)
+    shorter = first(len(longest) - 1)
+    assert longest in first(len(longest)) and longest not in shorter
+    assert all(len(ids) < len(longest) for ids in shorter)
