@@ -145,7 +145,7 @@ class WrittenWays:
         """Its words; none where a way was taken that nobody has shown."""
         if not self.is_known or self._back is None:
             return ""
-        return trip_words(self.query.party_size, self.path.values(), self._back[0])
+        return trip_words(self.query.party_size, [*self.path.values()], self._back[0])
 
     def _meals(self) -> Iterator[str]:
         """Where one eats: cuisines were seen to before the trip was said, in the first city with

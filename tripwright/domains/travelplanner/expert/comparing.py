@@ -19,8 +19,8 @@ from home to home, with what it costs so far. It compares two numbers badly, so 
 stand side by side, and their digits in pairs as far as they differ; what is left of the budget has
 a sign; dates are counted out once.
 
-    3, 1 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U V
-    X. day 1, home, 3, 1 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights
+    3, 1; 2, 2; 1, 3 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U
+    V X. day 1, home, 3, 1 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights
     164, 159, 11 65 dear. Stay: V 3 nights 159 V: (B) Ash Inn. Go: home V Dalby 7 hours 9 mins 640
     km 33 self-driving. Been V. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X 1 night
     310, 240, 32 dear. Stay: U 1 night 240 U: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
@@ -73,7 +73,7 @@ from tripwright.domains.travelplanner.expert.work import (
     city_letter,
     meal_walks,
     meals_found,
-    nights_each,
+    nights_tried,
     signs_of,
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
@@ -150,8 +150,8 @@ class _Search(Asked):
         self.ask("get_cities", state=self.query.dest)
         for ways in self._families():
             self._look_at_stays([city for city in ways.cities if city not in self._stays])
-            for shape in shapes:
-                self.note(f"{nights_each(shape)}.")
+            for at, shape in enumerate(shapes):
+                self.note(f"{nights_tried(shapes[at:])}.")
                 visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
                 trip = self._with_meals(visits, ways.driving) if visits else None
                 if trip is not None and self._keeps_budget(trip):

@@ -1,20 +1,29 @@
 """The work on ways, costs and the sum, shown: as records and as words (`work.py` has rows).
 
 Go: home V Dalby 7 hours 9 mins 640 km 33 self-driving. Back: V home Ely 7 hours 20 mins 650 km 35
-self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, home V Dalby 7 hours 9 mins 640 km 33
-self-driving, 1*33, V Dalby V 4 nights 159 V: (B) Ash Inn, 1*33+4*159; day 5, V home Ely 7 hours 20
-mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, home V Dalby 7 hours 9 mins 640 km
-33 self-driving, V Dalby V 4 nights 159 V: (B) Ash Inn; day 2, V; day 3, V; day 4, V; day 5, V home
-Ely 7 hours 20 mins 650 km 35 self-driving.
+self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, home, 4 nights, home V Dalby 7 hours 9 mins
+640 km 33 self-driving, 1*33, V Dalby V 4 nights 159 V: (B) Ash Inn, 1*33+4*159; day 5, V home Ely 7
+hours 20 mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, home V Dalby 7 hours 9
+mins 640 km 33 self-driving, V Dalby V 4 nights 159 V: (B) Ash Inn; day 2, V; day 3, V; day 4, V;
+day 5, V home Ely 7 hours 20 mins 650 km 35 self-driving.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tripwright.domains.travelplanner.expert.work import DEAR, NO, OK, Signs, asked_of_meals, party
+from tripwright.domains.travelplanner.expert.work import (
+    DEAR,
+    HOME,
+    NO,
+    OK,
+    Signs,
+    asked_of_cities,
+    asked_of_meals,
+    party,
+)
 from tripwright.domains.travelplanner.oracle.options import SEATS
 from tripwright.errors import counted
 
@@ -33,23 +42,30 @@ class TripStop(NamedTuple):
     stay_cost: str  # "3*159"
 
     @property
+    def letter(self) -> str:
+        return self.city.partition(" ")[0]
+
+    @property
     def costs(self) -> tuple[str, str]:
         return self.way_cost, self.stay_cost
 
 
-def trip_words(people: int, stops: Iterable[TripStop], back: str) -> str:
-    """A trip from home to home: when and by what one comes where, and where one stays, each behind
-    the words that stood before it when it was found, and behind the city's name, which a plan has
-    before it; and what all costs so far: "1 person, 1 car, 1 taxi; day 1, home V Dalby 33
+def trip_words(people: int, stops: Sequence[TripStop], back: str) -> str:
+    """A trip from home to home: by what one comes where and where one stays, behind the words that
+    stood before it when it was found, and behind the city's name, which a plan has before it; and
+    what all costs so far: "1 person, 1 car, 1 taxi; day 1, home, 3 nights, home V Dalby 33
     self-driving, 1*33, V Dalby V 3 nights 159 V: (B) Ash Inn, 1*33+3*159; day 4, V home Ely 35
     self-driving"."""
-    day, costs, said = 1, list[str](), [f"{party(people)}, {vehicles(people)}"]
-    for stop in stops:
+    day, been, costs = 1, [HOME], list[str]()
+    said = [f"{party(people)}, {vehicles(people)}"]
+    for at, stop in enumerate(stops):
+        asked = asked_of_cities(been, day, [each.nights for each in stops[at:]], ())
         costs.append(stop.way_cost)
-        reached = f"day {day}, {stop.way}, {'+'.join(costs)}"
+        reached = ", ".join((*asked, stop.way, "+".join(costs)))
         costs.append(stop.stay_cost)
         said.append(f"{reached}, {stop.city} {stop.stay}, {'+'.join(costs)}")
         day += stop.nights
+        been.append(stop.letter)
     return "; ".join((*said, f"day {day}, {back}"))
 
 
@@ -58,9 +74,8 @@ def plan_words(stops: Iterable[TripStop], back: str) -> str:
     nights 159 V: (B) Ash Inn; day 2, V; day 3, V home Ely 35 self-driving"."""
     days = list[str]()
     for stop in stops:
-        letter = stop.city.partition(" ")[0]
         reached = f"{stop.way}, {stop.city} {stop.stay}"
-        days += [reached, *(letter for _ in range(1, stop.nights))]
+        days += [reached, *(stop.letter for _ in range(1, stop.nights))]
     return "; ".join(f"day {day}, {where}" for day, where in enumerate([*days, back], start=1))
 
 

@@ -167,10 +167,12 @@ def asked_of_cities(
 
 def nights_each(stops: Sequence[int]) -> str:
     """In one city after the other: "2, 1 nights"."""
-    *before, last = stops
-    return ", ".join(
-        (*map(str, before), counted(last, "night") if not before else f"{last} nights")
-    )
+    return ", ".join(map(str, stops)) + (" night" if [*stops] == [1] else " nights")
+
+
+def nights_tried(shapes: Iterable[Sequence[int]]) -> str:
+    """In one city after the other, the first of several ways to do it now: "3, 1; 2, 2 nights"."""
+    return "; ".join(", ".join(map(str, shape)) for shape in shapes) + " nights"
 
 
 def nights_in(city: str, nights: int) -> str:
