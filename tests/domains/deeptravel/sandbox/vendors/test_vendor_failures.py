@@ -3,8 +3,9 @@ does."""
 
 from __future__ import annotations
 
+import gc
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +21,16 @@ from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.domains.deeptravel.vendors.searxng import Searxng
 from tripwright.domains.deeptravel.vendors.tavily import Tavily
 from tripwright.domains.deeptravel.vendors.valhalla import Valhalla
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """What other tests have left, if it is collected at the bottom of JSON that is too deep, fails
+    there and is held against this test."""
+    gc.disable()
+    yield
+    gc.enable()
+
 
 KEY = "tvly-dev-4dF7secret0kEy"
 ARGUMENTS = {
