@@ -174,7 +174,7 @@ class WrittenWays:
         self.is_known = here == HOME or (self.is_known and here in letters)
         city, stay, nights, price_usd = self._stay
         costs = cost, nights_cost(nights, price_usd)
-        stop = TripStop(called(there, city), said, stay, nights, *costs)
+        stop = TripStop(there, city, said, stay, nights, *costs)
         before = letters[1 : letters.index(here) + 1] if here in letters else []
         self.is_known &= bool(there) and there not in before
         self.path = {**{each: self.path[each] for each in before}, there: stop}

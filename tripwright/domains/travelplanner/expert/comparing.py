@@ -303,7 +303,7 @@ class _Search(Asked):
             stay, way = self._stay(city, nights), self.leg_taken(leg, leg.origin, city)
             costs = self.way_cost(leg), nights_cost(nights, stay.price_usd)
             words = self.notes.stay_in(city, nights, stay)
-            stops.append(TripStop(self.lettered(city), way, words, nights, *costs))
+            stops.append(TripStop(self.letters[city], city, way, words, nights, *costs))
         return stops
 
     def _back(self, legs: Sequence[Leg]) -> str:

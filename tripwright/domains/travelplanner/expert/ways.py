@@ -22,6 +22,7 @@ from tripwright.domains.travelplanner.expert.work import (
     Signs,
     asked_of_cities,
     asked_of_meals,
+    called,
     party,
 )
 from tripwright.domains.travelplanner.oracle.options import SEATS
@@ -34,7 +35,8 @@ SELF_DRIVING = "self-driving"
 
 
 class TripStop(NamedTuple):
-    city: str  # with its letter: "V Dalby"
+    letter: str  # of the city
+    name: str
     way: str  # there, by its ends: "home V Dalby 33 self-driving"
     stay: str  # as it was chosen: "V 3 nights 159 V: (B) Ash Inn"
     nights: int
@@ -42,8 +44,9 @@ class TripStop(NamedTuple):
     stay_cost: str  # "3*159"
 
     @property
-    def letter(self) -> str:
-        return self.city.partition(" ")[0]
+    def city(self) -> str:
+        """Such as "V Dalby"."""
+        return called(self.letter, self.name)
 
     @property
     def costs(self) -> tuple[str, str]:
@@ -51,21 +54,20 @@ class TripStop(NamedTuple):
 
 
 def trip_words(people: int, stops: Sequence[TripStop], back: str) -> str:
-    """A trip from home to home: by what one comes where and where one stays, behind the words that
-    stood before it when it was found, and behind the city's name, which a plan has before it; and
-    what all costs so far: "1 person, 1 car, 1 taxi; day 1, home, 3 nights, home V Dalby 33
-    self-driving, 1*33, V Dalby V 3 nights 159 V: (B) Ash Inn, 1*33+3*159; day 4, V home Ely 35
-    self-driving"."""
-    day, been, costs = 1, [HOME], list[str]()
+    """A trip from home to home: the words that each city was compared by, how one comes there and
+    where one stays (behind the city's name, which a plan has before it), and what all costs so far:
+    "1 person, 1 car, 1 taxi; day 1, home, 3 nights, home V Dalby 33 self-driving, 1*33, V Dalby V 3
+    nights 159 V: (B) Ash Inn, 1*33+3*159; day 4, V home Ely 35 self-driving"."""
+    day, costs, been = 1, list[str](), [HOME, *(stop.letter for stop in stops)]
     said = [f"{party(people)}, {vehicles(people)}"]
     for at, stop in enumerate(stops):
-        asked = asked_of_cities(been, day, [each.nights for each in stops[at:]], ())
+        to_come = [each.nights for each in stops[at:]]
+        asked = asked_of_cities(been[: at + 1], day, to_come, ())
         costs.append(stop.way_cost)
         reached = ", ".join((*asked, stop.way, "+".join(costs)))
         costs.append(stop.stay_cost)
         said.append(f"{reached}, {stop.city} {stop.stay}, {'+'.join(costs)}")
         day += stop.nights
-        been.append(stop.letter)
     return "; ".join((*said, f"day {day}, {back}"))
 
 

@@ -167,12 +167,17 @@ def asked_of_cities(
 
 def nights_each(stops: Sequence[int]) -> str:
     """In one city after the other: "2, 1 nights"."""
-    return ", ".join(map(str, stops)) + (" night" if [*stops] == [1] else " nights")
+    return f"{_in_turn(stops)} {'night' if [*stops] == [1] else 'nights'}"
 
 
 def nights_tried(shapes: Iterable[Sequence[int]]) -> str:
-    """In one city after the other, the first of several ways to do it now: "3, 1; 2, 2 nights"."""
-    return "; ".join(", ".join(map(str, shape)) for shape in shapes) + " nights"
+    """How they may be spent in one city after the other, what is tried now first: "3, 1; 2, 2
+    nights"."""
+    return f"{'; '.join(map(_in_turn, shapes))} nights"
+
+
+def _in_turn(stops: Sequence[int]) -> str:
+    return ", ".join(map(str, stops))
 
 
 def nights_in(city: str, nights: int) -> str:

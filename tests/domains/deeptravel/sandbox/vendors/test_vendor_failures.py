@@ -22,6 +22,13 @@ from tripwright.domains.deeptravel.vendors.searxng import Searxng
 from tripwright.domains.deeptravel.vendors.tavily import Tavily
 from tripwright.domains.deeptravel.vendors.valhalla import Valhalla
 
+KEY = "tvly-dev-4dF7secret0kEy"
+ARGUMENTS = {
+    "poi_search": {"query": "museums", "city_name": "Berlin"},
+    "route_planning": {"origin_name": "A", "destination_name": "B", "city_name": "Berlin"},
+    "web_search": {"query": "museums"},
+}
+
 
 @pytest.fixture(autouse=True)
 def no_collection() -> Iterator[None]:
@@ -30,14 +37,6 @@ def no_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-
-
-KEY = "tvly-dev-4dF7secret0kEy"
-ARGUMENTS = {
-    "poi_search": {"query": "museums", "city_name": "Berlin"},
-    "route_planning": {"origin_name": "A", "destination_name": "B", "city_name": "Berlin"},
-    "web_search": {"query": "museums"},
-}
 
 
 class Atlas:
