@@ -447,19 +447,26 @@ def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: A
     assert all(any(row.loss_mask) for row in samples.rows)
 
 
-def test_no_expert_transcript_is_longer_than_its_pupils_context(nano_tokenizer: Any) -> None:
+def test_no_expert_transcript_is_longer_than_its_pupils_context(
+    nano_tokenizer: Any, tiny_model: Any
+) -> None:
     """A policy's last turn is cut at the context's end; an expert's is not, and was trained on."""
     recipe, dialect = Recipe(name="t", seed=3), dialect_named("compact")
 
-    def first(context_tokens: int) -> list[list[int]]:
+    def first(context_tokens: int) -> tuple[list[list[int]], ExpertTranscripts]:
         stream = ExpertTranscripts(
             trips_of(recipe, COLD_START),
             replace(dialect, context_tokens=context_tokens),
             ChatFormat(nano_tokenizer),
         )
-        return [list(t.token_ids) for t in itertools.islice(stream, 6)]
+        return [list(t.token_ids) for t in itertools.islice(stream, 6)], stream
 
-    longest = max(first(dialect.context_tokens), key=len)
-    shorter = first(len(longest) - 1)
-    assert longest in first(len(longest)) and longest not in shorter
+    all_of_them, stream = first(dialect.context_tokens)
+    assert stream.left_out == 0
+    longest = max(all_of_them, key=len)
+    shorter, stream = first(len(longest) - 1)
+    assert longest in first(len(longest))[0] and longest not in shorter
     assert all(len(ids) < len(longest) for ids in shorter)
+    assert stream.left_out == 1 - 6 / stream.position > 0
+    model, settings = tiny_model("qwen3", len(nano_tokenizer)), SftSettings(steps=1, batch_size=1)
+    assert FineTuning(model, stream, settings).take_step()["left_out"] == stream.left_out > 0

@@ -201,7 +201,7 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
         replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
     )
     # what was in vain before a stop counts
-    tight.load_state_dict({"trips": {"position": 5}, "in_vain": 4})
+    tight.load_state_dict({"trips": {"position": 5}, "taught": 0, "in_vain": 4})
     with pytest.raises(UserError, match="5 trips in a row"):
         next(tight)
     assert tight.position == 6

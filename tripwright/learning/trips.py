@@ -192,12 +192,17 @@ class ExpertTranscripts:
 
     def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat, teacher: str = "expert"):
         self.trips, self.dialect, self.chat, self.teacher = trips, dialect, chat, teacher
-        self._in_vain = 0  # trips in a row without an answer
+        self._taught, self._in_vain = 0, 0  # transcripts given; trips in a row without one
 
     @property
     def position(self) -> int:
         """Trips used up, those in vain included."""
         return self.trips.position
+
+    @property
+    def left_out(self) -> float:
+        """The share of the trips so far that was passed over."""
+        return 1 - self._taught / max(1, self.position)
 
     def __iter__(self) -> ExpertTranscripts:
         return self
@@ -211,7 +216,7 @@ class ExpertTranscripts:
             )
             fits = session.length <= self.dialect.context_tokens  # nobody cuts an expert's turn
             if fits and self.trips.domain.keeps(session):
-                self._in_vain = 0
+                self._taught, self._in_vain = self._taught + 1, 0
                 return session.transcript
             self._in_vain += 1
             if self._in_vain == MOST_IN_VAIN:
@@ -229,11 +234,15 @@ class ExpertTranscripts:
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        return {"trips": self.trips.state_dict(), "in_vain": self._in_vain}
+        return {
+            "trips": self.trips.state_dict(),
+            "taught": self._taught,
+            "in_vain": self._in_vain,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.trips.load_state_dict(state["trips"])
-        self._in_vain = state["in_vain"]
+        self._taught, self._in_vain = state["taught"], state["in_vain"]
 
 
 def expert_session(

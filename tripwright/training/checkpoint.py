@@ -29,7 +29,7 @@ import torch
 from tripwright.errors import UserError
 
 STATE, MANIFEST, PARTIAL = "state.pt", "manifest.json", ".partial"
-FORMAT = 2  # of both files; another one is refused
+FORMAT = 3  # of both files; another one is refused
 LEAVES = (torch.Tensor, torch.nn.Parameter, bool, int, float, str, bytes, type(None))
 CONTAINERS = (dict, OrderedDict, Counter, list, tuple)
 
