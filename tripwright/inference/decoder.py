@@ -24,7 +24,7 @@ from tripwright.inference.precision import precision_named
 
 # Queries that attend at once in training on a CPU, up to so many positions: beyond them the weights
 # that the gradient needs are too many.
-BLOCK, MOST_IN_BLOCKS = 128, 5120
+BLOCK, MOST_IN_BLOCKS = 128, 6144
 __all__ = ["SUPPORTED", "Cache", "CacheView", "Decoder", "round_up"]
 
 
