@@ -1,9 +1,9 @@
 """Steps about ways, costs and the sum, as they stand in a note: read by writing what was shown.
 
 A way is true where it was shown for that leg, on whatever day, and so is that there is none: which
-of them to take is the agent's to choose. A cost is that of the ways, nights and meals last noted.
-What is taken from the budget is not checked, nor what a model says of dates, and of which cities
-are left for which end.
+of them to take is the agent's to choose. A cost is that of the ways, nights and meals last noted,
+and the sum of a trip is asked of the costs that were said. What a model says of dates is not
+checked, nor which cities are left for which end.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class WrittenWays:
     _stay: tuple[str, str, int, float] | None = None
     _to_eat: list[str] = field(default_factory=list)  # where one has yet to, on the trip just said
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
+    _costs: str = ""  # of the trip just said, in its own words
+    _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
     _calculated: str = ""  # the expression, if the last call has one
 
     def look(self, call: ToolCall) -> None:
@@ -97,7 +99,7 @@ class WrittenWays:
 
     def stay_in(self, city: str, words: str, nights: int, price_usd: float) -> None:
         self._stay, self._back = (city, words, nights, price_usd), None
-        self._to_eat = []
+        self._to_eat, self._costs = [], ""
 
     def reached(self) -> list[tuple[Sequence[str], int]]:
         """Where one has been, and on which day that is: at home, and after each stop of the way so
@@ -131,15 +133,20 @@ class WrittenWays:
             if self.is_known and self._back:
                 yield "way: plan", said, plan_words(self.path.values(), self._back[0])
         elif meals_usd:
+            before = self._costs and self._eaten  # of this trip
             known = [price for price in meals_usd if price is not None]
             if len(known) == len(meals_usd):
-                yield "cost: term", said, meals_cost(self.query.party_size, known)
+                cost = meals_cost(self.query.party_size, known)
+                yield "cost: term", said, f"{self._eaten}+{cost}" if before else cost
+            self._eaten = said
         elif self._was_trip:
             if self.trip() and self._back:
                 there = itertools.chain(*(stop.costs for stop in self.path.values()))
                 costs = (*there, self._back[1])
                 yield "cost: term", said, "+".join(costs)
-            self._was_trip = False
+            self._was_trip, self._costs = False, said
+            if not self.query.local_constraint.cuisine:
+                self._eaten = ""
 
     def trip(self) -> str:
         """Its words; none where a way was taken that nobody has shown."""
@@ -212,13 +219,18 @@ class WrittenWays:
             yield "way: road", said, leg_taken(HOME, there, OK if any(ways) else None)
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
-        """Such as "458 left ok", of a calculator's answer or behind what it would be asked."""
+        """Such as "458 left ok", of a calculator's answer or behind what it would be asked; before
+        it, whether all costs of the trip were asked."""
         budget = left_of_budget(self.query.budget, ()).removesuffix(")")
         for sentence in note.removesuffix(".").split(". "):
             terms, _, said = sentence.rpartition(": ")
             is_left = said.endswith((f" left {OK}", f" left {DEAR}"))
             if not is_left or said[0] not in "-0123456789":
                 continue
+            if self._costs:
+                costs = filter(None, (self._costs, self._eaten))
+                asked = left_of_budget(self.query.budget, costs)
+                yield "cost: asked", terms or self._calculated, asked
             try:
                 left = evaluate(terms) if terms else _number(shown)
             except ToolError:  # these terms cannot be added up

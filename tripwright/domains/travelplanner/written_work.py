@@ -36,12 +36,12 @@ from tripwright.transcript import Rows, Segment, Transcript
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
 # Of the cities of a trip: the price of one beside the others', which is taken, and where one eats
 # how often. Of ways: whether there is a road, which was taken, all of a trip's, its days. Of costs:
-# of a trip, of meals, what the budget has left
+# of a trip or of meals, all that the sum is asked of, what the budget has left
 KINDS = (
     *("stay: asked", "stay: row", "stay: choice"),
     *("city: asked", "city: price", "city: choice", "city: meals"),
     *("way: road", "way: choice", "way: trip", "way: plan"),
-    *("meal: asked", "meal: row", "meal: choice", "cost: term", "cost: sum"),
+    *("meal: asked", "meal: row", "meal: choice", "cost: term", "cost: asked", "cost: sum"),
 )
 
 
@@ -82,13 +82,14 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 kind, letter = shown.kind, letter_of.get(city, city)
                 is_of_stays = kind == "Accommodation"
                 table = shown if is_of_stays else restaurants
+                summed = [*ways.sums(note, shown)]  # of the trip so far: another may come behind it
                 rows = _called(table, note) if table else []
                 if is_of_stays and rows:
                     stays_of[letter] = city, rows
                 found = (
                     *ways.road(note),
                     *read_note(query, note, kind, rows, letter, stays_of, ways),
-                    *ways.sums(note, shown),
+                    *summed,
                 )
                 steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:

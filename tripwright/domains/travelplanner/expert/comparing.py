@@ -144,6 +144,7 @@ class _Search(Asked):
         self.notes = notes
         self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
         self._first_meals: CityChoice | None = None  # with all wanted cuisines
+        self._cities: list[CityChoice] = []  # of the trip just said, as far as their meals are
 
     def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
         """The first trip that keeps the budget."""
@@ -332,16 +333,15 @@ class _Search(Asked):
         found = (self.problem.leg(here, there, day, driving) for here, there, day in ends)
         legs = [leg for leg in found if leg is not None]
         self._note_trip(visits, legs)
-        cities = list[CityChoice]()
+        self._cities = list[CityChoice]()
         for at, (_, nights) in enumerate(visits, start=1):
-            was_first = self._wants_cuisines([n for _, n in visits[:at]])
             stop = self._first_meals
-            if not was_first:
+            if not self._wants_cuisines([n for _, n in visits[:at]]):
                 stop = self._stop(stops[: at + 1], days[at - 1], nights, wanted=False)
             if stop is None:
                 return None
-            cities.append(stop)
-        return Solution(SolveStatus.FEASIBLE, None, tuple(cities), tuple(legs))
+            self._cities.append(stop)
+        return Solution(SolveStatus.FEASIBLE, None, tuple(self._cities), tuple(legs))
 
     def _stop(self, path: Sequence[str], day: int, nights: int, wanted: bool) -> CityChoice | None:
         """The last of the path, from the day with this index on, with its cheapest meals, among
@@ -364,7 +364,8 @@ class _Search(Asked):
         stop = self.notes.as_found(stop) if is_walked else stop
         if meals:
             self.note(self.notes.on_meals(stop, is_walked))
-            self.note(choice(COST, self._eaten(stop.meals)))
+            so_far = () if wanted else self._cities  # a sum is asked of a list that was said
+            self.note(choice(COST, "+".join(self._costs_of_meals((*so_far, stop)))))
             self.ask("search_attractions", self.world.attractions(city), city=city)
         if len(sights) < nights - 1:
             self.note(choice("See", NONE))
@@ -379,15 +380,14 @@ class _Search(Asked):
         found = meals_found(self.query, walks, count)
         return None if found is None else tuple(found)
 
-    def _eaten(self, meals: tuple[Restaurant, ...]) -> str:
-        return meals_cost(self.query.party_size, (row.average_cost_usd for row in meals))
+    def _costs_of_meals(self, stops: Iterable[CityChoice]) -> list[str]:
+        prices = ([row.average_cost_usd for row in stop.meals] for stop in stops if stop.meals)
+        return [meals_cost(self.query.party_size, of_one) for of_one in prices]
 
     def _keeps_budget(self, trip: Solution) -> bool:
         """What a trip leaves is asked and noted; and the trip, day by day, if that is enough."""
-        visits = tuple((stop.city, stop.nights) for stop in trip.cities)
-        stops = self._stops(visits, trip.legs)
-        eaten = [self._eaten(stop.meals) for stop in trip.cities if stop.meals]
-        costs = (*self._travelled(stops, trip.legs[-1]), *eaten)
+        stops = self._stops(tuple((stop.city, stop.nights) for stop in trip.cities), trip.legs)
+        costs = *self._travelled(stops, trip.legs[-1]), *self._costs_of_meals(trip.cities)
         expression = left_of_budget(self.query.budget, costs)
         if self.turns.can("calculator"):
             self.ask("calculator", expression=expression)
