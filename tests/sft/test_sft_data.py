@@ -459,6 +459,7 @@ def test_no_expert_transcript_is_longer_than_its_pupils_context(
             replace(dialect, context_tokens=context_tokens),
             ChatFormat(nano_tokenizer),
         )
+        assert stream.left_out == 0
         return [list(t.token_ids) for t in itertools.islice(stream, 6)], stream
 
     all_of_them, stream = first(dialect.context_tokens)
@@ -467,6 +468,6 @@ def test_no_expert_transcript_is_longer_than_its_pupils_context(
     shorter, stream = first(len(longest) - 1)
     assert longest in first(len(longest))[0] and longest not in shorter
     assert all(len(ids) < len(longest) for ids in shorter)
-    assert stream.left_out == 1 - 6 / stream.position > 0
+    assert stream.left_out == (stream.position - 6) / stream.position > 0
     model, settings = tiny_model("qwen3", len(nano_tokenizer)), SftSettings(steps=1, batch_size=1)
     assert FineTuning(model, stream, settings).take_step()["left_out"] == stream.left_out > 0

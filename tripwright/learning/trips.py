@@ -202,7 +202,7 @@ class ExpertTranscripts:
     @property
     def left_out(self) -> float:
         """The share of the trips so far that was passed over."""
-        return 1 - self._taught / max(1, self.position)
+        return (self.position - self._taught) / max(1, self.position)
 
     def __iter__(self) -> ExpertTranscripts:
         return self

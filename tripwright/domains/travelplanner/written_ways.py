@@ -227,15 +227,15 @@ class WrittenWays:
             is_left = said.endswith((f" left {OK}", f" left {DEAR}"))
             if not is_left or said[0] not in "-0123456789":
                 continue
+            asked = terms or self._calculated
             if self._costs:
                 costs = filter(None, (self._costs, self._eaten))
-                asked = left_of_budget(self.query.budget, costs)
-                yield "cost: asked", terms or self._calculated, asked
+                yield "cost: asked", asked, left_of_budget(self.query.budget, costs)
             try:
                 left = evaluate(terms) if terms else _number(shown)
             except ToolError:  # these terms cannot be added up
                 left = None
-            if not (terms or self._calculated).startswith(budget):
+            if not asked.startswith(budget):
                 left = None
             yield "cost: sum", said, "" if left is None else left_words(to_the_cent(left))
 

@@ -333,7 +333,7 @@ class _Search(Asked):
         found = (self.problem.leg(here, there, day, driving) for here, there, day in ends)
         legs = [leg for leg in found if leg is not None]
         self._note_trip(visits, legs)
-        self._cities = list[CityChoice]()
+        self._cities = []
         for at, (_, nights) in enumerate(visits, start=1):
             stop = self._first_meals
             if not self._wants_cuisines([n for _, n in visits[:at]]):
