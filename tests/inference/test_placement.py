@@ -76,7 +76,7 @@ def test_a_policy_is_loaded_in_the_format_that_it_is_sampled_in(
 ) -> None:
     policy = LocalPolicy.load(folder, None, Sampling(dtype=dtype))
     assert {str(p.dtype) for p in policy.model.parameters()} == {f"torch.{dtype}"}
-    exact = Decoder(load_model(folder)[0])
+    exact = Decoder(load_model(folder, policy.model.device)[0])
     narrow = Decoder(policy.model)
     assert torch.equal(exact.cos, narrow.cos)  # rotary frequencies keep theirs
     monkeypatch.delattr("tripwright.inference.local.copy")  # to make a copy would be an error
@@ -90,6 +90,7 @@ def test_a_model_is_loaded_on_the_device(folder: Path) -> None:
 
 
 def test_run_and_serve_hand_them_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("fastapi")
     settings = PolicySettings(model=str(folder), dtype="bfloat16", device="cpu")
     choice = choose_policy("local", settings, dialect_named("compact"))
     assert choice.policy.model.dtype == torch.bfloat16 and choice.decoding["dtype"] == "bfloat16"
@@ -124,7 +125,7 @@ def test_training_and_examination_obey_the_recipe(
     ):
         with pytest.raises(UserError, match="enough"):
             work()
-    assert asked == [(torch.device("cpu"), torch.bfloat16)] * 4
+    assert asked == [(device_named("auto"), torch.bfloat16)] * 4
     absent = replace(recipe, model=replace(recipe.model, device="cuda:7"))
     with pytest.raises(UserError, match="No device 'cuda:7' here"):
         check_needs(absent)

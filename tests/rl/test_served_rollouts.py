@@ -16,6 +16,7 @@ from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("uvicorn")
 
 from tests.rl.rollout_server import LyingServer
 from tripwright.learning.optim import OptimizerSettings

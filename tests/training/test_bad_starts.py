@@ -229,7 +229,7 @@ def test_what_only_loading_shows_is_one_line_too(
 def test_a_model_that_memory_cannot_hold(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("r.toml").write_text(COMPACT)
+    Path("r.toml").write_text(COMPACT.replace("[model]", '[model]\ndevice = "cpu"'))
     words = ["sft", "r.toml", "--out", "run"]
     with monkeypatch.context() as small:
         small.setattr(model_checks, "memory_bytes", lambda: 1e5)

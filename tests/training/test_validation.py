@@ -19,6 +19,7 @@ from tests.training.test_resume import metrics, weights
 from tripwright.cli import examine
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
+from tripwright.inference.precision import device_named
 from tripwright.learning.loop import StageClock
 from tripwright.policies.decoding import Decoding
 from tripwright.runs import episodes
@@ -110,7 +111,7 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
     run, name = trained(tmp_path / "run", recipe), stage(recipe)
     assert same(weights(run, f"{name}-step-4"), weights(run, name))
     assert not same(weights(run, f"{name}-step-2"), weights(run, name))
-    model, tokenizer = load_model(run.model(f"{name}-step-2"))
+    model, tokenizer = load_model(run.model(f"{name}-step-2"), device_named(recipe.model.device))
     chat = held_out.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
     requests = held_out.held_out(recipe, None, 3, VALIDATION_WORLDS)
     again = run.folder / "eval" / "validation-step-22"
