@@ -152,6 +152,8 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
         (" left ", "0 left ", "cost: sum"),
         (" left ok. Plan: ", " left dear. Plan: ", "cost: sum"),
         ("Plan: day 1, ", "Plan: day 2, ", "way: plan"),
+        (", breakfast (A) ", ", breakfast (B) ", "way: plan"),
+        (", breakfast (", " Two, breakfast (", "way: plan"),  # the sight before it
         ("Meals: day 1, ", "Meals: day 2, ", "city: meals"),
     ],
 )

@@ -85,8 +85,8 @@ def read_note(
         if sentence in others:
             yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
         if head in HEADS:
-            eaten = [taken for purpose, *_, taken in meals if purpose in PURPOSES]
-            prices = [_price_usd(taken, rows) for taken in eaten]
+            eaten = (taken for purpose, *_, taken in meals if purpose in PURPOSES)
+            prices = [(taken, _price_usd(taken, rows)) for taken in eaten]
             yield from ways.read(head, said, prices if head == COST else [])
         meals = []
     yield from _meals(query, meals, rows)

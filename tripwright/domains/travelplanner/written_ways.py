@@ -22,6 +22,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     TRIP,
     TripStop,
     eating_words,
+    full_day,
     left_of_budget,
     left_words,
     leg_taken,
@@ -57,6 +58,7 @@ class ShownWay(NamedTuple):
 
 
 Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
+Meal = tuple[str, float | None]  # its name, what it costs, if one can know
 
 
 @dataclass
@@ -78,6 +80,8 @@ class WrittenWays:
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
     _costs: str = ""  # of the trip just said, in its own words
     _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
+    _meals: list[str] = field(default_factory=list)  # those, by name
+    _sights: dict[str, list[str]] = field(default_factory=dict)  # by city, as shown
     _calculated: str = ""  # the expression, if the last call has one
 
     def look(self, call: ToolCall) -> None:
@@ -86,6 +90,9 @@ class WrittenWays:
         self._calculated = str(asked.get("expression", ""))
         origin = str(asked.get("origin", asked.get("departure")))  # STAR's word
         self._destination = str(asked.get("destination"))
+        if call.rows and call.rows.kind == "Attraction":
+            names = [str(row["name"]) for row in call.rows.records()]
+            self._sights[str(asked.get("city"))] = names
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
             mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
@@ -113,9 +120,8 @@ class WrittenWays:
         been = [HOME, *self.path]
         return [(been[:count], day) for count, day in enumerate(days, start=1)]
 
-    def read(self, head: str, said: str, meals_usd: Sequence[float | None]) -> Iterator[Found]:
-        """`meals_usd`: what each of the meals costs that the note has just chosen, if one can
-        know."""
+    def read(self, head: str, said: str, meals: Sequence[Meal]) -> Iterator[Found]:
+        """`meals`: those that the note has just chosen."""
         if head in (GO, BACK):
             named = self._named(head)
             several = said.split(", ")  # where no work is shown
@@ -125,20 +131,22 @@ class WrittenWays:
         elif head == TRIP:
             if trip := self.trip():
                 yield "way: trip", said, trip
-            self._was_trip, self._to_eat = True, list(self._meals()) if trip else []
+            self._was_trip, self._to_eat = True, list(self._eating()) if trip else []
         elif head == EATING:
             if self._to_eat:
                 yield "city: meals", said, self._to_eat.pop(0)
         elif head == PLAN:
-            if self.is_known and self._back:
-                yield "way: plan", said, plan_words(self.path.values(), self._back[0])
-        elif meals_usd:
+            full_days = self._full_days()
+            if self.is_known and self._back and full_days is not None:
+                yield "way: plan", said, plan_words(self.path.values(), full_days, self._back[0])
+        elif meals:
             before = self._costs and self._eaten  # of this trip
-            known = [price for price in meals_usd if price is not None]
-            if len(known) == len(meals_usd):
+            known = [price for _, price in meals if price is not None]
+            if len(known) == len(meals):
                 cost = meals_cost(self.query.party_size, known)
                 yield "cost: term", said, f"{self._eaten}+{cost}" if before else cost
-            self._eaten = said
+            names = [name for name, _ in meals]
+            self._eaten, self._meals = said, [*(self._meals if before else ()), *names]
         elif self._was_trip:
             if self.trip() and self._back:
                 there = itertools.chain(*(stop.costs for stop in self.path.values()))
@@ -154,7 +162,7 @@ class WrittenWays:
             return ""
         return trip_words(self.query.party_size, [*self.path.values()], self._back[0])
 
-    def _meals(self) -> Iterator[str]:
+    def _eating(self) -> Iterator[str]:
         """Where one eats: cuisines were seen to before the trip was said, in the first city with
         full days."""
         day, here, is_left = 1, HOME, not self.query.local_constraint.cuisine
@@ -165,6 +173,16 @@ class WrittenWays:
                     yield eating_words(day, here, stop.city, meals, {})
                 is_left = True
             day, here = day + stop.nights, letter
+
+    def _full_days(self) -> list[str] | None:
+        """None where nobody has shown a sight for each, or chosen as many meals."""
+        shown = (self._sights.get(s.name, [])[: s.nights - 1] for s in self.path.values())
+        sights = list(itertools.chain(*shown))
+        days = sum(stop.nights - 1 for stop in self.path.values())
+        if len(sights) < days or len(self._meals) != days * len(MEALS):
+            return None
+        meals = iter(self._meals)
+        return [full_day(sight, itertools.islice(meals, len(MEALS))) for sight in sights]
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:

@@ -69,6 +69,16 @@ def test_the_sum_is_what_the_judge_charges(played: list[Episode]) -> None:
     assert summed >= 50
 
 
+def test_nights_of_two_cities_and_of_three_begin_differently(played: list[Episode]) -> None:
+    said = {5: "", 7: ""}
+    for episode in of_days(played, *said):
+        texts = (s.text for s in episode.transcript.segments if s.role == "assistant")
+        said[episode.task.query.days] += "".join(texts)
+    assert "3 and 1; 2 and 2; 1 and 3 nights." in said[5] and " and " not in said[7]
+    assert "3, 2, 1; 2, 2, 2; 1, 2, 3; 2, 3, 1; 3, 1, 2 nights." in said[7]
+    assert ", 3 and 1 nights, " in said[5] and ", 3, 2, 1 nights, " in said[7]
+
+
 def test_ways_are_asked_for_right_before_they_are_said(played: list[Episode]) -> None:
     again = 0
     for episode in of_days(played, 5, 7):
@@ -86,10 +96,15 @@ def test_ways_are_asked_for_right_before_they_are_said(played: list[Episode]) ->
 def test_it_names_what_it_read_day_by_day(played: list[Episode]) -> None:
     for episode in of_days(played, 5, 7):
         said = [s.text for s in episode.transcript.segments if s.role == "assistant"][-1]
-        days = [day.split()[0] for day in said.partition(" Plan: day ")[2].split("; day ") if day]
-        assert not episode.passed or days == [
+        plan = said.partition(" Plan: day ")[2].partition(" <answer>")[0]
+        days = [day for day in plan.split("; day ") if day]
+        assert not episode.passed or [day.split()[0] for day in days] == [
             f"{day}," for day in range(1, episode.task.query.days + 1)
         ]
+        for words, day in zip(days, json.loads(episode.transcript.answer or "[]"), strict=False):
+            named = [*day["attraction"], day["breakfast"], day["lunch"], day["dinner"]]
+            places = re.sub(r"\b(breakfast|lunch|dinner) \(.\) ", "", words).removesuffix(".")
+            assert "-" in named or places.endswith(", ".join(named))
         read = "\n".join(call.result for call in episode.transcript.calls)
         for day in json.loads(episode.transcript.answer or "[]"):
             places = [day["accommodation"], day["breakfast"], day["lunch"], day["dinner"]]

@@ -15,15 +15,14 @@ city with full days has to serve all wanted cuisines; whether it does is asked b
 A small model finds what followed the same words before, and little else (docs/log.md, 2026-11-26
 and 27). So whatever is needed again far from where it was read is said again behind the same words;
 a list that has to be thinned stands beside what thins it; a trip that was found is said once more
-from home to home, with what it costs so far. It compares two numbers badly, so they
-stand side by side, and their digits in pairs as far as they differ; what is left of the budget has
-a sign; dates are counted out once.
+from home to home, with what it costs so far. It compares two numbers badly, so they stand side by
+side, and their digits in pairs as far as they differ; what is left has a sign.
 
-    3, 1; 2, 2; 1, 3 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X. First U
-    V X. day 1, home, 3, 1 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok; X 3 nights
-    164, 159, 11 65 dear. Stay: V 3 nights 159 V: (B) Ash Inn. Go: home V Dalby 7 hours 9 mins 640
-    km 33 self-driving. Been V. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X 1 night
-    310, 240, 32 dear. Stay: U 1 night 240 U: (C) Elm Lodge. From V Dalby to U Corbeck on day 4.
+    3 and 1; 2 and 2; 1 and 3 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X.
+    First U V X. day 1, home, 3 and 1 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok;
+    X 3 nights 164, 159, 11 65 dear. Stay: V 3 nights 159 V: (B) Ash Inn. Go: home V Dalby 7 hours 9
+    mins 640 km 33 self-driving. Been V. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X
+    1 night 310, 240, 32 dear. Stay: U 1 night 240 U: (C) Elm Lodge.
 
 Of a state's cities it looks at the first MOST_CITIES. A trip to one is that of style "direct".
 """
@@ -396,5 +395,6 @@ class _Search(Asked):
         left_usd = to_the_cent(evaluate(expression))
         self.note(f"{left_words(left_usd)}.")
         if left_usd >= 0:
-            self.note(choice(PLAN, plan_words(stops, self._back(trip.legs))))
+            days = self.notes.full_days(trip.cities)
+            self.note(choice(PLAN, plan_words(stops, days, self._back(trip.legs))))
         return left_usd >= 0

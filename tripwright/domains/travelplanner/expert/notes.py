@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from tripwright.agent.dialect import ShownWork
+from tripwright.domains.travelplanner.expert.ways import full_day
 from tripwright.domains.travelplanner.expert.work import (
     EAT,
     MEAL_FIELDS,
@@ -84,6 +86,14 @@ class ChoiceNotes:
             return f"{self._walked(walks)}{eaten}"
         meals = zip(purposes(len(stop.meals)), stop.meals, strict=True)
         return " ".join(choice(purpose, _row_called(row, rows)) for purpose, row in meals)
+
+    def full_days(self, stops: Iterable[CityChoice]) -> Iterator[str]:
+        """What is seen and eaten on each, by names as they stand in their rows."""
+        for stop in stops:
+            rows = self._called(Restaurant, self._world.restaurants(stop.city))
+            meals = (_row_called(row, rows) for row in stop.meals)
+            for sight in stop.attractions:
+                yield full_day(sight, itertools.islice(meals, len(MEALS)))
 
     def in_vain(self, city: str, meals: int) -> str:
         """How the walk along a city's meals ends that serves not all wanted cuisines."""

@@ -4,8 +4,9 @@ Go: home V Dalby 7 hours 9 mins 640 km 33 self-driving. Back: V home Ely 7 hours
 self-driving. Trip: 1 person, 1 car, 1 taxi; day 1, home, 4 nights, home V Dalby 7 hours 9 mins
 640 km 33 self-driving, 1*33, V Dalby V 4 nights 159 V: (B) Ash Inn, 1*33+4*159; day 5, V home Ely 7
 hours 20 mins 650 km 35 self-driving. Cost: 1*33+4*159+1*35. Plan: day 1, home V Dalby 7 hours 9
-mins 640 km 33 self-driving, V Dalby V 4 nights 159 V: (B) Ash Inn; day 2, V; day 3, V; day 4, V;
-day 5, V home Ely 7 hours 20 mins 650 km 35 self-driving.
+mins 640 km 33 self-driving, V Dalby V 4 nights 159 V: (B) Ash Inn; day 2, V Elm Park, breakfast
+(A) Oak Cafe, lunch (B) Yew Grill, dinner (C) Fir Bistro; […]; day 5, V home Ely 7 hours 20 mins 650
+km 35 self-driving.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tripwright.domains.travelplanner.expert.work import (
     called,
     party,
 )
-from tripwright.domains.travelplanner.oracle.options import SEATS
+from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS
 from tripwright.errors import counted
 
 GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
@@ -71,14 +72,22 @@ def trip_words(people: int, stops: Sequence[TripStop], back: str) -> str:
     return "; ".join((*said, f"day {day}, {back}"))
 
 
-def plan_words(stops: Iterable[TripStop], back: str) -> str:
-    """A trip day by day, as an answer has it: "day 1, home V Dalby 33 self-driving, V Dalby V 2
-    nights 159 V: (B) Ash Inn; day 2, V; day 3, V home Ely 35 self-driving"."""
-    days = list[str]()
+def plan_words(stops: Iterable[TripStop], full_days: Iterable[str], back: str) -> str:
+    """A trip day by day, as an answer has it; `full_days` of all stops: "day 1, home V Dalby 33
+    self-driving, V Dalby V 2 nights 159 V: (B) Ash Inn; day 2, V Elm Park, breakfast (A) Oak Cafe,
+    lunch (B) Yew Grill, dinner (C) Fir Bistro; day 3, V home Ely 35 self-driving"."""
+    days, full = list[str](), iter(full_days)
     for stop in stops:
         reached = f"{stop.way}, {stop.city} {stop.stay}"
-        days += [reached, *(stop.letter for _ in range(1, stop.nights))]
+        days += [reached, *(f"{stop.letter} {next(full)}" for _ in range(1, stop.nights))]
     return "; ".join(f"day {day}, {where}" for day, where in enumerate([*days, back], start=1))
+
+
+def full_day(sight: str, meals: Iterable[str]) -> str:
+    """What is seen and eaten: "Elm Park, breakfast (A) Oak Cafe, lunch (B) Yew Grill, dinner (C)
+    Fir Bistro"."""
+    eaten = (f"{purpose} {meal}" for purpose, meal in zip(MEALS, meals, strict=True))
+    return ", ".join((sight, *eaten))
 
 
 def eating_words(day: int, here: str, city: str, meals: int, signs: Signs) -> str:

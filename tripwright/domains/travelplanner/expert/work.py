@@ -162,22 +162,21 @@ def asked_of_cities(
     """When, where one has been since home, how many nights one stays in each city to come, and
     which are left, all by their letters: ("day 4", "home V", "2, 1 nights", "U X")."""
     left = (" ".join(cities),) if cities else ()
-    return (f"day {day}", " ".join(been), nights_each(to_come), *left)
-
-
-def nights_each(stops: Sequence[int]) -> str:
-    """In one city after the other: "2, 1 nights"."""
-    return f"{_in_turn(stops)} {'night' if [*stops] == [1] else 'nights'}"
+    each = _in_turn(to_come, len(been) - 1 + len(to_come))  # home is no stop
+    nights = f"{each} {'night' if [*to_come] == [1] else 'nights'}"
+    return (f"day {day}", " ".join(been), nights, *left)
 
 
 def nights_tried(shapes: Iterable[Sequence[int]]) -> str:
-    """How they may be spent in one city after the other, what is tried now first: "3, 1; 2, 2
+    """How they may be spent in one city after the other, what is tried now first: "3 and 1; 2 and 2
     nights"."""
-    return f"{'; '.join(map(_in_turn, shapes))} nights"
+    return f"{'; '.join(_in_turn(shape, len(shape)) for shape in shapes)} nights"
 
 
-def _in_turn(stops: Sequence[int]) -> str:
-    return ", ".join(map(str, stops))
+def _in_turn(nights: Sequence[int], stops: int) -> str:
+    """A trip to two cities has another word between them: "3, " began both "3, 1" and "3, 2, 1",
+    and small models took the one for the other (docs/log.md, 2026-11-28)."""
+    return (" and " if stops == 2 else ", ").join(map(str, nights))
 
 
 def nights_in(city: str, nights: int) -> str:
