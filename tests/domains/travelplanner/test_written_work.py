@@ -155,6 +155,7 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
         (", breakfast (A) ", ", breakfast (B) ", "way: plan"),
         (", breakfast (", " Two, breakfast (", "way: plan"),  # the sight before it
         ("Meals: day 1, ", "Meals: day 2, ", "city: meals"),
+        ("See: ", "See: New ", "city: sights"),
     ],
 )
 def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: str) -> None:
@@ -276,13 +277,13 @@ def test_a_walk_that_finds_no_meal_is_true_at_the_end_of_its_rows_alone() -> Non
 
 
 def test_ways_that_are_not_there_are_no_part_of_a_trip() -> None:
-    """Nobody knows what a trip is whose way was never shown, day by day, and what it costs: no
-    second wrong step."""
+    """Nobody knows what a trip is whose way was never shown, day by day, what one sees there and
+    what it costs: no second wrong step."""
     episode = next(iter(episodes(4, 1, LONG, Mix(days=(5,)), style="comparing")))
     whole = written_steps(asked(episode), episode.transcript)
     note = next(s for s in episode.transcript.segments if s.text.startswith("Go: "))
     note.text = note.text.replace("Go: ", "Go: 1", 1)
-    assert len(written_steps(asked(episode), episode.transcript)) == len(whole) - 4
+    assert len(written_steps(asked(episode), episode.transcript)) == len(whole) - 5
 
 
 def asked(episode: Episode) -> Query:

@@ -61,7 +61,7 @@ def read_note(
     """What stands in the note behind an answer of this kind, about rows, cities and ways. `rows`:
     the places to stay that the answer has shown, or the restaurants last shown."""
     heads = {STAY, *HEADS, *PURPOSES}
-    names = [*(named(letter, row.name) for letter, row in rows), *ways.shown_legs()]
+    names = [*(named(letter, row.name) for letter, row in rows), *ways.shown_legs(), *ways.seen()]
     if kind == "Accommodation":
         heads = {STAY, *HEADS, *(name for name, _ in _choices(query, city, rows))}
     for each, (_, its) in stays_of.items():

@@ -19,6 +19,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     EATING,
     GO,
     PLAN,
+    SEE,
     TRIP,
     TripStop,
     eating_words,
@@ -29,6 +30,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     meals_cost,
     nights_cost,
     plan_words,
+    sights_words,
     to_the_cent,
     trip_words,
     way_cost,
@@ -41,7 +43,7 @@ from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ToolError
 from tripwright.transcript import Rows, ToolCall
 
-HEADS = (GO, BACK, TRIP, EATING, PLAN, COST)
+HEADS = (GO, BACK, TRIP, EATING, SEE, PLAN, COST)
 NO_WAY = ("no_flights", "no_road", "no_road_data", "road_over_a_day")
 Found = tuple[str, str, str]  # kind, said, expected
 
@@ -82,6 +84,7 @@ class WrittenWays:
     _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
     _meals: list[str] = field(default_factory=list)  # those, by name
     _sights: dict[str, list[str]] = field(default_factory=dict)  # by city, as shown
+    _seen: str = ""  # the city whose sights were shown last
     _calculated: str = ""  # the expression, if the last call has one
 
     def look(self, call: ToolCall) -> None:
@@ -92,7 +95,8 @@ class WrittenWays:
         self._destination = str(asked.get("destination"))
         if call.rows and call.rows.kind == "Attraction":
             names = [str(row["name"]) for row in call.rows.records()]
-            self._sights[str(asked.get("city"))] = names
+            self._seen = str(asked.get("city"))
+            self._sights[self._seen] = names
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
             mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
@@ -135,6 +139,9 @@ class WrittenWays:
         elif head == EATING:
             if self._to_eat:
                 yield "city: meals", said, self._to_eat.pop(0)
+        elif head == SEE:
+            for words in self.seen()[:1]:
+                yield "city: sights", said, words
         elif head == PLAN:
             full_days = self._full_days()
             if self.is_known and self._back and full_days is not None:
@@ -173,6 +180,14 @@ class WrittenWays:
                     yield eating_words(day, here, stop.city, meals, {})
                 is_left = True
             day, here = day + stop.nights, letter
+
+    def seen(self) -> list[str]:
+        """The words for what one sees in the city whose sights were shown last, if one stays
+        there: as was chosen last, or on the trip just said."""
+        stays = [(self._stay[0], self._stay[2])] if self._stay else []
+        stays += [(stop.name, stop.nights) for stop in self.path.values()]
+        letter, shown = self.letter_of.get(self._seen, ""), self._sights.get(self._seen, [])
+        return [sights_words(letter, shown, n) for city, n in stays if city == self._seen]
 
     def _full_days(self) -> list[str] | None:
         """None where nobody has shown a sight for each, or chosen as many meals."""

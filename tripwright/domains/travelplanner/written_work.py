@@ -34,12 +34,12 @@ from tripwright.tools.face import letters
 from tripwright.transcript import Rows, Segment, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
-# Of the cities of a trip: the price of one beside the others', which is taken, and where one eats
-# how often. Of ways: whether there is a road, which was taken, all of a trip's, its days. Of costs:
-# of a trip or of meals, all that the sum is asked of, what the budget has left
+# Of the cities of a trip: the price of one beside the others', which is taken, where one eats how
+# often, and what one sees. Of ways: whether there is a road, which was taken, all of a trip's, its
+# days. Of costs: of a trip or of meals, all that the sum is asked of, what the budget has left
 KINDS = (
     *("stay: asked", "stay: row", "stay: choice"),
-    *("city: asked", "city: price", "city: choice", "city: meals"),
+    *("city: asked", "city: price", "city: choice", "city: meals", "city: sights"),
     *("way: road", "way: choice", "way: trip", "way: plan"),
     *("meal: asked", "meal: row", "meal: choice", "cost: term", "cost: asked", "cost: sum"),
 )

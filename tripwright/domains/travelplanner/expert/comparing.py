@@ -45,6 +45,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     EATING,
     GO,
     PLAN,
+    SEE,
     TRIP,
     TripStop,
     eating_words,
@@ -54,6 +55,7 @@ from tripwright.domains.travelplanner.expert.ways import (
     meals_cost,
     nights_cost,
     plan_words,
+    sights_words,
     to_the_cent,
     trip_words,
 )
@@ -366,10 +368,8 @@ class _Search(Asked):
             so_far = () if wanted else self._cities  # a sum is asked of a list that was said
             self.note(choice(COST, "+".join(self._costs_of_meals((*so_far, stop)))))
             self.ask("search_attractions", self.world.attractions(city), city=city)
-        if len(sights) < nights - 1:
-            self.note(choice("See", NONE))
-            return None
-        return stop
+            self.note(choice(SEE, sights_words(self.letters[city], sights, nights)))
+        return stop if len(sights) == nights - 1 else None
 
     def _meals(self, city: str, count: int, wanted: bool) -> tuple[Restaurant, ...] | None:
         rows = self.problem.meals(city)[0]

@@ -19,6 +19,7 @@ from tripwright.domains.travelplanner.expert.work import (
     DEAR,
     HOME,
     NO,
+    NONE,
     OK,
     Signs,
     asked_of_cities,
@@ -31,6 +32,7 @@ from tripwright.errors import counted
 
 GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
 EATING = "Meals"  # where
+SEE = "See"  # what
 PLAN = "Plan"  # of the trip that keeps the budget
 SELF_DRIVING = "self-driving"
 
@@ -81,6 +83,13 @@ def plan_words(stops: Iterable[TripStop], full_days: Iterable[str], back: str) -
         reached = f"{stop.way}, {stop.city} {stop.stay}"
         days += [reached, *(f"{stop.letter} {next(full)}" for _ in range(1, stop.nights))]
     return "; ".join(f"day {day}, {where}" for day, where in enumerate([*days, back], start=1))
+
+
+def sights_words(city: str, sights: Sequence[str], nights: int) -> str:
+    """One for each full day, behind the city's letter as in a plan: "V Elm Park, V Oak Hall"; none
+    where there are too few."""
+    is_enough = len(sights) >= nights - 1
+    return ", ".join(f"{city} {sight}" for sight in sights[: nights - 1]) if is_enough else NONE
 
 
 def full_day(sight: str, meals: Iterable[str]) -> str:
