@@ -32,7 +32,7 @@ from tripwright.errors import counted
 
 GO, BACK, TRIP, COST = "Go", "Back", "Trip", "Cost"  # of ways; what it, or meals, cost
 EATING = "Meals"  # where
-SEE = "See"  # what
+SEE = "See"  # what one sees there
 PLAN = "Plan"  # of the trip that keeps the budget
 SELF_DRIVING = "self-driving"
 
