@@ -26,6 +26,7 @@ from tripwright.domains.travelplanner.written_work import (
     wrong_steps,
 )
 from tripwright.episode import Episode, play
+from tripwright.tools.faults import Faults
 from tripwright.transcript import Segment
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -82,6 +83,37 @@ def test_every_step_of_one_who_compares_is_true(
     steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
     assert [step for step in steps if not step.is_true] == []
     assert {step.kind for step in steps} == {*KINDS} and len(steps) > 20 * len(played)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "shown", "faults", "seen", "page_rows"),
+    [
+        ("planner_r1", "none", 0.0, True, None),  # choices alone
+        ("compact_long", "long", 0.3, True, None),  # turns are said again
+        ("compact_long", "long", 0.0, False, None),  # two cities have nothing to see
+        ("star", "long", 0.0, True, 1),
+    ],
+)
+def test_steps_are_true_where_less_is_shown(
+    dialect: str, shown: ShownWork, faults: float, seen: bool, page_rows: int | None
+) -> None:
+    tables = build_tables("nano", 4)
+    bare = () if seen else sorted({row[-1] for row in tables.attractions})[::3]
+    sights = [row for row in tables.attractions if row[-1] not in bare]
+    world = World.in_memory(replace(tables, attractions=sights))
+    queries = make_queries(world, 12, 4, Mix(days=(5, 7), levels=(1, 2, 4)))
+    tasks = [TripTask(str(number), query, world) for number, query in enumerate(queries)]
+    longer = replace(dialect_named(dialect), context_tokens=99_000, max_turns=99, max_calls=98)
+    played = play(
+        ExpertPolicy(style_named("comparing")),
+        tasks,
+        replace(longer, shows_work=shown, page_rows=page_rows),
+        faults=Faults(probability=faults, kinds={"unavailable": 1.0, "timeout": 1.0}),
+    )
+    steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
+    assert [step for step in steps if not step.is_true] == []
+    assert len(steps) > 100 and {"cost: asked", "way: trip"} <= {step.kind for step in steps}
+    assert seen or "none" in {step.said for step in steps if step.kind == "city: sights"}
 
 
 def test_names_may_hold_full_stops() -> None:
@@ -155,6 +187,7 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
         (", breakfast (A) ", ", breakfast (B) ", "way: plan"),
         (", breakfast (", " Two, breakfast (", "way: plan"),  # the sight before it
         ("Meals: day 1, ", "Meals: day 2, ", "city: meals"),
+        (", 6. <", ", 9. <", "city: meals"),
         ("See: ", "See: New ", "city: sights"),
     ],
 )
@@ -168,7 +201,6 @@ def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: s
                 if old in segment.text
                 and segment.role == "assistant"
                 and (kind != "way: road" or segment.text.startswith(old))
-                and (kind != "city: meals" or "Trip: " in segment.text)  # else it is free
             ),
             None,
         )
@@ -183,6 +215,60 @@ def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: s
             assert wrong == [kind]
         found += 1
     assert found >= 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        # the same meal twice; half of those that were said to come, and what these cost
+        (
+            r"Breakfast: (\(A\) [^.]+)\. Lunch: [^.]+\.",
+            r"Breakfast: \1. Lunch: \1.",
+            "meal: choice",
+        ),
+        (
+            r"(Dinner: [^.]+\.) Breakfast: .+Dinner: [^.]+\. Cost: (\d\*\(\d+\+\d+\+\d+)[^)]+",
+            r"\1 Cost: \2",
+            "cost: term",
+        ),
+        # of a city that nobody has looked at
+        (r": U (\d) nights \d+ ok; ", r": Z \1 nights 12 ok; ", "city: asked"),
+    ],
+)
+def test_what_was_said_to_come_binds(old: str, new: str, wrong: str) -> None:
+    found = 0
+    for episode in episodes(4, 24, LONG, Mix(days=(5,)), style="comparing"):
+        for segment in episode.transcript.segments:
+            if segment.role == "assistant" and (changed := re.sub(old, new, segment.text)) != (
+                segment.text
+            ):
+                segment.text = changed
+                steps = written_steps(asked(episode), episode.transcript)
+                assert next(step.kind for step in steps if not step.is_true) == wrong
+                found += 1
+                break
+    assert found >= 2
+
+
+def test_a_way_of_an_earlier_try_leads_from_where_one_was_then() -> None:
+    found = 0
+    for episode in episodes(4, 24, LONG, Mix(days=(7,)), style="comparing"):
+        path, said = list[str](), dict[tuple[str, str], str]()
+        for segment in episode.transcript.segments:
+            go = re.match(r"Go: (\w+) (\w) [^.]+", segment.text)
+            if segment.role != "assistant" or go is None or go[0].endswith(" no"):
+                continue
+            here, there = go.groups()
+            path = [*path[: path.index(here) + 1], there] if here in path else [there]
+            other = next((w for (h, t), w in said.items() if t == there and h not in path), None)
+            if other is not None and here != "home" and not other.startswith("Go: home"):
+                segment.text = segment.text.replace(go[0], other)
+                steps = written_steps(asked(episode), episode.transcript)
+                assert next(step.kind for step in steps if not step.is_true) == "way: choice"
+                found += 1
+                break
+            said[here, there] = go[0]
+    assert found >= 2
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from tripwright.domains.travelplanner.expert.work import (
     asked_of_meals,
     asked_of_stays,
     beside,
+    city_letter,
     free_meals,
     look_at_meal,
     look_at_stay,
@@ -36,7 +37,7 @@ from tripwright.domains.travelplanner.expert.work import (
     stay_for,
     to_the_last,
 )
-from tripwright.domains.travelplanner.plan.plan import MEALS
+from tripwright.domains.travelplanner.oracle.options import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.written_ways import HEADS, Found, WrittenWays
 
@@ -67,7 +68,7 @@ def read_note(
     for each, (_, its) in stays_of.items():
         names += [f"{nights}: {taken}" for nights, taken in _choices(query, each, its)]
     sentences = list(_sentences(note, heads, names))
-    others = [e for e in sentences if e[0] in HEADS or _compared(query, e[2], stays_of)]
+    others = [e for e in sentences if e[0] in HEADS or _compared(query, e[2])]
     # a choice of nothing where nothing is left
     own = [e for e in sentences if e not in others and (e[2] or (e[0], e[3]) != (STAY, NONE))]
     if kind == "Accommodation":
@@ -81,7 +82,7 @@ def read_note(
         if sentence in own:
             meals.append(sentence)
             continue
-        yield from _meals(query, meals, rows)
+        yield from _meals(query, meals, rows, ways.meals_to_come)
         if sentence in others:
             yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
         if head in HEADS:
@@ -89,7 +90,7 @@ def read_note(
             prices = [(taken, _price_usd(taken, rows)) for taken in eaten]
             yield from ways.read(head, said, prices if head == COST else [])
         meals = []
-    yield from _meals(query, meals, rows)
+    yield from _meals(query, meals, rows, ways.meals_to_come)
 
 
 def _price_usd(taken: str, rows: Called) -> float | None:
@@ -99,15 +100,16 @@ def _price_usd(taken: str, rows: Called) -> float | None:
 
 
 def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> Iterator[Found]:
-    nights, at, forms = query.days - 1, -1, asked_of_stays
+    nights, at, is_first = query.days - 1, -1, True
     lengths, last = range(1, query.days), to_the_last(rows)
     for head, asked, steps, said in sentences:
         if asked:
             ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
+            forms = partial(asked_of_stays, query) if is_first else asked_again
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
-                said_so = (n for n in lengths if asked == _listed((*forms(query, n), *ends)))
+                said_so = (n for n in lengths if asked == _listed((*forms(n), *ends)))
                 nights = next(said_so, nights)
-            yield "stay: asked", asked, _listed((*forms(query, nights), *ends))
+            yield "stay: asked", asked, _listed((*forms(nights), *ends))
         look = partial(look_at_stay, query, nights)
         looked, at, found = _walked("stay: row", steps, rows, at, look)
         yield from looked
@@ -116,11 +118,7 @@ def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> 
         elif said:  # of one of several lengths; the next walk begins with the row that it took
             nights = next((n for n in lengths if head.startswith(nights_in(city, n))), nights)
             yield "stay: choice", f"{head}: {said}", _stay(query, city, nights, rows)[1]
-            forms, at = _asked_again, max(at - 1, -1) if last else -1
-
-
-def _asked_again(query: Query, nights: int) -> tuple[str, ...]:
-    return asked_again(nights)
+            is_first, at = False, max(at - 1, -1) if last else -1
 
 
 def _choices(query: Query, city: str, rows: Called) -> Iterator[tuple[str, str]]:
@@ -130,9 +128,10 @@ def _choices(query: Query, city: str, rows: Called) -> Iterator[tuple[str, str]]
         yield from ((stay_for(city, nights, row), named(letter, row.name)) for letter, row in rows)
 
 
-def _compared(query: Query, steps: list[str], stays_of: Stays) -> int:
+def _compared(query: Query, steps: list[str]) -> int:
     """For how many nights the cities are that are compared; 0 where these steps are of rows."""
-    every = ((n, nights_in(city, n)) for city in stays_of for n in range(1, query.days))
+    cities = map(city_letter, range(1, MOST_CITIES + 1))
+    every = ((n, nights_in(city, n)) for city in cities for n in range(1, query.days))
     return next((n for n, words in every if steps and steps[0].startswith(f"{words} ")), 0)
 
 
@@ -149,26 +148,26 @@ def _cities(
     query: Query, asked: str, steps: list[str], said: str, stays_of: Stays, ways: WrittenWays
 ) -> Iterator[Found]:
     """Prices of the same nights in several cities, and the least of them."""
-    nights, words, least = _compared(query, steps, stays_of), NONE, None
+    nights, words, least = _compared(query, steps), NONE, None
     if not nights:
         return
     letters = [step.partition(" ")[0] for step in steps]
     free = (at for at in ways.reached() if {*letters}.isdisjoint(at[0]))
     stops = query.visiting_city_number + 1  # home is no stop
-    may = [
-        _listed(asked_of_cities(been, day, to_come, letters))
+    may = {
+        _listed(asked_of_cities(been, day, to_come, letters)): (been[-1], day)
         for been, day in free
         for to_come in _shared(query.days - day, stops - len(been))
         if to_come[0] == nights
-    ]
-    yield "city: asked", asked, asked if asked in may else may[-1] if may else ""
+    }
+    yield "city: asked", asked, asked if asked in may else [*may][-1] if may else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
         row, stay = _stay(query, city, nights, rows)
         yield "city: price", step, beside(city, nights, row, least).words()
         if row is not None and said.startswith(f"{nights_in(city, nights)} "):
-            ways.stay_in(name, stay, nights, row.price_usd)
+            ways.stay_in(name, stay, nights, row.price_usd, *may.get(asked, ()))
         if step.endswith(f" {OK}") and row is not None:
             words, least = stay, row
     if said:
@@ -181,9 +180,10 @@ def _shared(nights: int, stops: int) -> Iterator[tuple[int, ...]]:
     return (each for each in shared if sum(each) == nights)
 
 
-def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Found]:
-    signs, at, taken = signs_of(query), -1, list[Any]()
-    last, counts = to_the_last(rows), _meal_counts(query, sentences)
+def _meals(query: Query, sentences: list[Sentence], rows: Called, to_come: int) -> Iterator[Found]:
+    """`to_come`: as many meals as were said before, 0 if one cannot know."""
+    signs, at, taken, eaten = signs_of(query), -1, list[Any](), list[str]()
+    last, counts = to_the_last(rows), [to_come] if to_come else _meal_counts(query, sentences)
     # only rows in order of price have letters, and there a walk goes on where the last one ended
     is_lettered = any(letter for letter, _ in rows)
     for _, asked, steps, said in sentences:
@@ -199,7 +199,9 @@ def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Fo
         looked, at, found = _walked("meal: row", steps, rows, at if is_lettered else -1, look)
         yield from looked
         if said:
-            chosen = _choice(said, rows, found, bool(steps))
+            left = [each for each in rows if named(each[0], each[1].name) not in eaten]
+            chosen = _choice(said, left, found, bool(steps))
+            eaten.append(said)
             if said == NONE and found is None:
                 left = rows[at + 1 :] if is_lettered or steps else rows
                 # a walk that is shown goes to the end

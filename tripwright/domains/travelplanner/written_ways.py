@@ -1,9 +1,8 @@
 """Steps about ways, costs and the sum, as they stand in a note: read by writing what was shown.
 
-A way is true where it was shown for that leg, on whatever day, and so is that there is none: which
-of them to take is the agent's to choose. A cost is that of the ways, nights and meals last noted,
-and the sum of a trip is asked of the costs that were said. What a model says of dates is not
-checked, nor which cities are left for which end.
+A way is true where it was shown for that leg, on whatever day: which of them to take is the agent's
+to choose. That there is none is true where the last search for it says so. A cost is that of the
+ways, nights and meals last noted, and the sum of a trip is asked of the costs that were said.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from tripwright.domains.travelplanner.expert.ways import (
     way_cost,
     way_words,
 )
-from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called
-from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS
+from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called, signs_of
+from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS, sights_to_plan
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ToolError
 from tripwright.transcript import Rows, ToolCall
 
 HEADS = (GO, BACK, TRIP, EATING, SEE, PLAN, COST)
-NO_WAY = ("no_flights", "no_road", "no_road_data", "road_over_a_day")
+NO_WAY = ("no_flights", "unknown_search", "no_road", "no_road_data", "road_over_a_day")
 Found = tuple[str, str, str]  # kind, said, expected
 
 
@@ -57,6 +56,15 @@ class ShownWay(NamedTuple):
     @property
     def words(self) -> str:
         return way_words(self.cost_usd, self.name, self.duration, self.distance)
+
+
+class ChosenStay(NamedTuple):
+    city: str
+    words: str
+    nights: int
+    price_usd: float
+    here: str = ""  # where one is before, by its letter, if one can know
+    day: int = 0  # on which one is there
 
 
 Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
@@ -76,9 +84,10 @@ class WrittenWays:
     # by the leg's ends; None: there was no way when it was asked for
     _shown: dict[tuple[str, str], list[ShownWay | None]] = field(default_factory=dict)
     _destination: str = ""  # of the last search
-    # the city last chosen, the words for its stay, how many nights of what price
-    _stay: tuple[str, str, int, float] | None = None
-    _to_eat: list[str] = field(default_factory=list)  # where one has yet to, on the trip just said
+    _stay: ChosenStay | None = None  # the last one
+    # where one has yet to, on the trip just said, and how many meals; None before it is said
+    _to_eat: list[tuple[str, int]] | None = None
+    meals_to_come: int = 0  # in the city where one eats next; 0 if one cannot know
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
     _costs: str = ""  # of the trip just said, in its own words
     _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
@@ -93,10 +102,11 @@ class WrittenWays:
         self._calculated = str(asked.get("expression", ""))
         origin = str(asked.get("origin", asked.get("departure")))  # STAR's word
         self._destination = str(asked.get("destination"))
-        if call.rows and call.rows.kind == "Attraction":
-            names = [str(row["name"]) for row in call.rows.records()]
+        if call.rows and (call.rows.kind == "Attraction" or call.rows.problem == "no_attractions"):
             self._seen = str(asked.get("city"))
-            self._sights[self._seen] = names
+            before = self._sights.get(self._seen, []) if call.rows.page > 1 else []
+            names = (str(row["name"]) for row in call.rows.records())
+            self._sights[self._seen] = [*before, *names]
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
             mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
@@ -108,9 +118,10 @@ class WrittenWays:
         if call.rows and call.rows.problem in NO_WAY:
             ways.append(None)
 
-    def stay_in(self, city: str, words: str, nights: int, price_usd: float) -> None:
-        self._stay, self._back = (city, words, nights, price_usd), None
-        self._to_eat, self._costs = [], ""
+    def stay_in(self, *chosen: Any) -> None:
+        """The fields of a ChosenStay."""
+        self._stay, self._back = ChosenStay(*chosen), None
+        self._to_eat, self._costs = None, ""
 
     def reached(self) -> list[tuple[Sequence[str], int]]:
         """Where one has been, and on which day that is: at home, and after each stop of the way so
@@ -137,8 +148,11 @@ class WrittenWays:
                 yield "way: trip", said, trip
             self._was_trip, self._to_eat = True, list(self._eating()) if trip else []
         elif head == EATING:
-            if self._to_eat:
-                yield "city: meals", said, self._to_eat.pop(0)
+            left = [*self._to_serve()] if self._to_eat is None else self._to_eat
+            to_come = left.pop(0) if left else None
+            self.meals_to_come = to_come[1] if to_come and to_come[0] == said else 0
+            if to_come:
+                yield "city: meals", said, to_come[0]
         elif head == SEE:
             for words in self.seen()[:1]:
                 yield "city: sights", said, words
@@ -151,8 +165,11 @@ class WrittenWays:
             known = [price for _, price in meals if price is not None]
             if len(known) == len(meals):
                 cost = meals_cost(self.query.party_size, known)
-                yield "cost: term", said, f"{self._eaten}+{cost}" if before else cost
+                is_whole = len(meals) == (self.meals_to_come or len(meals))
+                true = f"{self._eaten}+{cost}" if before else cost
+                yield "cost: term", said, true if is_whole else ""
             names = [name for name, _ in meals]
+            self.meals_to_come = 0
             self._eaten, self._meals = said, [*(self._meals if before else ()), *names]
         elif self._was_trip:
             if self.trip() and self._back:
@@ -162,6 +179,8 @@ class WrittenWays:
             self._was_trip, self._costs = False, said
             if not self.query.local_constraint.cuisine:
                 self._eaten = ""
+        else:  # of meals of which no work is shown
+            self._eaten = said
 
     def trip(self) -> str:
         """Its words; none where a way was taken that nobody has shown."""
@@ -169,7 +188,16 @@ class WrittenWays:
             return ""
         return trip_words(self.query.party_size, [*self.path.values()], self._back[0])
 
-    def _eating(self) -> Iterator[str]:
+    def _to_serve(self) -> Iterator[tuple[str, int]]:
+        """Before a trip is said: where all wanted cuisines are to be served, in the city chosen
+        last, and by how many meals."""
+        signs, stay = signs_of(self.query), self._stay
+        if signs and stay and stay.here:
+            name = called(self.letter_of.get(stay.city, ""), stay.city)
+            meals = len(MEALS) * (stay.nights - 1)
+            yield eating_words(stay.day, stay.here, name, meals, signs), meals
+
+    def _eating(self) -> Iterator[tuple[str, int]]:
         """Where one eats: cuisines were seen to before the trip was said, in the first city with
         full days."""
         day, here, is_left = 1, HOME, not self.query.local_constraint.cuisine
@@ -177,21 +205,26 @@ class WrittenWays:
             if stop.nights > 1:
                 if is_left:
                     meals = len(MEALS) * (stop.nights - 1)
-                    yield eating_words(day, here, stop.city, meals, {})
+                    yield eating_words(day, here, stop.city, meals, {}), meals
                 is_left = True
             day, here = day + stop.nights, letter
 
     def seen(self) -> list[str]:
         """The words for what one sees in the city whose sights were shown last, if one stays
         there: as was chosen last, or on the trip just said."""
-        stays = [(self._stay[0], self._stay[2])] if self._stay else []
+        stays = [(self._stay.city, self._stay.nights)] if self._stay else []
         stays += [(stop.name, stop.nights) for stop in self.path.values()]
-        letter, shown = self.letter_of.get(self._seen, ""), self._sights.get(self._seen, [])
+        letter, shown = self.letter_of.get(self._seen, ""), self._to_see(self._seen)
         return [sights_words(letter, shown, n) for city, n in stays if city == self._seen]
+
+    def _to_see(self, city: str) -> list[str]:
+        """What was shown there, as far as a plan can name it."""
+        names = self._sights.get(city, [])
+        return [names[number] for number in sights_to_plan(names)]
 
     def _full_days(self) -> list[str] | None:
         """None where nobody has shown a sight for each, or chosen as many meals."""
-        shown = (self._sights.get(s.name, [])[: s.nights - 1] for s in self.path.values())
+        shown = (self._to_see(stop.name)[: stop.nights - 1] for stop in self.path.values())
         sights = list(itertools.chain(*shown))
         days = sum(stop.nights - 1 for stop in self.path.values())
         if len(sights) < days or len(self._meals) != days * len(MEALS):
@@ -212,7 +245,7 @@ class WrittenWays:
             return
         letters = [HOME, *self.path]
         self.is_known = here == HOME or (self.is_known and here in letters)
-        city, stay, nights, price_usd = self._stay
+        city, stay, nights, price_usd, *_ = self._stay
         costs = cost, nights_cost(nights, price_usd)
         stop = TripStop(there, city, said, stay, nights, *costs)
         before = letters[1 : letters.index(here) + 1] if here in letters else []
@@ -225,11 +258,13 @@ class WrittenWays:
         if self._stay is None:
             shown = (way for ways in self._shown.values() for way in ways if way)
             return {way.name: ("", "", way) for way in shown}
-        city, named = self._stay[0], dict[str, Leg]()
+        city, named = self._stay.city, dict[str, Leg]()
         for (here, there), ways in self._shown.items():
             if (here, there) == (city, self.query.org) if head == BACK else there == city:
                 named |= self._legs(here, there, ways)
-        return named
+        if head == BACK or not self._stay.here:
+            return named
+        return {words: leg for words, leg in named.items() if leg[0] == self._stay.here}
 
     def shown_legs(self) -> list[str]:
         """The words for each."""
@@ -239,7 +274,7 @@ class WrittenWays:
         self, here: str, there: str, ways: Sequence[ShownWay | None]
     ) -> Iterator[tuple[str, Leg]]:
         ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
-        for way in ways:
+        for way in filter(None, ways) if ways[-1:] != [None] else ways:
             to = called(ends[1], there) if way else ends[1]
             yield leg_taken(ends[0], to, way and way.words), (*ends, way)
 

@@ -4,10 +4,14 @@ They are read by writing: what would be true is rendered by the records of the e
 (`expert/work.py`) from the shown rows and the request, and compared with what stands there. So
 there is one grammar, and whoever shows work in other words has no steps. Each step is held to its
 own place alone: after a wrong one, what follows can be true again.
+
+Not read: letters of cities and dates, said again; what a call is made for ("Look at", "From");
+which cities are driven or flown to, and left for which end; how nights may be spent; "Eaten".
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +26,9 @@ from tripwright.domains.travelplanner.expert.work import (
     MEAL_FIELDS,
     MOST_CITIES,
     STAY_FIELDS,
+    called,
     city_letter,
+    named,
 )
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.query import Query
@@ -31,6 +37,7 @@ from tripwright.domains.travelplanner.written_rows import Called, Stays, read_no
 from tripwright.domains.travelplanner.written_ways import WrittenWays
 from tripwright.episode import Episode
 from tripwright.tools.face import letters
+from tripwright.tools.faults import UNANSWERED, fault_kind
 from tripwright.transcript import Rows, Segment, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
@@ -73,11 +80,11 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     shown: Rows | None = None
     city, letter_of, stays_of, ways = "", dict[str, str](), Stays(), WrittenWays(query)
     restaurants: Rows | None = None  # last shown
-    turn = 0
+    turn, said, said_in_vain = 0, "", ""
     for segment in transcript.segments:
         if segment.role == "assistant":
-            turn += 1
-            if shown is not None:
+            turn, said = turn + 1, segment.text
+            if shown is not None and said != said_in_vain:
                 note = _note(segment)
                 kind, letter = shown.kind, letter_of.get(city, city)
                 is_of_stays = kind == "Accommodation"
@@ -94,6 +101,8 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             ways.look(segment.call)
+            fault = segment.call.fault  # the same turn is said again then
+            said_in_vain = said if fault and fault_kind(fault) in UNANSWERED else ""
             asked_before = city
             city = str(segment.call.arguments.get("city", ""))
             shown = _with_page(shown if city == asked_before else None, segment.call.rows)
@@ -138,8 +147,10 @@ def _called(shown: Rows, note: str) -> Called:
         return []
     numbered = [(letters(number), row) for number, row in enumerate(rows, start=1)]
     of_rows = numbered[: 26 - MOST_CITIES]  # the other letters are those of cities, too
-    signs = (sign.format(letter) for letter, _ in of_rows for sign in (": {} ", ": ({}) "))
-    has_letters = any(sign in note for sign in signs)
+    price = "price_usd" if shown.kind == "Accommodation" else "average_cost_usd"
+    looked = (f"{called(letter, f'{vars(row)[price]:g}')} " for letter, row in of_rows)
+    chosen = (named(letter, row.name) for letter, row in of_rows)
+    has_letters = any(words in note for words in itertools.chain(looked, chosen))
     return [(letter if has_letters else "", row) for letter, row in numbered]
 
 

@@ -54,6 +54,14 @@ def test_it_passes_nearly_all_trips(played: list[Episode]) -> None:
             assert broken <= {"valid_cost"}
 
 
+def test_a_budget_that_no_calculator_takes_needs_no_sum() -> None:
+    world = World.in_memory(build_tables("nano", 21))
+    (query,) = make_queries(world, 1, 21, Mix(days=(5,)))
+    task = TripTask("rich", query.model_copy(update={"budget": 1e19}), world)
+    (episode,) = play(ExpertPolicy(STYLES["comparing"]), [task], LONG, rules="strict")
+    assert episode.passed
+
+
 def test_the_sum_is_what_the_judge_charges(played: list[Episode]) -> None:
     summed = 0
     for episode in of_days(played, 5, 7):

@@ -2,7 +2,7 @@
 
 Which cities, and how many nights in each, the oracle knows and no answer says; to find the cheapest
 plan takes sums over all orders of cities. This expert does without: it looks at what every city has
-for three nights, for two and for one, takes the cheapest city for the longest stay that there is a
+for three nights, for two and for one, takes the cheapest city for the first stay that there is a
 way to, then the cheapest of the others for the next one, and so home. Then the calculator takes
 what was noted from the budget, and where that does not hold, the nights are spent otherwise
 (SHAPES). By car, where two cities have a road from home; else, or if no such trip keeps the budget,
@@ -24,7 +24,7 @@ side, and their digits in pairs as far as they differ; what is left has a sign.
     mins 640 km 33 self-driving. Been V. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X
     1 night 310, 240, 32 dear. Stay: U 1 night 240 U: (C) Elm Lodge.
 
-Of a state's cities it looks at the first MOST_CITIES. A trip to one is that of style "direct".
+Of a state's cities it looks at the first MOST_CITIES. Other trips are those of style "direct".
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ from tripwright.domains.travelplanner.oracle.planner import (
 )
 from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.tools.calculator import evaluate
+from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate
 from tripwright.errors import counted
 from tripwright.tools.face import Face
 from tripwright.world.records import Accommodation, Restaurant
@@ -103,9 +103,9 @@ Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
 @dataclass
 class KnownWays:
     """By own car, or otherwise: the cities that may be visited, and those of them that have a way
-    from home (`out`) and home (`back`), as far as one knows. For these no day but one is asked for,
-    so that what has no way then has none for other nights either. `taxi`: whether that may be a
-    taxi; between two cities it may."""
+    from home (`out`) and home (`back`), as far as one knows: those ways are always of the first day
+    and of the last, so a city without one has none however the nights are spent. `taxi`: whether
+    that may be a taxi; between two cities it may."""
 
     cities: list[str]
     out: list[str]
@@ -125,7 +125,7 @@ def comparing_turns(
     """The assistant's turns, in order. Where no trip was found that keeps the budget, and where the
     request cannot be met anywhere, the last turn says so (and is no answer)."""
     shapes = SHAPES.get((query.days - 1, query.visiting_city_number))
-    if shapes is None:
+    if shapes is None or query.budget > MAX_MAGNITUDE:  # which needs no sum
         return expert_turns(query, world, face, plan_format, page_rows, shows_work)
     if why := why_unplannable(query, world):
         return [f"No plan is possible: {why}"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -178,11 +179,17 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each place whose name survives the plan's text, in file order."""
-    row_of_place: dict[str, Attraction] = {}
-    for row in world.attractions(city):
-        if _is_plain(row.name) and ";" not in row.name:
-            row_of_place.setdefault(_letters(row.name), row)
-    return list(row_of_place.values())
+    rows = world.attractions(city)
+    return [rows[number] for number in sights_to_plan([row.name for row in rows])]
+
+
+def sights_to_plan(names: Sequence[str]) -> list[int]:
+    """The numbers of those that survive the plan's text, of each place the first."""
+    number_of_place: dict[str, int] = {}
+    for number, name in enumerate(names):
+        if _is_plain(name) and ";" not in name:
+            number_of_place.setdefault(_letters(name), number)
+    return list(number_of_place.values())
 
 
 def _letters(name: str) -> str:
