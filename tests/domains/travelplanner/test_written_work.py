@@ -250,6 +250,25 @@ def test_what_was_said_to_come_binds(old: str, new: str, wrong: str) -> None:
     assert found >= 2
 
 
+def test_that_there_is_no_way_is_of_the_last_search() -> None:
+    found = 0
+    for episode in episodes(101, 40, LONG, Mix(days=(5, 7)), style="comparing"):
+        none = set[str]()
+        for segment in episode.transcript.segments:
+            go = re.match(r"Go: (\w+ \w) [^.]+", segment.text)
+            if segment.role != "assistant" or go is None:
+                continue
+            if go[0].endswith(" no"):
+                none.add(go[1])
+            elif go[1] in none:
+                segment.text = segment.text.replace(go[0], f"Go: {go[1]} no", 1)
+                steps = written_steps(asked(episode), episode.transcript)
+                assert next(step.kind for step in steps if not step.is_true) == "way: choice"
+                found += 1
+                break
+    assert found
+
+
 def test_a_way_of_an_earlier_try_leads_from_where_one_was_then() -> None:
     found = 0
     for episode in episodes(4, 24, LONG, Mix(days=(7,)), style="comparing"):
