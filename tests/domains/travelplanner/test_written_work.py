@@ -91,7 +91,7 @@ def test_every_step_of_one_who_compares_is_true(
         ("planner_r1", "none", 0.0, True, None),  # choices alone
         ("compact_long", "long", 0.3, True, None),  # turns are said again
         ("compact_long", "long", 0.0, False, None),  # two cities have nothing to see
-        ("star", "long", 0.0, True, 1),
+        ("star", "long", 0.0, True, 1),  # a row a page
     ],
 )
 def test_steps_are_true_where_less_is_shown(

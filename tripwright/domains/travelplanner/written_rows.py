@@ -39,7 +39,7 @@ from tripwright.domains.travelplanner.expert.work import (
 )
 from tripwright.domains.travelplanner.oracle.options import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.written_ways import HEADS, Found, WrittenWays
+from tripwright.domains.travelplanner.written_ways import HEADS, ChosenStay, Found, WrittenWays
 
 PURPOSES = tuple(meal.title() for meal in MEALS)
 Called = list[tuple[str, Any]]  # (letter, row)
@@ -100,12 +100,12 @@ def _price_usd(taken: str, rows: Called) -> float | None:
 
 
 def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> Iterator[Found]:
-    nights, at, is_first = query.days - 1, -1, True
+    nights, at = query.days - 1, -1
+    forms: Callable[[int], tuple[str, ...]] = partial(asked_of_stays, query)
     lengths, last = range(1, query.days), to_the_last(rows)
     for head, asked, steps, said in sentences:
         if asked:
             ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
-            forms = partial(asked_of_stays, query) if is_first else asked_again
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
                 said_so = (n for n in lengths if asked == _listed((*forms(n), *ends)))
                 nights = next(said_so, nights)
@@ -118,7 +118,7 @@ def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> 
         elif said:  # of one of several lengths; the next walk begins with the row that it took
             nights = next((n for n in lengths if head.startswith(nights_in(city, n))), nights)
             yield "stay: choice", f"{head}: {said}", _stay(query, city, nights, rows)[1]
-            is_first, at = False, max(at - 1, -1) if last else -1
+            forms, at = asked_again, max(at - 1, -1) if last else -1
 
 
 def _choices(query: Query, city: str, rows: Called) -> Iterator[tuple[str, str]]:
@@ -167,7 +167,8 @@ def _cities(
         row, stay = _stay(query, city, nights, rows)
         yield "city: price", step, beside(city, nights, row, least).words()
         if row is not None and said.startswith(f"{nights_in(city, nights)} "):
-            ways.stay_in(name, stay, nights, row.price_usd, *may.get(asked, ()))
+            at = may.get(asked, ("", 0))
+            ways.stay_in(ChosenStay(name, stay, nights, row.price_usd, *at))
         if step.endswith(f" {OK}") and row is not None:
             words, least = stay, row
     if said:
@@ -199,8 +200,8 @@ def _meals(query: Query, sentences: list[Sentence], rows: Called, to_come: int) 
         looked, at, found = _walked("meal: row", steps, rows, at if is_lettered else -1, look)
         yield from looked
         if said:
-            left = [each for each in rows if named(each[0], each[1].name) not in eaten]
-            chosen = _choice(said, left, found, bool(steps))
+            others = [each for each in rows if named(each[0], each[1].name) not in eaten]
+            chosen = _choice(said, others, found, bool(steps))
             eaten.append(said)
             if said == NONE and found is None:
                 left = rows[at + 1 :] if is_lettered or steps else rows

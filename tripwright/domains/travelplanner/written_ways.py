@@ -63,8 +63,8 @@ class ChosenStay(NamedTuple):
     words: str
     nights: int
     price_usd: float
-    here: str = ""  # where one is before, by its letter, if one can know
-    day: int = 0  # on which one is there
+    here: str  # where one is before, by its letter; empty if one cannot know
+    day: int  # on which one is there
 
 
 Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
@@ -92,7 +92,7 @@ class WrittenWays:
     _costs: str = ""  # of the trip just said, in its own words
     _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
     _meals: list[str] = field(default_factory=list)  # those, by name
-    _sights: dict[str, list[str]] = field(default_factory=dict)  # by city, as shown
+    _sights: dict[str, list[str]] = field(default_factory=dict)  # by city, that a plan can name
     _seen: str = ""  # the city whose sights were shown last
     _calculated: str = ""  # the expression, if the last call has one
 
@@ -102,11 +102,6 @@ class WrittenWays:
         self._calculated = str(asked.get("expression", ""))
         origin = str(asked.get("origin", asked.get("departure")))  # STAR's word
         self._destination = str(asked.get("destination"))
-        if call.rows and (call.rows.kind == "Attraction" or call.rows.problem == "no_attractions"):
-            self._seen = str(asked.get("city"))
-            before = self._sights.get(self._seen, []) if call.rows.page > 1 else []
-            names = (str(row["name"]) for row in call.rows.records())
-            self._sights[self._seen] = [*before, *names]
         ways = self._shown.setdefault((origin, self._destination), [])
         for row in call.rows.records() if call.rows else ():
             mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
@@ -118,9 +113,13 @@ class WrittenWays:
         if call.rows and call.rows.problem in NO_WAY:
             ways.append(None)
 
-    def stay_in(self, *chosen: Any) -> None:
-        """The fields of a ChosenStay."""
-        self._stay, self._back = ChosenStay(*chosen), None
+    def see(self, city: str, sights: Sequence[str]) -> None:
+        """All that were shown of it so far."""
+        self._seen = city
+        self._sights[city] = [sights[number] for number in sights_to_plan(sights)]
+
+    def stay_in(self, stay: ChosenStay) -> None:
+        self._stay, self._back = stay, None
         self._to_eat, self._costs = None, ""
 
     def reached(self) -> list[tuple[Sequence[str], int]]:
@@ -214,17 +213,12 @@ class WrittenWays:
         there: as was chosen last, or on the trip just said."""
         stays = [(self._stay.city, self._stay.nights)] if self._stay else []
         stays += [(stop.name, stop.nights) for stop in self.path.values()]
-        letter, shown = self.letter_of.get(self._seen, ""), self._to_see(self._seen)
+        letter, shown = self.letter_of.get(self._seen, ""), self._sights.get(self._seen, [])
         return [sights_words(letter, shown, n) for city, n in stays if city == self._seen]
-
-    def _to_see(self, city: str) -> list[str]:
-        """What was shown there, as far as a plan can name it."""
-        names = self._sights.get(city, [])
-        return [names[number] for number in sights_to_plan(names)]
 
     def _full_days(self) -> list[str] | None:
         """None where nobody has shown a sight for each, or chosen as many meals."""
-        shown = (self._to_see(stop.name)[: stop.nights - 1] for stop in self.path.values())
+        shown = (self._sights.get(s.name, [])[: s.nights - 1] for s in self.path.values())
         sights = list(itertools.chain(*shown))
         days = sum(stop.nights - 1 for stop in self.path.values())
         if len(sights) < days or len(self._meals) != days * len(MEALS):
@@ -258,13 +252,12 @@ class WrittenWays:
         if self._stay is None:
             shown = (way for ways in self._shown.values() for way in ways if way)
             return {way.name: ("", "", way) for way in shown}
-        city, named = self._stay.city, dict[str, Leg]()
+        city, at, named = self._stay.city, self._stay.here, dict[str, Leg]()
         for (here, there), ways in self._shown.items():
-            if (here, there) == (city, self.query.org) if head == BACK else there == city:
+            is_there = there == city and at in ("", self.letter_of.get(here, ""))
+            if (here, there) == (city, self.query.org) if head == BACK else is_there:
                 named |= self._legs(here, there, ways)
-        if head == BACK or not self._stay.here:
-            return named
-        return {words: leg for words, leg in named.items() if leg[0] == self._stay.here}
+        return named
 
     def shown_legs(self) -> list[str]:
         """The words for each."""

@@ -114,6 +114,8 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 restaurants = shown
             elif shown.problem == "no_accommodations":
                 stays_of[letter_of.get(city, city)] = city, []
+            elif shown.kind == "Attraction" or shown.problem == "no_attractions":
+                ways.see(city, [str(record["name"]) for record in shown.records()])
     return steps
 
 
