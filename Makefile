@@ -30,6 +30,7 @@ $(STAMP): pyproject.toml requirements.lock requirements-torch.txt
 
 lint: setup
 	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check --quiet .
 
 types: setup
 	$(BIN)/python -m mypy
