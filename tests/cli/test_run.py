@@ -132,10 +132,7 @@ def test_the_expert_by_name(
 ) -> None:
     assert main(command(folder, tmp_path / "a", "--policy", "expert")) == 0
     printed = capsys.readouterr()
-    assert (
-        "12 episodes, strict rules" in printed.out
-        and "100.0%  [75.8%, 100.0%]  12/12" in printed.out
-    )
+    assert "12 episodes, strict rules" in printed.out and "12/12" in printed.out
     assert "12/12 episodes" in printed.err
     assert main(command(folder, tmp_path / "a", "--policy", "expert", "--json")) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.cli.options import Json
+from tripwright.cli.table import table_lines
 from tripwright.errors import UserError
 from tripwright.world.browse import LISTINGS, Filters, Row
 from tripwright.world.browse import browse as rows_of
@@ -171,17 +172,16 @@ def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
     while sum(widths) > room and max(widths) > SHORTEST_COLUMN:
         widths[widths.index(max(widths))] -= 1
     numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
-    for line in ([*columns], *cells):
-        fitted = (
-            _fitted(text, width, right)
-            for text, width, right in zip(line, widths, numeric, strict=True)
-        )
-        typer.echo("  ".join(fitted).rstrip())
+    header, *fitted = (
+        [_fitted(text, width) for text, width in zip(line, widths, strict=True)]
+        for line in ([*columns], *cells)
+    )
+    align = "".join(">" if each else "<" for each in numeric)
+    typer.echo("\n".join(table_lines(fitted, align, header, indent=0)))
 
 
-def _fitted(text: str, width: int, right: bool) -> str:
-    text = text if len(text) <= width else text[: width - 1] + "…"
-    return text.rjust(width) if right else text.ljust(width)
+def _fitted(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _cell(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tripwright.cli.table import table_lines
 from tripwright.domains import fact_title
 from tripwright.errors import counted
 from tripwright.evals.comparison import changed_marks
@@ -99,7 +100,7 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
             cells += _difference(row["differences"][others[0]])
         body.append(cells)
     heading = f"{title}{NOT_ALIKE if is_unlike else ''}"
-    lines = [heading, *aligned([head, *body])]
+    lines = [heading, *table_lines(body, header=head)]
     if len(others) > 1:
         differing = [
             [title_of(name), *(_difference_and_p(row["differences"][other]) for other in others)]
@@ -109,18 +110,9 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
         lines += [
             "",
             f"{heading}: difference from {base}, with {HOLM}",
-            *aligned([["", *others], *differing]),
+            *table_lines(differing, header=["", *others]),
         ]
     return "\n".join(lines)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return [
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def _cell(figure: Mapping[str, Any], mark: str = "") -> str:
@@ -157,7 +149,7 @@ def _p(figure: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
-    rows = [["", "difference", HOLM, "gained", "lost"]]
+    rows = []
     for pair in pairs:
         difference, p = _difference(pair)
         rows.append(
@@ -169,9 +161,9 @@ def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
                 str(pair["lost"]),
             ]
         )
-    return "\n".join(
-        [f"final pass, every two runs{NOT_ALIKE if is_unlike else ''}", *aligned(rows)]
-    )
+    heading = f"final pass, every two runs{NOT_ALIKE if is_unlike else ''}"
+    header = ["", "difference", HOLM, "gained", "lost"]
+    return "\n".join([heading, *table_lines(rows, "<<<>", header)])
 
 
 def _seeds(name: str, seeds: Mapping[str, Any]) -> str:

@@ -74,7 +74,7 @@ def power(
 
 
 def _text(figures: dict[str, Any]) -> str:
-    from tripwright.cli.compare_tables import aligned
+    from tripwright.cli.table import table_lines
 
     power_text = f"power {figures['power']:.0%}"
     goal = f"{figures['points']:g} points with {power_text} (two-sided, p < {figures['alpha']:g})"
@@ -99,7 +99,7 @@ def _text(figures: dict[str, Any]) -> str:
             )
             + f"The {figures['queries_played']:,} queries show {difference} with {power_text}."
         )
-    rows = [["discordance", "queries", "exact power", ""]]
+    rows = []
     for row in figures["paired"]:
         power_text = "-" if row["power"] is None else f"{row['power']:.1%}"
         rows.append([f"{row['discordance']:.1%}", f"{row['queries']:,}", power_text, row["words"]])
@@ -108,7 +108,7 @@ def _text(figures: dict[str, Any]) -> str:
         "",
         "both on the same queries, one sample each (exact McNemar)",
     ]
-    lines += aligned(rows)
+    lines += table_lines(rows, ">>><", ["discordance", "queries", "exact power"])
     return "\n".join(
         [
             *lines,

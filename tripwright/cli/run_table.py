@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tripwright.cli.table import rate_cells, table_lines
 from tripwright.errors import counted
 from tripwright.evals.scoreboard import judged_by
 
@@ -14,15 +15,13 @@ def table(score: dict[str, Any], out: Path) -> str:
         f"{counted(score['n'], 'episode')}, {judged_by(score['rules'])}"
         + (f", {score['unscored']} unscored" if score["unscored"] else "")
     ]
-    lines += [_row(name.replace("_", " "), rate) for name, rate in score["metrics"].items()]
-    lines += [
+    rows = [_row(name.replace("_", " "), rate) for name, rate in score["metrics"].items()]
+    rows += [
         _row(f"final, {level}", rates["final"]) for level, rates in score.get("levels", {}).items()
     ]
-    lines += [
-        _row(f"worst case {name.replace('_', ' ')}", rate)
-        for name, rate in score.get("worst_case", {}).items()
-        if name == "final"
-    ]
+    if "worst_case" in score:
+        rows.append(_row("worst case final", score["worst_case"]["final"]))
+    lines += table_lines(rows, "<><>")
     if "faults" in score:
         lines.append(
             f"  faults: {score['faults']['hit']} of {score['faults']['calls']} tool calls were made"
@@ -49,17 +48,9 @@ def _usage(usage: dict[str, Any]) -> str:
     return text + (f", ${usage['cost_usd']:,.4f}" if usage["cost_usd"] is not None else "")
 
 
-def _row(name: str, rate: dict[str, Any]) -> str:
-    if rate["value"] is None:
-        return f"  {name:<24} {'-':>8}"
-    if "k" in rate:
-        return (
-            f"  {name:<24} {rate['value']:>8.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
-            f" {rate['k']}/{rate['n']}"
-        )
+def _row(name: str, rate: dict[str, Any]) -> list[str]:
+    if "k" in rate or rate["value"] is None:
+        return [name, *rate_cells(rate)]
     if name.startswith("pass"):  # pass@k, pass^k: shares of queries
-        return (
-            f"  {name:<24} {rate['value']:>8.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
-            f" {counted(rate['n'], 'query')}"
-        )
-    return f"  {name:<24} {rate['value']:>8.4g}  [{rate['low']:.4g}, {rate['high']:.4g}]"
+        return [name, *rate_cells(rate)[:2], counted(rate["n"], "query")]
+    return [name, f"{rate['value']:.4g}", f"[{rate['low']:.4g}, {rate['high']:.4g}]"]

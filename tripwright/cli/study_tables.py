@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tripwright.cli.table import rate_cells, table_lines
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.verdicts import ALL
 
-HEADER = f"{'dimension':<31}{'TRUE (95% interval)':>24}{'tied':>6}{'agree':>8}{'Cohen κ':>9}{'Fleiss κ':>10}{'alpha':>8}{'items':>7}"  # noqa: E501
+HEADER = (
+    "dimension", "TRUE (95% interval)", "tied", "agree", "Cohen κ", "Fleiss κ", "alpha", "items"
+)  # fmt: skip
+VERDICTS_HEADER = ("verdict", "against", "agrees (95% interval)", "κ", "too strict", "too lenient")
 
 
 def summary_text(study: Study, figures: Mapping[str, Any]) -> str:
@@ -19,42 +23,45 @@ def summary_text(study: Study, figures: Mapping[str, Any]) -> str:
         ", ".join(f"{rater} {each['done']}" for rater, each in figures["raters"].items())
         or "nobody yet"
     )
-    lines = [f"{figures['items']} items; done by {raters}", "", HEADER]
-    lines += [_dimension(names[key], entry) for key, entry in figures["dimensions"].items()]
+    lines = [f"{figures['items']} items; done by {raters}", ""]
+    lines += table_lines(
+        [_dimension(names[key], entry) for key, entry in figures["dimensions"].items()],
+        "<>",
+        HEADER,
+        indent=0,
+    )
     pairs = figures["dimensions"][ALL]["cohen_kappa_by_pair"]
     if len(pairs) > 1:
         kappas = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
         lines += ["", f"Cohen's κ on {names[ALL]}, by pair: {kappas}"]
     if figures["verdicts"]:
-        width = max(30, *(len(name) + 2 for name in figures["verdicts"]))
-        lines += [
-            "",
-            (
-                f"{'verdict':<{width}}{'against':<31}{'agrees (95% interval)':>25}{'κ':>7}{'too strict':>12}{'too lenient':>13}"  # noqa: E501
-            ),
-        ]
-        lines += [
-            _verdict(f"{name:<{width}}", names[entry["against"]], entry)
+        rows = [
+            _verdict(name, names[entry["against"]], entry)
             for name, entry in figures["verdicts"].items()
         ]
+        lines += ["", *table_lines(rows, "<<>", VERDICTS_HEADER, indent=0)]
     for run, entry in figures.get("runs", {}).items():
-        lines += ["", f"{run} ({entry['items']} items)"]
-        lines += [
-            f"  {names[key]:<31}{_rate(share):>24}{share['k']:>6} of {share['n']}"
-            for key, share in entry["true"].items()
-        ]
+        rows = [[names[key], *rate_cells(share)] for key, share in entry["true"].items()]
+        lines += ["", f"{run} ({entry['items']} items)", *table_lines(rows, "<><>")]
     return "\n".join(lines)
 
 
-def _dimension(name: str, figures: Mapping[str, Any]) -> str:
-    kappas = f"{_figure(figures['cohen_kappa']):>9}{_figure(figures['fleiss_kappa']):>10}{_figure(figures['krippendorff_alpha']):>8}"  # noqa: E501
+def _dimension(name: str, figures: Mapping[str, Any]) -> list[str]:
+    kappas = (figures[key] for key in ("cohen_kappa", "fleiss_kappa", "krippendorff_alpha"))
     agreement = "–" if figures["agreement"] is None else f"{100 * figures['agreement']:.1f}%"
-    return f"{name:<31}{_rate(figures['true']):>24}{figures['tied']:>6}{agreement:>8}{kappas}{figures['true']['n']:>7}"  # noqa: E501
+    return [
+        name,
+        _rate(figures["true"]),
+        str(figures["tied"]),
+        agreement,
+        *map(_figure, kappas),
+        str(figures["true"]["n"]),
+    ]
 
 
-def _verdict(name: str, against: str, figures: Mapping[str, Any]) -> str:
-    agrees = f"{_rate(figures['agreement']):>25}{_figure(figures['cohen_kappa']):>7}"
-    return f"{name}{against:<31}{agrees}{figures['too_strict']:>12}{figures['too_lenient']:>13}"
+def _verdict(name: str, against: str, figures: Mapping[str, Any]) -> list[str]:
+    counts = (str(figures["too_strict"]), str(figures["too_lenient"]))
+    return [name, against, _rate(figures["agreement"]), _figure(figures["cohen_kappa"]), *counts]
 
 
 def _rate(share: Mapping[str, Any]) -> str:
