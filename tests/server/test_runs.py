@@ -70,6 +70,7 @@ def test_curves_are_sent_anew_only_when_the_run_has_grown(client: TestClient, ru
     body = client.get("/runs/now", params=name)
     seen = {**name, "seen": body.headers["x-seen"]}
     assert "step 1" in body.text and client.get("/runs/now", params=seen).status_code == 204
+    assert "<b>" not in body.text and "<script" not in body.text
 
 
 @pytest.mark.parametrize("name", ["../three", "/etc", "nowhere", ""])

@@ -1,11 +1,15 @@
-"""`tripwright watch`: how a training run goes, in the terminal or as a local page, while it goes or
-afterwards."""
+"""`tripwright watch`: how a training run goes, in the terminal, while it goes or afterwards."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,21 +17,25 @@ from tripwright.cli.options import check_folders
 from tripwright.errors import UserError
 from tripwright.runs import METRICS, RECIPE, found_in
 
+if TYPE_CHECKING:
+    from tripwright.training.watched import Watched
+
+LOOK_SECONDS = 1.0
+BLOCKS = "▁▂▃▄▅▆▇█"
+MOST_WARNINGS = 5  # of those that go on; RUN/warnings.jsonl has all
+SHOWN = (  # figures of metrics.jsonl (docs/training-metrics.md), where a stage logs them
+    *("loss", "copy_length", "reward_mean", "pass_rate", "official_pass_rate", "schema_rate"),
+    *("entropy", "kl", "kept_groups", "clip_fraction", "grad_norm", "turns_mean"),
+    *("tool_calls_mean", "completion_tokens_mean", "tool_call_accuracy"),
+    *("tokens_per_second", "mfu", "peak_memory_mb"),
+)
+
 
 def watch(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Run folders; several are put into the same charts."),
+        typer.Argument(metavar="RUN...", help="Run folders; several are shown one under another."),
     ],
-    serve: Annotated[
-        bool,
-        typer.Option(
-            "--serve", help="Serve a page with live charts to the browser on this machine."
-        ),
-    ] = False,
-    port: Annotated[
-        int, typer.Option(help="Port of the page; 0 takes any free one.", min=0, max=65535)
-    ] = 8322,
     once: Annotated[bool, typer.Option("--once", help="Print the state of now and end.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the state of now as JSON, a line for each run.")
@@ -36,19 +44,14 @@ def watch(
     """See how training goes: stage, time left, rewards, passes, entropy, lengths, speed, and
     warnings with advice.
 
-    Reads RUN/metrics.jsonl as it grows, and goes on when a resumed run cuts it. In the terminal it
-    ends with the training, or with Ctrl-C. The page of --serve is for this machine alone
-    (127.0.0.1), needs no network and looks for news every few seconds.
+    Reads RUN/metrics.jsonl as it grows, and goes on when a resumed run cuts it. It ends with the
+    training, or with Ctrl-C. For charts in the browser: tripwright serve --runs FOLDER.
 
     Examples:
       tripwright watch runs/nano
-      tripwright watch runs/nano --serve
-      tripwright watch runs/grpo runs/dapo --serve --port 0
       tripwright watch runs/nano --once
       tripwright watch runs/nano runs/dapo --json
     """
-    if serve and (once or as_json):
-        raise UserError("--serve goes with neither --once nor --json: the page is live.")
     check_folders(runs)
     for folder in runs:
         if not any((folder / name).is_file() for name in (METRICS, RECIPE)):
@@ -57,20 +60,89 @@ def watch(
                 f" ({found_in(folder)}). 'train', 'sft' and 'quickstart' make such folders;"
                 " 'tripwright report' reads other runs."
             )
-    from tripwright.cli import watch_follow
-    from tripwright.cli.watch_text import frame
     from tripwright.evals.report.overlay import check_count
     from tripwright.evals.report.together import run_names
     from tripwright.training.watched import read
 
     check_count(len(runs))
     names = run_names(runs)
-    if serve:
-        watch_follow.serve(runs, names, port)
-    elif once or as_json:
+    if once or as_json:
         states = [read(folder, name) for folder, name in zip(runs, names, strict=True)]
-        lines = [json.dumps(state.record()) for state in states]
-        typer.echo("\n".join(lines) if as_json else frame(states, blocks=watch_follow.blocks()))
+        if as_json:
+            typer.echo("\n".join(json.dumps(state.record()) for state in states))
+        else:
+            _show(frame(states) + "\n")
     else:
-        with watch_follow.open_screen() as screen:
-            watch_follow.follow(runs, names, screen)
+        before, after = ("\x1b[H\x1b[J", "\n") if sys.stdout.isatty() else ("", "\n\n")
+        follow(runs, names, lambda text: _show(before + text + after))
+
+
+def follow(runs: Sequence[Path], names: Sequence[str], show: Callable[[str], Any]) -> None:
+    """Shows a frame for each change, until every run is finished."""
+    from tripwright.training.watched import read, signature
+
+    seen: list[Any] = []
+    try:
+        while True:
+            if (now := [signature(folder) for folder in runs]) != seen:
+                seen = now
+                states = [read(folder, name) for folder, name in zip(runs, names, strict=True)]
+                show(frame(states))
+                if all(run.finished for run in states):
+                    return
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        return
+
+
+def _show(text: str) -> None:
+    """With "?" for what the terminal's encoding does not have."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding), end="", flush=True)
+
+
+# ---- one frame of plain text
+
+
+def frame(runs: Sequence[Watched], width: int | None = None) -> str:
+    """All runs, one under another, in lines of at most `width` columns (default: the
+    terminal's)."""
+    width = max(40, width or shutil.get_terminal_size().columns)
+    return "\n\n".join("\n".join(_lines(run, width)) for run in runs)
+
+
+def _lines(run: Watched, width: int) -> list[str]:
+    """A row for each figure: its course as a sparkline, its value now, and its range."""
+    from tripwright.evals.report.markup import number, short
+    from tripwright.training.watched import endings, standing
+
+    facts = standing(run)
+    words = "   ".join(f"{what} {how}" for what, how in facts) if run.rows else facts[0][1]
+    lines = textwrap.wrap(f"{run.name}   {words}", width, subsequent_indent="  ")
+    room = max(4, min(60, width - 60))
+    for key in SHOWN:
+        values = [v for row in run.stage_rows if (v := number(row.get(key))) is not None]
+        if values:
+            low, high, now = (
+                short(float(f"{v:.4g}")) for v in (min(values), max(values), values[-1])
+            )
+            course = sparkline(values, room)
+            lines.append(f"  {key:22} {course:{room}} {now:>9}  ({low} to {high})"[:width])
+    if ended := endings(run.last):
+        lines += textwrap.wrap(f"episodes ended by {ended}", width, subsequent_indent="  ")
+    current = [w for w in run.warnings if w.until_step is None and w.stage == run.stage]
+    for warning in current[-MOST_WARNINGS:]:
+        lines += textwrap.wrap(str(warning), width - 2, initial_indent="! ", subsequent_indent="  ")
+    over = len(run.warnings) - len(current)
+    return [*lines, f"  (earlier warnings that are over: {over})"] if over else lines
+
+
+def sparkline(values: Sequence[float], room: int) -> str:
+    """`room` characters at most, each the mean of equally many neighbours; a line that does not
+    move is drawn at its foot."""
+    size = -(-len(values) // room)
+    parts = [values[i : i + size] for i in range(0, len(values), size)]
+    means = [sum(part) / len(part) for part in parts]
+    low, high = min(means), max(means)
+    scale = len(BLOCKS) / (high - low) if high > low else 0.0
+    return "".join(BLOCKS[min(len(BLOCKS) - 1, int((mean - low) * scale))] for mean in means)

@@ -1,8 +1,7 @@
 """Run folders in the browser (`tripwright serve --runs`): a leaderboard of what was examined alike,
 each run's report with its transcripts, several runs on one page, and curves while a run trains.
 
-The pages are those of `tripwright report` and `tripwright watch`; here they are drawn anew when a
-run's files have changed.
+Reports are those of `tripwright report`; here they are drawn anew when a run's files have changed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A training run as `tripwright watch` and the pages of runs see it: read from its folder, whole,
-whenever a file there has changed."""
+"""A training run as `tripwright watch` and the server's pages of runs see it: read from its folder,
+whole, whenever a file there has changed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tripwright.evals.report.folder import Json, reinforcement
 from tripwright.evals.report.live import LiveRun, live_body
-from tripwright.evals.report.markup import number, percent, short
+from tripwright.evals.report.markup import number, percent
 from tripwright.files import json_object
 from tripwright.runs import (
     CARD,
@@ -47,6 +46,10 @@ class Watched:
     def stage_rows(self) -> list[Json]:
         return [row for row in self.rows if row.get("stage") == self.stage]
 
+    @property
+    def last(self) -> Json:
+        return self.rows[-1] if self.rows else {}
+
     def record(self) -> Json:
         return {
             "run": self.name,
@@ -60,9 +63,66 @@ class Watched:
             "last": self.last,
         }
 
-    @property
-    def last(self) -> Json:
-        return self.rows[-1] if self.rows else {}
+
+def read(folder: Path, name: str) -> Watched:
+    """Whatever is there: a run that has not begun has no rows."""
+    return watched(folder, name, logged_steps(folder / METRICS)[0])
+
+
+def watched(folder: Path, name: str, rows: list[Json]) -> Watched:
+    """Where the steps that were logged are at hand already."""
+    stage = str(rows[-1].get("stage")) if rows else ""
+    recipe = json_object(folder / RECIPE) or {}
+    algorithm, rl_settings = reinforcement(recipe)
+    table = recipe.get(stage) if stage != "rl" else rl_settings
+    settings = table if isinstance(table, dict) else {}
+    steps = number(settings.get("steps", settings.get("max_steps")))
+    done, left = _course(rows, stage, steps, number(settings.get("max_minutes")))
+    before_rl = "sft" if recipe.get("sft") else "copy_pretraining"
+    last_model = "rl" if algorithm or not recipe else before_rl
+    return Watched(
+        name=name,
+        rows=rows,
+        warnings=check(rows),
+        stage=stage,
+        steps=int(steps) if steps else None,
+        share_done=done,
+        seconds_left=left,
+        finished=(folder / "model" / last_model).is_dir(),
+        evaluation=_evaluation(folder),
+    )
+
+
+def _course(
+    rows: Sequence[Json], stage: str, steps: float | None, max_minutes: float | None
+) -> tuple[float | None, float | None]:
+    """(the share of the stage that is done, by steps or by minutes, whichever is further; the
+    seconds left, at the pace of the last steps or until the minutes are over)."""
+    present = [_step_and_seconds(row) for row in rows if row.get("stage") == stage]
+    if not present or not (steps or max_minutes):
+        return None, None
+    before = max(
+        (_step_and_seconds(row)[1] for row in rows if row.get("stage") != stage), default=0
+    )
+    (first_step, began), (step, now) = present[-RECENT:][0], present[-1]
+    shares, left = [], []
+    if steps:
+        shares.append(step / steps)
+        if step > first_step:
+            left.append((now - began) / (step - first_step) * max(0.0, steps - step))
+    if max_minutes:
+        shares.append((now - before) / 60 / max_minutes)
+    done = min(1.0, max(0.0, *shares))
+    if max_minutes:
+        left.append(max_minutes * 60 * (1 - done))
+    return done, min(left, default=None) if len(present) > 1 else None
+
+
+def _step_and_seconds(row: Json) -> tuple[float, float]:
+    return number(row.get("step")) or 0.0, number(row.get("seconds")) or 0.0
+
+
+# ---- the files
 
 
 def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
@@ -100,96 +160,7 @@ def _evaluation(folder: Path) -> str | None:
     return f"{name}: {count_done}{of} requests"
 
 
-def read(folder: Path, name: str) -> Watched:
-    """Whatever is there: a run that has not begun has no rows."""
-    rows, _ = logged_steps(folder / METRICS)
-    return watched(folder, name, rows)
-
-
-def watched(folder: Path, name: str, rows: list[Json]) -> Watched:
-    """Where the steps that were logged are at hand already."""
-    stage = str(rows[-1].get("stage")) if rows else ""
-    recipe = json_object(folder / RECIPE) or {}
-    settings = _settings(recipe, stage)
-    steps = number(settings.get("steps", settings.get("max_steps")))
-    present = [row for row in rows if row.get("stage") == stage]
-    done = _share_done(
-        present, _seconds_before(rows, stage), steps, number(settings.get("max_minutes"))
-    )
-    return Watched(
-        name=name,
-        rows=rows,
-        warnings=check(row for row in rows if number(row.get("step")) is not None),
-        stage=stage,
-        steps=int(steps) if steps else None,
-        share_done=done,
-        seconds_left=_seconds_left(present, steps, number(settings.get("max_minutes")), done),
-        finished=(folder / "model" / _last_model(recipe)).is_dir(),
-        evaluation=_evaluation(folder),
-    )
-
-
-def _settings(recipe: dict[str, Any], stage: str) -> dict[str, Any]:
-    table = recipe.get(stage) if stage != "rl" else reinforcement(recipe)[1]
-    return table if isinstance(table, dict) else {}
-
-
-def _last_model(recipe: dict[str, Any]) -> str:
-    return (
-        "rl"
-        if reinforcement(recipe)[0] or not recipe
-        else "sft"
-        if recipe.get("sft")
-        else "copy_pretraining"
-    )
-
-
-def _seconds_before(rows: Sequence[Json], stage: str) -> float:
-    return max(
-        (number(row.get("seconds")) or 0.0 for row in rows if row.get("stage") != stage),
-        default=0.0,
-    )
-
-
-def _share_done(
-    rows: Sequence[Json], before: float, steps: float | None, max_minutes: float | None
-) -> float | None:
-    """By steps or by minutes, whichever is further."""
-    if not rows or not (steps or max_minutes):
-        return None
-    step, seconds = (
-        number(rows[-1].get("step")) or 0.0,
-        (number(rows[-1].get("seconds")) or 0.0) - before,
-    )
-    shares = [step / steps] if steps else []
-    shares += [seconds / 60 / max_minutes] if max_minutes else []
-    return min(1.0, max(0.0, *shares))
-
-
-def _seconds_left(
-    rows: Sequence[Json], steps: float | None, max_minutes: float | None, done: float | None
-) -> float | None:
-    """At the pace of the last steps; where minutes end the stage sooner, until then."""
-    if done is None or len(rows) < 2:
-        return None
-    recent = [
-        (s, t)
-        for row in rows[-RECENT:]
-        if None not in (s := number(row.get("step")), t := number(row.get("seconds")))
-    ]
-    left = []
-    if steps and len(recent) > 1 and (gone := (recent[-1][0] or 0) - (recent[0][0] or 0)) > 0:
-        left.append(
-            ((recent[-1][1] or 0) - (recent[0][1] or 0))
-            / gone
-            * max(0.0, steps - (recent[-1][0] or 0))
-        )
-    if max_minutes:
-        left.append(max_minutes * 60 * (1 - done))
-    return min(left, default=None)
-
-
-# ---- in words, for the terminal and for the page
+# ---- in words
 
 
 def duration(seconds: float) -> str:
@@ -205,7 +176,7 @@ def standing(run: Watched) -> list[tuple[str, str]]:
     evaluation = [("under way", f"evaluation {run.evaluation}")] if run.evaluation else []
     if not run.rows:
         return evaluation or [("metrics.jsonl is empty or not there yet", "no steps yet")]
-    step, seconds = number(run.last.get("step")) or 0, number(run.last.get("seconds")) or 0
+    step, seconds = _step_and_seconds(run.last)
     of = f" of {run.steps:,}" if run.steps else ""
     share = f" ({percent(run.share_done, 0)})" if run.share_done is not None else ""
     facts = [
@@ -219,52 +190,18 @@ def standing(run: Watched) -> list[tuple[str, str]]:
     return [*facts, *evaluation]
 
 
-def episode_shape(row: Json) -> str:
-    """What an episode of the newest step was like."""
-    words = [
-        f"{short(value)} {unit}"
-        for key, unit in (
-            ("turns_mean", "turns"),
-            ("tool_calls_mean", "calls"),
-            ("completion_tokens_mean", "tokens written"),
-        )
-        if (value := number(row.get(key))) is not None
-    ]
+def endings(row: Json) -> str:
+    """Why the episodes of a step ended, the most frequent reason first."""
     reasons = row.get("stop_reasons")
-    if isinstance(reasons, dict):
-        shares = sorted(
-            ((number(share) or 0.0, str(name)) for name, share in reasons.items()), reverse=True
-        )
-        words.append(
-            "ended by "
-            + ", ".join(
-                f"{name.replace('_', ' ')} {percent(share, 0)}"
-                for share, name in shares
-                if share > 0
-            )
-        )
-    return "; ".join(words)
-
-
-def live_run(run: Watched) -> LiveRun:
-    facts = standing(run)
-    for key, name, share in (
-        ("reward_mean", "reward", False),
-        ("pass_rate", "passes", True),
-        ("loss", "loss", False),
-    ):
-        if (value := number(run.last.get(key))) is not None:
-            facts.append((name, percent(value) if share else f"{value:.3g}"))
-    if shape := episode_shape(run.last):
-        facts.append(("episodes of this step", shape))
-    rl = (
-        [row for row in run.rows if row.get("stage") == run.stage]
-        if "reward_mean" in run.last
-        else []
+    shares = {n: number(s) or 0.0 for n, s in reasons.items()} if isinstance(reasons, dict) else {}
+    return ", ".join(
+        f"{str(name).replace('_', ' ')} {percent(share, 0)}"
+        for name, share in sorted(shares.items(), key=lambda each: -each[1])
+        if share > 0
     )
-    warnings = [warning.record() | {"until_step": warning.until_step} for warning in run.warnings]
-    supervised = [row for row in run.rows if row.get("stage") in ("copy_pretraining", "sft")]
-    return LiveRun(run.name, tuple(facts), run.share_done, warnings, rl, supervised)
+
+
+# ---- the server's live page
 
 
 class LiveBody:
@@ -277,11 +214,23 @@ class LiveBody:
 
     def now(self) -> tuple[str, bytes]:
         """(a mark of the state, the body)"""
-        mark = format(
-            hash(tuple(signature(folder) for folder, _ in self._runs)) & 0xFFFFFFFFFFFFFFFF, "x"
-        )
+        state = hash(tuple(signature(folder) for folder, _ in self._runs))
+        mark = format(state & 0xFFFFFFFFFFFFFFFF, "x")
         with self._lock:
             if mark != self._drawn[0]:
-                body = live_body([live_run(read(folder, name)) for folder, name in self._runs])
+                body = live_body([_live_run(read(folder, name)) for folder, name in self._runs])
                 self._drawn = mark, body.encode("utf-8", "replace")
             return self._drawn
+
+
+def _live_run(run: Watched) -> LiveRun:
+    facts = standing(run)
+    for key, name in (("reward_mean", "reward"), ("pass_rate", "passes"), ("loss", "loss")):
+        if (value := number(run.last.get(key))) is not None:
+            facts.append((name, percent(value) if key == "pass_rate" else f"{value:.3g}"))
+    if ended := endings(run.last):
+        facts.append(("episodes ended by", ended))
+    rl = run.stage_rows if "reward_mean" in run.last else []
+    warnings = [warning.record() | {"until_step": warning.until_step} for warning in run.warnings]
+    supervised = [row for row in run.rows if row.get("stage") in ("copy_pretraining", "sft")]
+    return LiveRun(run.name, tuple(facts), run.share_done, warnings, rl, supervised)
