@@ -47,7 +47,7 @@ from tripwright.evals.run import run
 from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
 from tripwright.llm.connections import allow_open_files
 from tripwright.policies.endpoint import EndpointPolicy, messages, turn_text
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 DISTINCT = 100  # queries; episodes repeat them

@@ -45,7 +45,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import standalone
 from tripwright.files import write_atomically
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 DAYS, CITIES, LARGEST, SLACK = 7, 3, 5, 1.2

@@ -29,7 +29,7 @@ import httpx2
 
 from tripwright.domains.travelplanner.desk import DESK
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 SAMPLE_SECONDS = 5.0

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wording import word_query
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"

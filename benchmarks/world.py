@@ -42,7 +42,7 @@ from typing import Any
 from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import standalone
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.records import Texts, WorldTables
 from tripwright.world.store import STORE_FILE, World
 

@@ -49,7 +49,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.transcript import Transcript
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 # How requests and answers look in tokens: short ones, for a tiny model.

@@ -27,7 +27,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 from tripwright.verdict import Fact, State, Verdict, format_group
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.importer import import_world
 from tripwright.world.store import World
 

@@ -25,7 +25,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.server.agency import TripServer, open_agency
 from tripwright.server.serving import open_port, url_of
 from tripwright.server.trips import make_app
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 PATIENCE_MS = 60_000  # beside the whole suite a page takes its time

@@ -11,7 +11,7 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 MAKE = [

@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.errors import UserError
 from tripwright.evals.run_progress import ProgressLine
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 ROOT = Path(__file__).resolve().parents[2]

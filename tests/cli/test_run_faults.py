@@ -11,7 +11,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.verbs.plan_page import plan_page
 from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.verdict import Evidence, Fact, State
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 

@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.evals.run import run
 from tripwright.evals.run_card import run_card
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
 DIALECTS = ("planner_r1", "compact", "star")

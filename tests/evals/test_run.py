@@ -28,7 +28,7 @@ from tripwright.evals.run_progress import ProgressLine
 from tripwright.evals.scoreboard import score_records
 from tripwright.policies.base import Policy
 from tripwright.runs import episodes
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named("planner_r1")

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.scoring.score import score_file
 from tripwright.domains.travelplanner.scoring.submission import Submission, SubmissionCheck
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DAY = {

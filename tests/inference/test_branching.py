@@ -19,7 +19,7 @@ from tripwright.errors import UserError
 from tripwright.inference.branching import Branching, Trees
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 ALWAYS, NEVER = {"base": 1.0, "weight": 0.0}, {"base": 0.0, "weight": 0.0}

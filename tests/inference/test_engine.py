@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.toolbox import ToolBox, ToolHostDown
 from tripwright.transcript import StopReason
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")

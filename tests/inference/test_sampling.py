@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import Transcript
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")

@@ -30,7 +30,7 @@ from tripwright.llm.threads import MOST_FAULTS
 from tripwright.policies.endpoint import EndpointPolicy, messages
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 Outcome = Completion | Fault | BaseException

@@ -20,7 +20,7 @@ from tripwright.llm.paid_calls import PaidCalls
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.person_words import Mistyped, call_of, table, tool_list
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named("planner_r1")

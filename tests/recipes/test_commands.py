@@ -26,7 +26,7 @@ from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.episode import open_session
-from tripwright.world.generator.build import build_tables, build_world
+from tripwright.world.generator import build_tables, build_world
 from tripwright.world.importer import SOURCES
 from tripwright.world.store import World
 

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session, open_session
 from tripwright.policies.base import say
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 pytest.importorskip("torch")

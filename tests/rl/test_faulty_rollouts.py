@@ -20,7 +20,7 @@ from tripwright.errors import UserError
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.tools.faults import Faults
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 pytest.importorskip("torch")

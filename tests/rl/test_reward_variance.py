@@ -23,7 +23,7 @@ from tripwright.episode import Episode, play
 from tripwright.rewards.reward import Reward
 from tripwright.rl.reward_variance import variances
 from tripwright.verdict import Fact, State
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 WORTH: dict[Reward, float] = {SUM: 5.0, MACRO: 3.0, SUCCESS: 1.0}

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from tripwright.cli.main import main
 from tripwright.server.agency import TripServer, open_agency
 from tripwright.server.trips import make_app
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tripwright.sft.data import Encoder
 from tripwright.sft.files import TrainingConversation
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")

@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")

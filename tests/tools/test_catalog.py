@@ -8,9 +8,8 @@ from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.records import WorldTables
+from tripwright.world.records import WorldTables, road_distance_km
 from tripwright.world.store import World
-from tripwright.world.texts import road_distance_km
 
 # row P1's names in its order, with their arguments
 ARGUMENTS = {

@@ -21,7 +21,7 @@ from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, answered
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named("planner_r1")

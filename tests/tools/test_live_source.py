@@ -15,7 +15,7 @@ from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_sou
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DAY = "2022-03-01"

@@ -32,7 +32,7 @@ from tripwright.training.data_source import COLD_START, RL, data_identity, trips
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 

@@ -25,7 +25,7 @@ from tripwright.training import examination, held_out, stages
 from tripwright.training.recipe import DialectSettings
 from tripwright.training.run_folder import RunFolder
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

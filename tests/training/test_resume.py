@@ -320,7 +320,7 @@ def test_a_signal_in_the_last_step_leaves_nothing_to_do(run: RunFolder, uninterr
 def with_files(recipe: Any, folder: Path, seed: int = 3, queries: int = 5) -> Any:
     from tripwright.domains.travelplanner.queries.sample import make_queries
     from tripwright.world.folder import write_world
-    from tripwright.world.generator.build import build_tables
+    from tripwright.world.generator import build_tables
 
     world, file = (
         write_world(folder / f"world-{seed}", build_tables("nano", seed)),

@@ -25,7 +25,7 @@ from tripwright.training import data_source
 from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_identity, trips_of
 from tripwright.training.examination import requests_of_exam
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 

@@ -11,7 +11,7 @@ from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.world.browse import LISTINGS, Filters, browse
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 

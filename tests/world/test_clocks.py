@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tripwright.world.clocks import Clock, Clocks, clock_of, saving_minutes
-from tripwright.world.geography import Position
+from tripwright.world.geography import Clock, Clocks, Position, clock_of, saving_minutes
 
 WINTER, SUMMER = "2022-03-12", "2022-03-13"
 

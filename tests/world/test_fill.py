@@ -12,8 +12,7 @@ import pytest
 
 from tests.world.stored_texts import flight_texts
 from tripwright.errors import UserError
-from tripwright.world.fill import fill_flights
-from tripwright.world.flight_model import Surroundings, minutes_of_clock, minutes_of_duration
+from tripwright.world.fill import Surroundings, fill_flights, minutes_of_clock, minutes_of_duration
 from tripwright.world.geography import (
     KM_PER_MILE,
     Position,

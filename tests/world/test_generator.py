@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.world.generator.build import build_tables, build_world
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.generator import build_tables, build_world
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 SEEDS = (0, 1, 2)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.world.stored_texts import city_texts, flight_texts, ground_texts
 from tripwright.errors import UserError
-from tripwright.world.flight_model import minutes_of_clock, minutes_of_duration
+from tripwright.world.fill import minutes_of_clock, minutes_of_duration
 from tripwright.world.folder import verify
 from tripwright.world.importer import SOURCES, import_world
 from tripwright.world.records import MISSING, Flight

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.world.geography import KM_PER_MILE, Position, great_circle_km
-from tripwright.world.locating import locate
+from tripwright.world.geography import KM_PER_MILE, Position, great_circle_km, locate
 
 TRUE = {f"City{i}": Position(32 + 2.1 * (i % 7), -118 + 2.9 * (i % 16)) for i in range(40)}
 ROADS: dict[tuple[str, str], float | None] = {

@@ -14,7 +14,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables, build_world
+from tripwright.world.generator import build_tables, build_world
 from tripwright.world.records import WorldTables
 from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.world.texts import duration_minutes, nearest_name, road_distance_km
+from tripwright.world.records import duration_minutes, nearest_name, road_distance_km
 
 CITIES = ("Boston", "Salem", "Rockford", "Orford")
 

@@ -160,7 +160,7 @@ def _check(settings: TripServeFlags) -> None:
 
 def _nano(state: Path) -> Path:
     """A small generated world beside the state file, made once."""
-    from tripwright.world.generator.build import build_world
+    from tripwright.world.generator import build_world
 
     folder = state.parent / "nano-world"
     if not (folder / "manifest.json").is_file():

@@ -12,9 +12,9 @@ import typer
 from tripwright.cli.options import Json
 from tripwright.progress import StatusLine
 from tripwright.world.folder import verify
-from tripwright.world.generator.build import build_world as generate_world
-from tripwright.world.generator.scales import SCALES
+from tripwright.world.generator import build_world as generate_world
 from tripwright.world.importer import import_world as import_tables
+from tripwright.world.scales import SCALES
 from tripwright.world.store import STORE_FILE, World
 
 NewWorld = Annotated[Path, typer.Option(help="New folder for the world.")]

@@ -32,9 +32,13 @@ from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import Transcript
 from tripwright.verdict import Verdict
-from tripwright.world.generator.build import build_tables
-from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
-from tripwright.world.generator.scales import SCALES
+from tripwright.world.generator import (
+    ACCOMMODATION_NOUNS,
+    ATTRACTION_NOUNS,
+    RESTAURANT_NOUNS,
+    build_tables,
+)
+from tripwright.world.scales import SCALES
 from tripwright.world.store import World
 
 if TYPE_CHECKING:

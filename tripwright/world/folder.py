@@ -14,8 +14,16 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.world.records import WorldTables
-from tripwright.world.store import MANIFEST_FILE, SCHEMA_VERSION, STORE_FILE, World, connect
-from tripwright.world.writing import Report, content_hash, write_tables
+from tripwright.world.store import (
+    MANIFEST_FILE,
+    SCHEMA_VERSION,
+    STORE_FILE,
+    Report,
+    World,
+    connect,
+    content_hash,
+    write_tables,
+)
 
 PARTIAL = ".partial"
 STAGING_FILE = "staging.sqlite"

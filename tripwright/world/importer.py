@@ -26,13 +26,11 @@ from statistics import median
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.world.fill import fill_flights
-from tripwright.world.flight_model import Surroundings
+from tripwright.world.fill import Surroundings, fill_flights
 from tripwright.world.folder import check_target, write_world
 from tripwright.world.geography import Position
 from tripwright.world.records import MISSING, WorldTables
-from tripwright.world.store import World
-from tripwright.world.writing import Report, reported
+from tripwright.world.store import Report, World, reported
 
 COVERAGE_FILE = "flights_coverage.json"
 

@@ -20,7 +20,7 @@ from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
 from tripwright.errors import UserError
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 FACES = ("deeptravel_cards", "deeptravel_cards_compact")

@@ -33,7 +33,7 @@ from tripwright.server.agency import TripServer, open_agency
 from tripwright.server.exports import export
 from tripwright.server.trips import make_app
 from tripwright.transcript import Transcript
-from tripwright.world.generator.build import build_tables, build_world
+from tripwright.world.generator import build_tables, build_world
 from tripwright.world.store import World
 
 DOMAIN = domain_named("deeptravel")

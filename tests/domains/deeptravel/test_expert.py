@@ -36,7 +36,7 @@ from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import letters
 from tripwright.transcript import Rows, StopReason, ToolCall, Transcript
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 FACES = ("deeptravel", "deeptravel_compact")

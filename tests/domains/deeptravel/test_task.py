@@ -33,7 +33,7 @@ from tripwright.evals.scoreboard import score_records
 from tripwright.policies.base import say
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import State, Verdict
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named("deeptravel_cards")

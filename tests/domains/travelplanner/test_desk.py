@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.policies.base import Policy
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named(DESK.dialect)

@@ -25,7 +25,7 @@ from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy
 from tripwright.policies.settings import PolicySettings
 from tripwright.tools.faults import Faults
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 

@@ -28,7 +28,7 @@ from tripwright.domains.travelplanner.written_work import (
 from tripwright.episode import Episode, play
 from tripwright.tools.faults import Faults
 from tripwright.transcript import Segment
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 COMPACT, LONG = dialect_named("compact"), dialect_named("compact_long")

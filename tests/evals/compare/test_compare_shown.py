@@ -20,7 +20,7 @@ from tripwright.errors import UserError
 from tripwright.evals.report import write_together
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import run_card
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 
 Maker = Callable[..., Path]
 Compare = Callable[..., dict[str, Any]]

@@ -33,7 +33,7 @@ from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
 from tripwright.domains.travelplanner.replan import replan
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 LONGEST_TRIP_DAYS = max(CITIES_BY_DAYS)

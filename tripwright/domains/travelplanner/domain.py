@@ -46,7 +46,7 @@ from tripwright.episode import Episode
 from tripwright.errors import UserError
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 from tripwright.verdict import FORMAT, SCHEMA, Verdict
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 

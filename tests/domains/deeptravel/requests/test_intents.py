@@ -20,7 +20,7 @@ from tripwright.domains.deeptravel.requests.intents_proof import Proof, TripSurv
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money, TrainOffer
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 BASE = {"origin": "Suzhou", "destination": "Wuhan", "depart_date": "2026-06-26"}

@@ -31,7 +31,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 

@@ -15,7 +15,7 @@ from tripwright.domains.deeptravel.sandbox.sqlite_store import SqliteStore
 from tripwright.errors import UserError
 from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 
 
 @pytest.fixture(scope="module")

@@ -30,11 +30,10 @@ from tripwright.domains.deeptravel.worlds.ways import FASTEST_KMH, LONGEST_KM
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.geography import Position, great_circle_km
-from tripwright.world.records import Ground, WorldTables
+from tripwright.world.records import Ground, WorldTables, road_distance_km
 from tripwright.world.store import World
-from tripwright.world.texts import road_distance_km
 
 DAY = "2022-03-03"
 NO_ROAD = Ground("", "", "", "")

@@ -24,7 +24,7 @@ from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 

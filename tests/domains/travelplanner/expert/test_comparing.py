@@ -15,7 +15,7 @@ from tripwright.domains.travelplanner.expert.work import DEAR, OK
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.task import BUDGET_SPENT, TripTask
 from tripwright.episode import Episode, play
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 LONG = replace(dialect_named("compact_long"), context_tokens=99_000, max_calls=98, max_turns=99)

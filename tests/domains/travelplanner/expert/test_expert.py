@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.task import BUDGET_SPENT, TripTask
 from tripwright.episode import Episode, play
 from tripwright.tools.faults import Faults
 from tripwright.transcript import StopReason
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 

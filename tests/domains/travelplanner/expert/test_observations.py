@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.expert.observations import Observations, S
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.transcript import Rows
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 BOSTON = Search.of("search_restaurants", city="Boston")

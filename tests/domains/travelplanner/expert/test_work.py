@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.records import Accommodation, Restaurant
 from tripwright.world.store import World
 

@@ -11,8 +11,8 @@ import pytest
 
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.query import Query
-from tripwright.world.generator.build import build_tables
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.generator import build_tables
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 MODEL = Path(__file__).parents[4] / "benchmarks" / "cpsat.py"

@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.oracle.options import road_legs
 from tripwright.domains.travelplanner.oracle.problem import Problem, city_pool
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 NO_SUCH_STAYS = (

@@ -21,7 +21,7 @@ from tripwright.domains.travelplanner.oracle.planner import (
 )
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.world.generator.build import build_world
+from tripwright.world.generator import build_world
 
 FIELDS = (
     "days",

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, close_session, open_session, play
 from tripwright.policies.base import say
 from tripwright.tools.faults import Faults, FaultyTools
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 STAR, JSON_ONLY = dialect_named("star"), dialect_named("planner_r1")

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 ALL = QuerySettings(seed=5, days=(3, 5, 7), levels=(0, 1, 1))

@@ -11,7 +11,7 @@ from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.queries.make_cities import VisitableCities, served_cities
 from tripwright.domains.travelplanner.queries.make_elements import draw_elements
 from tripwright.domains.travelplanner.query import Query
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 

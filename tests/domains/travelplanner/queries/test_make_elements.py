@@ -13,9 +13,9 @@ import pytest
 from tripwright.domains.travelplanner.queries.make_elements import draw_elements
 from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED
 from tripwright.errors import UserError
-from tripwright.world.generator.build import build_tables
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 HOUSE_RULES = ("parties", "smoking", "children under 10", "visitors", "pets")

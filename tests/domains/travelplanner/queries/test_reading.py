@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.queries.wording import (
     word,
 )
 from tripwright.domains.travelplanner.query import LocalConstraint
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 FIELDS = (

@@ -25,8 +25,8 @@ from tripwright.domains.travelplanner.queries.wording import (
 )
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
-from tripwright.world.generator.build import build_world
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.generator import build_world
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 PLACES = {

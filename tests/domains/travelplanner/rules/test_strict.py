@@ -15,7 +15,7 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.rules.strict.claims import minutes
 from tripwright.verdict import State
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 Plan = list[dict[str, Any]]

@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_sou
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 

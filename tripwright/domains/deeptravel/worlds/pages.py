@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from tripwright.domains.deeptravel.tools.answers import WebPage
 from tripwright.domains.deeptravel.worlds.city import CityMap
 from tripwright.domains.deeptravel.worlds.ways import Ways
+from tripwright.world.records import road_distance_km
 from tripwright.world.store import World
-from tripwright.world.texts import road_distance_km
 
 SITE = "https://guide.example"
 SHOWN = 5  # names in a snippet

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Money, TrainOffer
 from tripwright.domains.deeptravel.worlds.city import CityMap, dice_of
-from tripwright.world.clocks import clock_of, saving_minutes
-from tripwright.world.records import Flight
+from tripwright.world.geography import clock_of, saving_minutes
+from tripwright.world.records import Flight, duration_minutes, road_distance_km
 from tripwright.world.store import World
-from tripwright.world.texts import duration_minutes, road_distance_km
 
 CURRENCY = "USD"
 LONGEST_KM = 1200.0

@@ -35,9 +35,8 @@ from tripwright.domains.deeptravel.worlds.city import (
     Spot,
 )
 from tripwright.domains.deeptravel.worlds.ways import CURRENCY, Ways
-from tripwright.world.records import Accommodation
+from tripwright.world.records import LONGEST_NAME, Accommodation, nearest_name
 from tripwright.world.store import World
-from tripwright.world.texts import LONGEST_NAME, nearest_name
 
 VERSION = "2"  # of how answers are made: another one is another key in a sandbox
 MOST_HOTELS = 20  # cheapest first

@@ -24,7 +24,7 @@ from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days,
 from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, TRANSPORTATION, word_query
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import UserError
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 # the official weights for hard queries

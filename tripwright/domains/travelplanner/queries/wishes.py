@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.scales import CUISINES
 
 
 class CouldNotInfer(ValueError):

@@ -14,7 +14,7 @@ from tripwright.domains.travelplanner.queries.phrases import ONE_CITY_CLAUSE
 from tripwright.domains.travelplanner.queries.wording_rich import Facts, rich
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.wording import capitalised, listed
-from tripwright.world.generator.scales import CUISINES
+from tripwright.world.scales import CUISINES
 
 Style = Literal["plain", "rich"]
 LARGEST_NUMBER = 99  # of people or cities; larger ones are not read, nor are larger budgets

@@ -16,9 +16,15 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ErrorKind, ToolError, harmless, quoted
 from tripwright.tools.signatures import Core, known_date
-from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
+from tripwright.world.records import (
+    Accommodation,
+    Attraction,
+    Flight,
+    Restaurant,
+    nearest_name,
+    road_distance_km,
+)
 from tripwright.world.store import World
-from tripwright.world.texts import nearest_name, road_distance_km
 
 SELF_DRIVING_USD_PER_KM = 0.05  # per car, as the official tool prices it
 TAXI_USD_PER_KM = 1.0  # per taxi

@@ -22,7 +22,7 @@ from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
-from tripwright.world.generator.build import build_tables
+from tripwright.world.generator import build_tables
 
 TAVILY_KEY = "tvly-dev-4dF7secret0kEy"
 DUFFEL_KEY = "duffel_test_s3cret-of-mine"

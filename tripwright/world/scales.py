@@ -2,8 +2,7 @@
 
 `small` and `official` follow the real tables (row T1): every number here was counted in them.
 `nano` is made for tiny models: short tables, few dates, and more traps than the real tables have
-(low prices that hide long minimum stays, days without flights).
-"""
+(low prices that hide long minimum stays, days without flights)."""
 
 from __future__ import annotations
 
@@ -88,6 +87,10 @@ class Scale:
     name_parts: tuple[int, int, int] | None = None
 
 
+def _shares(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split()))
+
+
 _OCCUPANCY = {
     SHARED: ((1,), (1,)),
     PRIVATE: ((1, 2), (0.473, 0.527)),
@@ -101,23 +104,10 @@ REAL_STAYS = Stays(
     occupancy=_OCCUPANCY,
     nights=(
         (1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 15, 20, 21, 25, 28, 29, 30, 31, 60, 90, 365),
-        (
-            0.2443,
-            0.2483,
-            0.1585,
-            0.0798,
-            0.0541,
-            0.0131,
-            0.0455,
-            0.0033,
-            0.0121,
-            0.0103,
-            0.0077,
-            0.0065,
-            0.0035,
-            0.0021,
-        )
-        + (0.0047, 0.0061, 0.0751, 0.0070, 0.0012, 0.0012, 0.0007),
+        _shares(
+            "0.2443 0.2483 0.1585 0.0798 0.0541 0.0131 0.0455 0.0033 0.0121 0.0103 0.0077 "
+            "0.0065 0.0035 0.0021 0.0047 0.0061 0.0751 0.0070 0.0012 0.0012 0.0007"
+        ),
     ),
     rules=(0.504, 0.331, 0.165),
     ratings=((1, 2, 3, 4, 5), (0.110, 0.216, 0.225, 0.222, 0.227)),
@@ -128,40 +118,10 @@ REAL_MEALS = Meals(
     others=((2, 3, 4), (1, 1, 1)),
     ratings=(
         (0.0, *(x / 10 for x in range(20, 50))),
-        (
-            0.2249,
-            0.0007,
-            0.0016,
-            0.0028,
-            0.0049,
-            0.0091,
-            0.0115,
-            0.0200,
-            0.0262,
-            0.0330,
-            0.0399,
-            0.0490,
-            0.0543,
-            0.0547,
-            0.0506,
-            0.0521,
-        )
-        + (
-            0.0503,
-            0.0480,
-            0.0447,
-            0.0419,
-            0.0351,
-            0.0279,
-            0.0287,
-            0.0231,
-            0.0182,
-            0.0151,
-            0.0099,
-            0.0082,
-            0.0044,
-            0.0026,
-            0.0064,
+        _shares(
+            "0.2249 0.0007 0.0016 0.0028 0.0049 0.0091 0.0115 0.0200 0.0262 0.0330 0.0399 "
+            "0.0490 0.0543 0.0547 0.0506 0.0521 0.0503 0.0480 0.0447 0.0419 0.0351 0.0279 "
+            "0.0287 0.0231 0.0182 0.0151 0.0099 0.0082 0.0044 0.0026 0.0064"
         ),
     ),
     usd=(10, 100),
@@ -170,32 +130,21 @@ REAL_AIR = Air(
     unserved=((370, 0.83), (750, 0.52), (1150, 0.28), (2800, 0.45), (1e9, 0.30)),
     per_day=(
         (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 16, 18, 21, 29, 36, 47),
-        (
-            0.20,
-            0.17,
-            0.12,
-            0.105,
-            0.07,
-            0.05,
-            0.055,
-            0.035,
-            0.03,
-            0.03,
-            0.025,
-            0.02,
-            0.02,
-            0.015,
-            0.015,
-            0.02,
-            0.01,
-            0.008,
-            0.002,
+        _shares(
+            "0.20 0.17 0.12 0.105 0.07 0.05 0.055 0.035 0.03 0.03 0.025 0.02 0.02 0.015 "
+            "0.015 0.02 0.01 0.008 0.002"
         ),
     ),
     drawn_for="route",
     fixed_usd=0.0,
     usd_per_km=(0.2 / 1.609, 0.5 / 1.609),
     seasons=True,
+)
+
+_REAL_STATE_SIZES = (23, 21, 16, 15, 13, 12, 10, 9, 9, 8) + tuple(
+    size
+    for size, states in ((7, 4), (6, 5), (5, 8), (4, 7), (3, 7), (2, 6), (1, 17))
+    for _ in range(states)
 )
 
 SCALES = {
@@ -254,25 +203,7 @@ SCALES = {
         air=REAL_AIR,
     ),
     "official": Scale(
-        state_sizes=(
-            23,
-            21,
-            16,
-            15,
-            13,
-            12,
-            10,
-            9,
-            9,
-            8,
-            *(7,) * 4,
-            *(6,) * 5,
-            *(5,) * 8,
-            *(4,) * 7,
-            *(3,) * 7,
-            *(2,) * 6,
-            *(1,) * 17,
-        ),
+        state_sizes=_REAL_STATE_SIZES,
         restaurants=RowCounts((20, 41), total=9_551),
         attractions=RowCounts((17, 20), total=5_302, cities_without=0.1),
         accommodations=RowCounts((6, 21), total=4_285),
