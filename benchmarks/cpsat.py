@@ -3,7 +3,7 @@ shares none of the planner's search, for benchmarks/oracle.py and a test.
 
 Only the options of each city and leg are the same (`options.py`): how cities, nights, days, stays
 and meals combine is said once more, as linear constraints over 0/1 variables. It is much slower
-than the planner, and needs ortools (the extra "solver").
+than the planner, and needs ortools (the extra "dev").
 """
 
 from __future__ import annotations

@@ -153,20 +153,6 @@ def test_a_wrong_option_is_one_line(
     assert said in printed and printed.count("\n") == 1
 
 
-def test_a_missing_extra_is_named(
-    world_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in list(sys.modules):
-        if name.startswith(("tripwright.server", "tripwright.cli.serve")):
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert main(["serve", "tools", "--world", str(world_folder)]) == 2
-    assert (
-        capsys.readouterr().err
-        == "tripwright: serving needs the 'web' extra: pip install 'tripwright[web]'\n"
-    )
-
-
 def test_a_port_is_free_again_at_once() -> None:
     with open_port("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]

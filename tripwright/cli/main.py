@@ -1,7 +1,7 @@
 """The front door: finds the verb, runs it, and turns every expected failure into one line and an
 exit code.
 
-The subtle thing is what is *not* imported. Only the module of the verb that was asked for is
+Only the module of the verb that was asked for is
 loaded; all others are listed from the table of `cli/verbs.py`, so `tripwright --help` and the light
 verbs start without torch (law 8). A verb whose module is not there is not listed.
 
@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import errno
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,15 +29,12 @@ from tripwright.cli.options import command as as_command
 from tripwright.cli.verbs import Verb, all_verbs, groups
 from tripwright.errors import UserError, one_line
 
-EXTRAS = {  # package → (what needs it, the extra that brings it)
-    **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), ("training", "train")),
-    **dict.fromkeys(
-        ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"), ("serving", "web")
-    ),
-    **dict.fromkeys(("sentence_transformers", "faiss"), ("dense retrieval", "dense")),
-    "psycopg": ("a PostgreSQL store", "postgres"),
-    "mcp": ("tools of an MCP server", "mcp"),
-    "pyarrow": ("writing Parquet files", "data"),
+# What extras bring without naming it in pyproject.toml: module → the requirement that brings it.
+BROUGHT = {
+    "starlette": "fastapi",
+    "accelerate": "peft",
+    "datasets": "trl",
+    "huggingface_hub": "transformers",
 }
 
 # errors of writing that name no file: of the output, or of a large file
@@ -60,9 +59,10 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] | None = None)
     except UserError as error:
         return _complain(str(error))
     except ModuleNotFoundError as error:
-        if extra := EXTRAS.get((error.name or "").partition(".")[0]):
+        if extra := extra_of(error.name or ""):
             return _complain(
-                f"{extra[0]} needs the '{extra[1]}' extra: pip install 'tripwright[{extra[1]}]'"
+                f"this needs {error.name}, which the '{extra}' extra brings: pip install"
+                f" 'tripwright[{extra}]'"
             )
         raise
     except (KeyboardInterrupt, typer.Abort):
@@ -78,6 +78,19 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] | None = None)
             raise
         _give_up_stdout()
         return _complain(f"cannot write everything: {error.strerror}.")
+
+
+def extra_of(module: str) -> str | None:
+    """The extra of the installed tripwright that brings this module, by its own metadata: the
+    smallest one where several do, None where none does."""
+    name = module.partition(".")[0]
+    wanted = BROUGHT.get(name, name).lower().replace("_", "-")
+    packages: dict[str, list[str]] = {}
+    for requirement in importlib.metadata.requires("tripwright") or ():
+        if found := re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement):
+            packages.setdefault(found[2], []).append(found[1].lower().replace("_", "-"))
+    extras = [extra for extra, names in packages.items() if wanted in names]
+    return min(extras, key=lambda extra: len(packages[extra]), default=None)
 
 
 def _give_up_stdout() -> None:
