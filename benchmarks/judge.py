@@ -41,7 +41,7 @@ from typing import Any, cast
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
-from tripwright.domains.travelplanner.rules.text import (
+from tripwright.domains.travelplanner.rules.lookup import (
     attraction_pieces,
     filled,
     from_to,

@@ -26,8 +26,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan, read_plan
-from tripwright.domains.travelplanner.rules.strict.reading import PlannedDay
+from tripwright.domains.travelplanner.rules.strict_reading import PlannedDay, StrictPlan, read_plan
 from tripwright.domains.travelplanner.scoring.lines import read_record
 from tripwright.world.store import World
 

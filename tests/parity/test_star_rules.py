@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.star.judge import judge_star
+from tripwright.domains.travelplanner.rules.star import STAR
 from tripwright.world.store import World
 
 STATE = re.compile(r"\([A-Z][\w ]*\)")
@@ -40,7 +40,7 @@ def test_gold_plans_as_written(train: list[dict[str, Any]], real_world: World) -
     passed = [
         record["idx"]
         for record in train
-        if judge_star(Query.model_validate(record), record["annotated_plan"], real_world).final
+        if STAR.judge(Query.model_validate(record), record["annotated_plan"], real_world).final
     ]
     assert len(train) == 45
     assert passed == [record["idx"] for record in train if record["days"] == 3]
@@ -51,7 +51,7 @@ def test_gold_plans_without_states(train: list[dict[str, Any]], real_world: Worl
     """All but one, which sees a sight of San Angelo on a day in San Antonio: the official rules
     compare letters there."""
     verdicts = {
-        record["idx"]: judge_star(
+        record["idx"]: STAR.judge(
             Query.model_validate(record), without_states(record["annotated_plan"]), real_world
         )
         for record in train

@@ -13,7 +13,7 @@ from tripwright.domains.travelplanner.plan_view import DayLine, plan_view, verdi
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
 from tripwright.domains.travelplanner.rules.facts import fact_words
-from tripwright.domains.travelplanner.rules.text import from_to, name_and_city, travel_mode
+from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
 from tripwright.verdict import Evidence, Fact
 from tripwright.world.store import World
 

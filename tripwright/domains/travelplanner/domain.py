@@ -28,7 +28,6 @@ from tripwright.domains.travelplanner.query import Query, iter_queries, why_outs
 from tripwright.domains.travelplanner.rewards import REWARDS
 from tripwright.domains.travelplanner.rules.evaluate import (
     RULES,
-    applicable_hard,
     check_rules,
     judge,
 )
@@ -37,6 +36,7 @@ from tripwright.domains.travelplanner.rules.facts import (
     FACT_TITLES,
     HARD_NAMES,
     PlanVerdict,
+    applicable_hard,
 )
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES

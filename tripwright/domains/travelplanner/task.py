@@ -13,8 +13,8 @@ from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import applicable_hard, check_rules, judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
+from tripwright.domains.travelplanner.rules.evaluate import check_rules, judge
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, applicable_hard
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.episode import Asked, Episode, WorldTask
 from tripwright.errors import UserError

@@ -17,7 +17,7 @@ from typing import Any
 
 from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.domains.travelplanner.plan.plan import MEALS
-from tripwright.domains.travelplanner.rules.text import before_parenthesis, from_to
+from tripwright.domains.travelplanner.rules.lookup import before_parenthesis, from_to
 
 FIELDS = ("flight", "restaurant", "attraction", "accommodation", "city")
 TABLE_FIELDS = ("transportation", "restaurant", "attraction", "accommodation")

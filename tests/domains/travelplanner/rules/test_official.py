@@ -6,8 +6,13 @@ from typing import Any
 import pytest
 
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
-from tripwright.domains.travelplanner.rules.evaluate import applicable_hard_count, judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    HARD_NAMES,
+    PlanVerdict,
+    applicable_hard,
+)
 from tripwright.errors import UserError
 from tripwright.world.store import World
 
@@ -302,7 +307,7 @@ def test_hard_wishes(
     assert problems(verdict) == expected
     assert verdict.final == (not expected)
     stated = {name for name, fact in (verdict.hard or {}).items() if fact.passed is not None}
-    assert len(stated) == applicable_hard_count(asking(query, **wishes))
+    assert len(stated) == len(applicable_hard(asking(query, **wishes)))
 
 
 def test_a_meal_at_home_ends_the_day_for_cuisines(query: Query, plan: Plan, world: World) -> None:

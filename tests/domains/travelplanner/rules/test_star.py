@@ -7,7 +7,7 @@ import pytest
 
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
-from tripwright.domains.travelplanner.rules.star.judge import judge_star
+from tripwright.domains.travelplanner.rules.star import STAR
 from tripwright.world.store import World
 
 Plan = list[dict[str, Any]]
@@ -44,7 +44,7 @@ def broken(verdict: PlanVerdict) -> set[tuple[str, int | None, str | None]]:
 
 
 def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: World) -> None:
-    verdict = judge_star(query, plan, world)
+    verdict = STAR.judge(query, plan, world)
     assert broken(verdict) == set()
     assert verdict.final
     assert (verdict.rules, verdict.delivered, verdict.error) == ("star", True, None)
@@ -71,10 +71,10 @@ def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: W
 def test_any_other_word_means_driving_and_is_paid_for(
     query: Query, plan: Plan, world: World, word: str
 ) -> None:
-    driven = judge_star(query, by_road(plan, DRIVE), world)
+    driven = STAR.judge(query, by_road(plan, DRIVE), world)
     assert driven.final
     assert [cost.unit_usd for cost in driven.costs if cost.kind == "self-driving"] == [54, 55]
-    worded = judge_star(
+    worded = STAR.judge(
         query,
         by_road(
             plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
@@ -232,7 +232,7 @@ def test_one_change_at_a_time(
     change: dict[str, Any],
     expected: set[tuple[str, int | None, str | None]],
 ) -> None:
-    verdict = judge_star(query, changed(plan, day, **change), world)
+    verdict = STAR.judge(query, changed(plan, day, **change), world)
     assert verdict.error is None
     assert broken(verdict) == expected
     assert verdict.final == (not expected)
@@ -247,24 +247,24 @@ def test_a_field_that_is_not_there_is_absent(
         {k: v for k, v in day.items() if k != key} if number == 2 else day
         for number, day in enumerate(plan, start=1)
     ]
-    assert ("is_not_absent", 2, key) in broken(judge_star(query, lacking, world))
+    assert ("is_not_absent", 2, key) in broken(STAR.judge(query, lacking, world))
 
 
 def test_too_few_days(query: Query, plan: Plan, world: World) -> None:
-    assert ("is_not_absent", None, None) in broken(judge_star(query, plan[:2], world))
+    assert ("is_not_absent", None, None) in broken(STAR.judge(query, plan[:2], world))
     # days beyond the query's are ignored
-    assert judge_star(query, [*plan, {"lunch": 7}, None], world).final
+    assert STAR.judge(query, [*plan, {"lunch": 7}, None], world).final
 
 
 def test_destination_state_is_checked_from_five_days_only(
     query: Query, plan: Plan, world: World
 ) -> None:
-    assert judge_star(query.model_copy(update={"dest": "Far"}), plan, world).final
+    assert STAR.judge(query.model_copy(update={"dest": "Far"}), plan, world).final
     stay = {**plan[1], "breakfast": None, "lunch": None, "dinner": None, "attraction": None}
     longer = [plan[0], plan[1], stay, stay, plan[2]]
     five = query.model_copy(update={"days": 5, "dest": "Westland"})
-    assert judge_star(five, longer, world).final
-    elsewhere = judge_star(five.model_copy(update={"dest": "Eastland"}), longer, world)
+    assert STAR.judge(five, longer, world).final
+    elsewhere = STAR.judge(five.model_copy(update={"dest": "Eastland"}), longer, world)
     assert broken(elsewhere) == {("is_reasonable_visiting_city", None, "current_city")}
 
 
@@ -295,7 +295,7 @@ def test_wishes(
     wishes: dict[str, Any],
     expected: set[tuple[str, int | None, str | None]],
 ) -> None:
-    verdict = judge_star(asking(query, **wishes), plan, world)
+    verdict = STAR.judge(asking(query, **wishes), plan, world)
     assert broken(verdict) == expected
     assert verdict.final == (not expected)
     stated = [name for name, fact in (verdict.hard or {}).items() if fact.passed is not None]
@@ -320,7 +320,7 @@ def test_no_spelling_escapes_the_wish_not_to_drive(
     driven = by_road(
         plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
     )
-    assert broken(judge_star(asking(query, transportation="no self-driving"), driven, world)) == {
+    assert broken(STAR.judge(asking(query, transportation="no self-driving"), driven, world)) == {
         ("valid_transportation", 1, "transportation")
     }
 
@@ -329,32 +329,32 @@ def test_a_meal_at_home_is_skipped_and_the_next_one_counts(
     query: Query, plan: Plan, world: World
 ) -> None:
     at_home_first = changed(plan, 3, breakfast="Home Cooking, Homer", lunch="Grill D, Aston")
-    assert judge_star(asking(query, cuisine=["American", "Indian"]), at_home_first, world).final
-    assert not judge_star(asking(query, cuisine=["French"]), at_home_first, world).final
+    assert STAR.judge(asking(query, cuisine=["American", "Indian"]), at_home_first, world).final
+    assert not STAR.judge(asking(query, cuisine=["French"]), at_home_first, world).final
     only_there = changed(
         changed(plan, 2, lunch="Grill E, Aston"),
         3,
         breakfast="Home Cooking, Homer",
         lunch="Dal Palace, Aston",
     )
-    assert judge_star(asking(query, cuisine=["Indian"]), only_there, world).final
+    assert STAR.judge(asking(query, cuisine=["Indian"]), only_there, world).final
 
 
 def test_budget_is_inclusive(query: Query, plan: Plan, world: World) -> None:
-    cost = judge_star(query, plan, world).total_cost or 0
-    assert judge_star(query.model_copy(update={"budget": cost}), plan, world).final
-    poor = judge_star(query.model_copy(update={"budget": cost - 1}), plan, world)
+    cost = STAR.judge(query, plan, world).total_cost or 0
+    assert STAR.judge(query.model_copy(update={"budget": cost}), plan, world).final
+    poor = STAR.judge(query.model_copy(update={"budget": cost - 1}), plan, world)
     assert broken(poor) == {("valid_cost", None, None)}
     assert poor.total_cost == cost
 
 
 def test_vehicles_by_party_size(query: Query, plan: Plan, world: World) -> None:
     six = query.model_copy(update={"people_number": 6, "budget": 10_000})
-    verdict = judge_star(six, changed(plan, 3, transportation="Taxi, from Aston to Homer"), world)
+    verdict = STAR.judge(six, changed(plan, 3, transportation="Taxi, from Aston to Homer"), world)
     assert [(cost.unit_usd, cost.count) for cost in verdict.costs if cost.kind == "taxi"] == [
         (1100, 2)
     ]
-    driven = judge_star(six, by_road(plan, DRIVE), world)
+    driven = STAR.judge(six, by_road(plan, DRIVE), world)
     assert [
         (cost.unit_usd, cost.count) for cost in driven.costs if cost.kind == "self-driving"
     ] == [(54, 2), (55, 2)]
@@ -377,7 +377,7 @@ def test_vehicles_by_party_size(query: Query, plan: Plan, world: World) -> None:
 def test_where_star_crashes_the_verdict_says_how(
     query: Query, plan: Plan, world: World, day: int, change: dict[str, Any], kind: str | None
 ) -> None:
-    verdict = judge_star(query, changed(plan, day, **change), world)
+    verdict = STAR.judge(query, changed(plan, day, **change), world)
     assert verdict.error == kind
     assert verdict.final == (kind is None)
     if kind:
@@ -386,7 +386,7 @@ def test_where_star_crashes_the_verdict_says_how(
 
 @pytest.mark.parametrize("plan_", [[None], [{}], ["day"], [3], [[]], [{"current_city": "\ud800"}]])
 def test_any_list_gets_a_verdict(query: Query, world: World, plan_: list[Any]) -> None:
-    verdict = judge_star(query, plan_, world)
+    verdict = STAR.judge(query, plan_, world)
     assert verdict.delivered
     assert not verdict.final
 
@@ -398,7 +398,7 @@ def test_half_a_surrogate_pair_is_merely_not_found(query: Query, plan: Plan, wor
         (1, "transportation", "Taxi, from \ud800 to Aston"),
     ):
         assert ("is_valid_information_in_sandbox", day, field) in broken(
-            judge_star(query, changed(plan, day, **{field: said}), world)
+            STAR.judge(query, changed(plan, day, **{field: said}), world)
         )
 
 
@@ -406,15 +406,15 @@ def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(
     query: Query, plan: Plan, world: World
 ) -> None:
     for lacking in ("budget", "people_number"):
-        verdict = judge_star(query.model_copy(update={lacking: None}), plan, world)
+        verdict = STAR.judge(query.model_copy(update={lacking: None}), plan, world)
         assert (verdict.error, verdict.hard, verdict.final) == ("TypeError", None, False)
         assert verdict.commonsense is not None
 
 
 def test_a_budget_that_is_no_number_is_not_kept(query: Query, plan: Plan, world: World) -> None:
-    assert not judge_star(query.model_copy(update={"budget": float("nan")}), plan, world).final
+    assert not STAR.judge(query.model_copy(update={"budget": float("nan")}), plan, world).final
 
 
 @pytest.mark.parametrize("nothing", [None, []])
 def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any) -> None:
-    assert judge_star(query, nothing, world) == PlanVerdict.undelivered("star")
+    assert STAR.judge(query, nothing, world) == PlanVerdict.undelivered("star")

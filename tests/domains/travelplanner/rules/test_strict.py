@@ -13,7 +13,7 @@ from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.rules.strict.claims import minutes
+from tripwright.domains.travelplanner.rules.strict_reading import minutes
 from tripwright.verdict import State
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World

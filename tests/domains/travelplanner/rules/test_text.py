@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tripwright.domains.travelplanner.rules.text import (
+from tripwright.domains.travelplanner.rules.lookup import (
     _from_to_linear,
     attraction_pieces,
     before_parenthesis,

@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.expert.observations import (
 )
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.official.hard import (
+from tripwright.domains.travelplanner.rules.official import (
     FORBIDDING_RULE,
     REQUIRED_ROOM,
     SEATS,

@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import HARD_NAMES, PlanVerdict
-from tripwright.domains.travelplanner.rules.official.judge import judge_official
-from tripwright.domains.travelplanner.rules.star.judge import judge_star
-from tripwright.domains.travelplanner.rules.strict.judge import judge_strict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
+from tripwright.domains.travelplanner.rules.official import OFFICIAL
+from tripwright.domains.travelplanner.rules.star import STAR
+from tripwright.domains.travelplanner.rules.strict import judge_strict
 from tripwright.errors import UserError
 from tripwright.world.store import World
 
 Rules = Literal["official", "star", "strict"]
 RULES: tuple[str, ...] = ("strict", "star", "official")
+_JUDGES = {"official": OFFICIAL.judge, "star": STAR.judge, "strict": judge_strict}
 
 
 def check_rules(rules: str) -> Rules:
@@ -32,28 +33,4 @@ def judge(
     query: Query, plan: list[Any] | None, world: World, rules: Rules = "official"
 ) -> PlanVerdict:
     """Facts about one plan in the official format. None and [] count as not delivered."""
-    check_rules(rules)
-    if rules == "star":
-        return judge_star(query, plan, world)
-    if rules == "strict":
-        return judge_strict(query, plan, world)
-    return judge_official(query, plan, world)
-
-
-def applicable_hard(query: Query) -> tuple[str, ...]:
-    """The hard constraints that a request carries, by name: each wish it states, and the budget."""
-    wishes = query.local_constraint
-    is_stated = {
-        "valid_cuisine": bool(wishes.cuisine),
-        "valid_room_rule": wishes.house_rule is not None,
-        "valid_room_type": wishes.room_type is not None,
-        "valid_transportation": wishes.transportation is not None,
-        "valid_cost": True,
-    }
-    return tuple(name for name in HARD_NAMES if is_stated[name])
-
-
-def applicable_hard_count(query: Query) -> int:
-    """How many hard constraints a request carries. Its sum is TravelPlanner's hard micro
-    denominator."""
-    return len(applicable_hard(query))
+    return _JUDGES[check_rules(rules)](query, plan, world)

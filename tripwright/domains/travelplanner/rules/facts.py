@@ -3,9 +3,11 @@ verdict under one set of rules."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tripwright.domains.travelplanner.query import Query
 from tripwright.verdict import Evidence, Fact, Facts, Group, Result, Verdict, format_group
 
 COMMONSENSE_NAMES = (
@@ -41,7 +43,8 @@ FACT_TITLES = {  # as the benchmark's tables call them
     "valid_cost": "Budget",
 }
 
-HARD_GATE = ("commonsense.is_not_absent", "commonsense.is_valid_information_in_sandbox")
+GATES = ("is_not_absent", "is_valid_information_in_sandbox")
+HARD_GATE = tuple(f"commonsense.{name}" for name in GATES)
 
 CostKind = Literal[
     "flight", "self-driving", "taxi", "breakfast", "lunch", "dinner", "accommodation"
@@ -64,14 +67,22 @@ class Cost:
         return self.unit_usd * self.count
 
     def record(self) -> dict[str, Any]:
-        record = {
-            "day": self.day,
-            "kind": self.kind,
-            "what": self.what,
-            "unit_usd": self.unit_usd,
-            "count": self.count,
-        }
-        return record | {"total_usd": self.total_usd}
+        return {**vars(self), "total_usd": self.total_usd}
+
+
+def total_usd(costs: Iterable[Cost]) -> float:
+    return sum(cost.total_usd for cost in costs)
+
+
+def opens_hard_gate(commonsense: Facts) -> bool:
+    """Whether the plan is complete and everything that it names exists."""
+    return all(commonsense[name].passed for name in GATES)
+
+
+def all_passed(commonsense: Facts, hard: Facts) -> bool:
+    return all(fact.passed for fact in commonsense.values()) and all(
+        fact.passed is not False for fact in hard.values()
+    )
 
 
 PASS = Result(True)
@@ -119,43 +130,40 @@ class PlanVerdict:
     @classmethod
     def from_contract(cls, record: dict[str, Any], rules: str) -> PlanVerdict:
         """The verdict that `to_contract` wrote."""
-        groups: dict[str, Facts | None] = {}
-        for group in ("commonsense", "hard"):
-            facts = record[group]
-            groups[group] = (
-                None if facts is None else {n: Fact.from_record(n, f) for n, f in facts.items()}
-            )
+        groups: dict[str, Any] = {
+            group: facts and {name: Fact.from_record(name, fact) for name, fact in facts.items()}
+            for group, facts in ((name, record[name]) for name in ("commonsense", "hard"))
+        }
         costs = tuple(
             Cost(**{k: v for k, v in each.items() if k != "total_usd"})
             for each in record.get("costs", ())
         )
-        return cls(
-            rules,
-            record["delivered"],
-            groups["commonsense"],
-            groups["hard"],
-            record["total_cost"],
-            record["error"],
-            record["final"],
-            costs,
-        )
+        names = ("delivered", "total_cost", "error", "final")
+        return cls(rules, costs=costs, **groups, **{name: record[name] for name in names})
 
     def to_contract(self, line: int) -> dict[str, Any]:
         """One object of `score --json`."""
+        groups: dict[str, Any] = {"commonsense": self.commonsense, "hard": self.hard}
+        groups = {
+            group: facts and {name: fact.record() for name, fact in facts.items()}
+            for group, facts in groups.items()
+        }
         return {
             "line": line,
             "final": self.final,
             "delivered": self.delivered,
-            "commonsense": None
-            if self.commonsense is None
-            else {name: fact.record() for name, fact in self.commonsense.items()},
-            "hard": None
-            if self.hard is None
-            else {name: fact.record() for name, fact in self.hard.items()},
+            **groups,
             "total_cost": self.total_cost,
             "error": self.error,
             **({"costs": [cost.record() for cost in self.costs]} if self.costs else {}),
         }
+
+    def facts(self) -> Facts:
+        """Commonsense, then hard, of what was evaluated."""
+        return {**(self.commonsense or {}), **(self.hard or {})}
+
+    def failures(self) -> list[Fact]:
+        return [fact for fact in self.facts().values() if fact.passed is False]
 
     def in_groups(self, asked_hard: tuple[str, ...], problem: str | None) -> Verdict:
         """The verdict of an episode. `asked_hard` are the hard constraints that the request
@@ -169,6 +177,20 @@ class PlanVerdict:
             Group("hard", asked_hard, self.hard, gate=HARD_GATE),
         )
         return Verdict(self.rules, groups, self.final, self.delivered, self.error, details)
+
+
+def applicable_hard(query: Query) -> tuple[str, ...]:
+    """The hard constraints that a request carries, by name: each wish it states, and the budget.
+    Their number, summed over requests, is TravelPlanner's denominator of hard micro rates."""
+    wishes = query.local_constraint
+    is_stated = {
+        "valid_cuisine": bool(wishes.cuisine),
+        "valid_room_rule": wishes.house_rule is not None,
+        "valid_room_type": wishes.room_type is not None,
+        "valid_transportation": wishes.transportation is not None,
+        "valid_cost": True,
+    }
+    return tuple(name for name in HARD_NAMES if is_stated[name])
 
 
 def fact_words(fact: Fact) -> str:

@@ -15,8 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import applicable_hard_count
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    HARD_NAMES,
+    PlanVerdict,
+    applicable_hard,
+)
 from tripwright.domains.travelplanner.scoring.query_file import plain
 from tripwright.errors import UserError
 from tripwright.statistics.rates import ratio_interval, wilson
@@ -101,7 +105,7 @@ class Counts:
             else [fact.passed for fact in verdict.hard.values() if fact.name in HARD_NAMES]
         )
         hard_passed = (wishes or []).count(True)
-        hard_asked = 1 if query is None else applicable_hard_count(query)
+        hard_asked = 1 if query is None else len(applicable_hard(query))
         return cls(
             n=1,
             delivered=verdict.delivered,
