@@ -14,6 +14,9 @@ import pytest
 from tripwright.errors import UserError
 from tripwright.files import Journal, keep_lines, whole_lines
 from tripwright.runs import (
+    CARD,
+    VERSION,
+    VERSION_ENTRY,
     TranscriptJournal,
     episode_lines,
     episodes,
@@ -225,22 +228,12 @@ def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path
 # ---- versions
 
 
-def test_a_record_of_an_older_version_is_upgraded_or_refused(tmp_path: Path) -> None:
-    """Only those who say how older records are read get them."""
-    old = {"id": "a", "transcript": {}, "verdict": None}
-    new = {**old, "id": "b", "domain": "d"}
-    path = write(tmp_path / "transcripts.jsonl", old, new)
-
-    def older(record: dict[str, Any]) -> dict[str, Any]:
-        return {**record, "domain": "upgraded"}
-
-    upgraded = older(old)
-    assert (
-        list(episodes(path, older))
-        == [upgraded, new]
-        == [line.read(dict) for line in episode_lines(path, older=older)]
-    )
-    assert record_at(path, places(path)[0], older) == upgraded
-    assert record_at(path, places(path)[1]) == new
-    with pytest.raises(UserError, match=r"transcripts\.jsonl:1: an episode of an older version"):
+@pytest.mark.parametrize("version", [None, 1, VERSION + 1])
+def test_a_folder_of_another_version_is_refused_in_one_line(
+    tmp_path: Path, version: int | None
+) -> None:
+    path = write(tmp_path / "transcripts.jsonl", {"id": "a", "domain": "d"})
+    assert len(list(episodes(path))) == 1  # a file of episodes, or a folder without a card
+    (tmp_path / CARD).write_text(json.dumps({"rules": "strict", VERSION_ENTRY: version}))
+    with pytest.raises(UserError, match="made by another version of tripwright"):
         list(episodes(path))

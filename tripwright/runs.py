@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, printable, read_json
 from tripwright.files import Journal, json_object, keep_lines, whole_lines
 
 # of every run
@@ -29,11 +29,10 @@ DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # of a training t
 BEST = "best.json"  # of a training that was evaluated while it went on, in eval/<VALIDATION_STEP>N
 VALIDATION_STEP = "validation-step-"
 
-VERSION_ENTRY = "transcripts_version"  # of the run card; a card without it is of version 1
-VERSION = 2  # since then, tool calls hold typed rows
+VERSION_ENTRY = "transcripts_version"  # of the run card: how the lines of its episodes are read
+VERSION = 2
 
 Record = dict[str, Any]
-Upgrade = Callable[[Record], Record]  # a record of an older version as VERSION has it
 Made = TypeVar("Made")
 
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*[,}]')
@@ -64,29 +63,12 @@ class Run:
         """Whether its figures are there: a start that plays more takes them away first."""
         return (self.folder / SCORE).is_file()
 
-    @property
-    def version(self) -> int:
-        version = self.card.get(VERSION_ENTRY)
-        return version if isinstance(version, int) else 1
-
-    @property
-    def typed_rows(self) -> bool:
-        """False where tools' answers are kept as text alone: an older version made the folder."""
-        return self.version >= 2
-
     def check_version(self) -> None:
-        """Raises UserError for a folder that can be read and not be gone on with, and for one of a
-        newer version."""
-        if self.version > VERSION:
+        """Raises UserError for a folder whose episodes another version of tripwright wrote."""
+        if self.card and (version := self.card.get(VERSION_ENTRY)) != VERSION:
             raise UserError(
-                f"'{self.folder}' was made by a newer version of tripwright (its run is of version"
-                f" {self.version}, and this one writes {VERSION}). Choose a new folder for --out."
-            )
-        if self.version != VERSION:
-            raise UserError(
-                f"'{self.folder}' holds a run of version {self.version}, and episodes are now"
-                f" written in version {VERSION}: 'report' and 'compare' read it, 'run' cannot go on"
-                " with it. Choose a new folder for --out."
+                f"'{self.folder}' was made by another version of tripwright: its {CARD} has"
+                f" {VERSION_ENTRY} {printable(version)}, expected {VERSION}."
             )
 
 
@@ -106,28 +88,20 @@ class EpisodeLine:
     path: Path
     place: LinePlace
     text: bytes
-    older: Upgrade | None = None
 
     @property
     def where(self) -> str:
         return f"{self.path}:{self.place.number}"
 
     def record(self) -> Record:
-        """As VERSION has it. Raises UserError for a line that is no JSON object, and for an older
-        version's where nobody reads those."""
+        """Raises UserError for a line that is no JSON object."""
         try:
             record = read_json(self.text)
         except NotJson as problem:
             raise self.problem(f"not JSON ({problem})") from None
         if not isinstance(record, dict):
             raise self.problem(f"expected an object, found {type(record).__name__}")
-        if "domain" in record or not record.keys() >= {"transcript", "verdict"}:
-            return record
-        if self.older is None:
-            raise UserError(
-                f"{self.where}: an episode of an older version: 'report' and 'compare' read it."
-            )
-        return self.older(record)
+        return record
 
     def read(self, make: Callable[[Record], Made]) -> Made:
         """What `make` makes of the record. What it does not find there is a UserError that names
@@ -171,7 +145,9 @@ def found_in(folder: Path) -> str:
 def places(path: Path, tries_again: bool = True) -> list[LinePlace]:
     """Where the latest line of each episode is, in the order of the file. A line without an id is
     an episode of its own, and so is every line of a file where no id means another try
-    (`tries_again`), as where people put training data together."""
+    (`tries_again`), as where people put training data together. Raises UserError for a run folder
+    of another version."""
+    Run.at(path.parent).check_version()
     latest: dict[str | int, LinePlace] = {}
     for number, offset, text in whole_lines(path):
         id = _id_of(text)
@@ -181,28 +157,26 @@ def places(path: Path, tries_again: bool = True) -> list[LinePlace]:
     return list(latest.values())
 
 
-def episode_lines(
-    path: Path, at: Iterable[LinePlace] | None = None, older: Upgrade | None = None
-) -> Iterator[EpisodeLine]:
+def episode_lines(path: Path, at: Iterable[LinePlace] | None = None) -> Iterator[EpisodeLine]:
     """The latest line of each episode, in the order of the file; with `at`, the lines in these
-    places and this order. `older` reads records of older versions (`evals/version_1.py`)."""
+    places and this order."""
     at = places(path) if at is None else at
     with path.open("rb", buffering=1 << 16) as lines:
         for place in at:
             lines.seek(place.offset)
-            yield EpisodeLine(path, place, lines.readline(), older)
+            yield EpisodeLine(path, place, lines.readline())
 
 
-def episodes(path: Path, older: Upgrade | None = None) -> Iterator[Record]:
+def episodes(path: Path) -> Iterator[Record]:
     """The latest record of each episode, one at a time, in the order of the file. Raises UserError
     for a line that is none."""
-    for line in episode_lines(path, older=older):
+    for line in episode_lines(path):
         yield line.record()
 
 
-def record_at(path: Path, place: LinePlace, older: Upgrade | None = None) -> Record:
+def record_at(path: Path, place: LinePlace) -> Record:
     """For readers that come back to an episode."""
-    (line,) = episode_lines(path, [place], older)
+    (line,) = episode_lines(path, [place])
     return line.record()
 
 

@@ -289,11 +289,6 @@ class Transcript:
                 calls_so_far.add(key)
         return count
 
-    @property
-    def has_rows(self) -> bool:
-        """False for folders of an older version, which kept the tools' answers as text alone."""
-        return all(call.rows is not None for call in self.calls)
-
     def to_json(self) -> dict[str, Any]:
         return {
             **vars(self),

@@ -15,6 +15,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.cli.watch import BLOCKS, follow, frame, sparkline
+from tripwright.runs import VERSION, VERSION_ENTRY
 from tripwright.training.watched import duration, read, signature
 
 
@@ -205,7 +206,9 @@ def test_an_evaluation_under_way_is_said(
     before = signature(folder)
     place = folder / "eval" / "validation-step-20"
     lines_to(place / "transcripts.jsonl", [trip_line("a"), trip_line("b"), trip_line("a")])
-    (place / "run_card.json").write_text(json.dumps({"queries": {"count": 64}}))
+    (place / "run_card.json").write_text(
+        json.dumps({VERSION_ENTRY: VERSION, "queries": {"count": 64}})
+    )
     assert signature(folder) != before
     assert read(folder, "r").record()["evaluation"] == "after step 20: 2 of 64 requests"
     assert "under way evaluation after step 20: 2 of 64" in frame([read(folder, "r")], 200)

@@ -1,19 +1,16 @@
-"""A run folder that an older version made: read and marked by reports and comparisons, not gone on
-with."""
+"""A run folder of another version, and a run whose lines are broken."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.errors import UserError
-from tripwright.evals.comparison_record import compare_folders
-from tripwright.evals.report import write_report
-from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run
+from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY
 
 
 def played(nano_folder: Path, out: Path, policy: str = "greedy-search") -> list[str]:
@@ -28,35 +25,26 @@ def played(nano_folder: Path, out: Path, policy: str = "greedy-search") -> list[
     return ["run", *files, "--policy", policy, "--quiet"]
 
 
-def test_a_folder_of_an_older_version_is_read_and_marked_and_not_gone_on_with(
+def test_a_folder_of_another_version_is_refused_and_left_as_it_is(
     nano_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old, new = tmp_path / "old", tmp_path / "new"
-    assert main(played(nano_folder, old)) == main(played(nano_folder, new, "expert")) == 0
-    assert Run.at(old).typed_rows and "no typed rows" not in write_report(old).read_text()
-    card = json.loads((old / CARD).read_text())
-    del card[VERSION_ENTRY]
-    (old / CARD).write_text(json.dumps(card))
-    assert not Run.at(old).typed_rows and Run.at(new).typed_rows
-    assert "no typed rows in transcripts.jsonl" in write_report(old).read_text()
-    notes = compare_folders([[old], [new]])["notes"]
-    assert [note for note in notes if "typed rows" in note] == [
-        f"no typed rows: old; {notes[-1].partition('; ')[2]}"
-    ]
-    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    run = tmp_path / "run"
+    assert main(played(nano_folder, run)) == 0
+    card = json.loads((run / CARD).read_text())
+    (run / CARD).write_text(json.dumps({**card, VERSION_ENTRY: VERSION - 1}))
+    again = shutil.copytree(run, tmp_path / "again")
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
     capsys.readouterr()
-    assert main(played(nano_folder, old)) == 2
-    told = capsys.readouterr().err
-    assert (
-        f"'{old}' holds a run of version 1, and episodes are now written in version 2" in told
-        and told.count("\n") == 1
-    )
-    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
-
-
-def test_a_folder_of_a_newer_version_is_said_to_be_one(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="was made by a newer version of tripwright"):
-        Run(tmp_path, {VERSION_ENTRY: VERSION + 1}).check_version()
+    for command in (
+        played(nano_folder, run),
+        ["report", str(run)],
+        ["compare", str(run), str(again)],
+        ["data", "collect", str(run), "--out", str(tmp_path / "collected.jsonl")],
+    ):
+        assert main(command) == 2
+        told = capsys.readouterr().err
+        assert "made by another version" in told and told.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 
 @pytest.mark.parametrize(

@@ -258,10 +258,7 @@ def test_rows_come_back_from_a_transcript_and_from_a_server(world: World, face: 
         transcript = Transcript(
             [Segment("assistant", "…", call=call), Segment("tool", answer.text)]
         )
-        assert (
-            Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
-            and transcript.has_rows
-        )
+        assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
         served = ToolAnswer.from_json(json.loads(json.dumps(answer.to_json())))
         half = answer.text[: len(answer.text) // 2]
         assert (served, served.rows(), served.rows(half)) == (
@@ -269,9 +266,3 @@ def test_rows_come_back_from_a_transcript_and_from_a_server(world: World, face: 
             answer.rows(),
             answer.rows(half),
         )
-
-
-def test_a_transcript_of_an_older_version_has_no_rows() -> None:
-    call = {"name": "search", "arguments": {}, "result": "[]", "error": False}
-    old = Transcript.from_json({"segments": [{"role": "assistant", "text": "…", "call": call}]})
-    assert old.calls[0].rows is None and not old.has_rows

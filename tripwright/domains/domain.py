@@ -310,9 +310,6 @@ class Domain:
     # same
     counterparts: Mapping[str, str] = field(default_factory=dict)
 
-    # Records of folders that were made before there were domains
-    version_1: Callable[[Json, str], dict[str, Any] | None] = lambda record, rules: None
-
     # tool → arguments to try it with in this world
     samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)

@@ -23,7 +23,6 @@ from tripwright.evals.comparison_cards import Card, but_for_seeds, seed_of
 from tripwright.evals.figures import by_query
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import judge_code, judge_version
-from tripwright.evals.version_1 import older_records
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines
@@ -34,8 +33,7 @@ Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """`scored` and `unscored` hold the samples of each query; a query may be in both. `typed_rows`
-    as of a Run."""
+    """`scored` and `unscored` hold the samples of each query; a query may be in both."""
 
     name: str
     folder: Path
@@ -45,7 +43,6 @@ class ComparedRun:
     scored: dict[str, list[Outcome]]
     unscored: dict[str, list[Outcome]]
     finished: bool
-    typed_rows: bool
 
     @property
     def rules(self) -> str:
@@ -105,7 +102,7 @@ def read_compared(
     """Raises UserError for a folder without transcripts, and for lines that are no episodes."""
     place = evaluation_folder(folder)
     run, status, outcomes = Run.at(place), StatusLine(), list[Outcome]()
-    for line in episode_lines(run.transcripts, older=older_records(run.transcripts)):
+    for line in episode_lines(run.transcripts):
         outcomes.append(
             line.read(lambda record: Outcome.of(judge_anew(record) if judge_anew else record))
         )
@@ -126,9 +123,7 @@ def read_compared(
         by_query(o for o in outcomes if o.scored),
         by_query(o for o in outcomes if not o.scored),
     )
-    return ComparedRun(
-        name, folder, card, seed, alike, scored, unscored, run.finished, run.typed_rows
-    )
+    return ComparedRun(name, folder, card, seed, alike, scored, unscored, run.finished)
 
 
 def judged_by_rules(world: ClosedWorld, rules: str) -> Judge:

@@ -106,7 +106,6 @@ def compared(groups: Sequence[SeedGroup]) -> dict[str, Any]:
         "notes": [
             *notes({run.name: run.card for run in runs}),
             *_unfinished(runs),
-            *_untyped(runs),
         ],
         "tables": comparison.tables(),
         "pairs": comparison.pairs(),
@@ -141,18 +140,6 @@ def _unfinished(runs: Sequence[ComparedRun]) -> list[str]:
     return (
         [f"not finished: {', '.join(open_runs)}; the same command finishes a run"]
         if open_runs
-        else []
-    )
-
-
-def _untyped(runs: Sequence[ComparedRun]) -> list[str]:
-    older = [run.name for run in runs if not run.typed_rows]
-    return (
-        [
-            f"no typed rows: {', '.join(older)}; an older version kept the tools' answers as text"
-            " alone"
-        ]
-        if older
         else []
     )
 

@@ -16,9 +16,11 @@ from tripwright.cli.main import Verb
 from tripwright.cli.main import main as run_main
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
 from tripwright.evals import comparison
+from tripwright.runs import VERSION, VERSION_ENTRY
 
 VERBS = (Verb("compare", "tripwright.cli.compare", "compare", "Compare."),)
 CARD: dict[str, Any] = {
+    VERSION_ENTRY: VERSION,
     "policy": {"kind": "local", "model": "m", "fingerprint": "f0"},
     "decoding": {"temperature": 0.0, "dtype": "fp32"},
     "rules": "strict",

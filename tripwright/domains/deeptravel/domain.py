@@ -27,7 +27,7 @@ from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
 from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
-from tripwright.domains.deeptravel.task import NAME, Errand, figures, unjudged, version_1
+from tripwright.domains.deeptravel.task import NAME, Errand, figures, unjudged
 from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
@@ -224,6 +224,5 @@ DOMAIN = Domain(
     samples=sample_arguments,
     titles=CHECKS,
     desk=replace(DESK, wishes=lambda place: _draw(None)(provider_at(place).world, 6, 1)),
-    version_1=version_1,
     live="tripwright.domains.deeptravel.routes.live_answers",
 )

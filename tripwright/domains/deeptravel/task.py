@@ -8,7 +8,7 @@ groups pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -200,35 +200,6 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
         "turns_saved": savings,
         "turns_saved_share": savings / max(1, judgements + savings),
     }
-
-
-def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
-    """Episodes of before there were domains: the rubrics stood under "commonsense", the turns under
-    "hard"."""
-    if not isinstance(record.get("request"), dict) or "outside" in record or "domain" in record:
-        return None
-    facts, verdict = record["asked"], record["verdict"]
-    fields_of_ours = {
-        key: value
-        for key, value in record.items()
-        if key not in ("schema_problem", "asked", "plan")
-    } | {"domain": NAME}
-    if verdict is None:
-        return fields_of_ours | {
-            "asked": {FORMAT: [SCHEMA], "trajectory": facts["commonsense"], "turns": facts["hard"]}
-        }
-    groups = [
-        format_group(record["schema_problem"]).record(),
-        {
-            "name": "trajectory",
-            "gate": [FORMAT],
-            "asked": facts["commonsense"],
-            "facts": verdict["commonsense"],
-        },
-        {"name": "turns", "gate": ["trajectory"], "asked": facts["hard"], "facts": verdict["hard"]},
-    ]
-    fields = {key: verdict[key] for key in ("final", "delivered", "error")}
-    return fields_of_ours | {"verdict": {"rules": rules, **fields, "groups": groups}}
 
 
 def unjudged(dialect: Dialect) -> str | None:

@@ -35,7 +35,6 @@ from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     FACT_TITLES,
     HARD_NAMES,
-    PlanVerdict,
     applicable_hard,
 )
 from tripwright.domains.travelplanner.task import NAME, TripTask
@@ -45,7 +44,7 @@ from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.errors import UserError
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
-from tripwright.verdict import FORMAT, SCHEMA, Verdict
+from tripwright.verdict import Verdict
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
@@ -144,30 +143,6 @@ def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict
     return judge(query, plan, world, check_rules(rules)).in_groups(applicable_hard(query), problem)
 
 
-def _version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
-    """Episodes of before there were domains: the request stood under "query", the verdict in two
-    groups."""
-    if not isinstance(record.get("query"), dict):
-        return None
-    query = Query.model_validate(record["query"])
-    upgraded = {
-        key: value for key, value in record.items() if key not in ("query", "schema_problem")
-    }
-    upgraded |= {"domain": NAME, "request": record["query"]}
-    if record["verdict"] is None:
-        return upgraded | {
-            "asked": {
-                FORMAT: [SCHEMA],
-                "commonsense": list(COMMONSENSE_NAMES),
-                "hard": list(applicable_hard(query)),
-            }
-        }
-    verdict = PlanVerdict.from_contract({"line": 0, **record["verdict"]}, rules)
-    return upgraded | {
-        "verdict": verdict.in_groups(applicable_hard(query), record["schema_problem"]).record()
-    }
-
-
 _TEACHERS = {
     f"expert-{style}": partial(ExpertPolicy, STYLES[style]) for style in ("spender", "comparing")
 }
@@ -235,5 +210,4 @@ DOMAIN = Domain(
     samples=sample_arguments,
     desk=DESK,
     routes="tripwright.domains.travelplanner.routes.plan_routes",
-    version_1=_version_1,
 )

@@ -145,12 +145,8 @@ def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[
             scores[name] = score
         run = Run.at(folder)
         if run.transcripts.is_file():
+            run.check_version()
             transcripts[name] = run.transcripts
-            if not run.typed_rows:
-                missing.append(
-                    f"no typed rows in {run.transcripts.relative_to(path)}: an older version kept"
-                    " the tools’ answers as text alone"
-                )
     if not transcripts:
         missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
     return scores, transcripts

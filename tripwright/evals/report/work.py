@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple
 from tripwright.domains import domains, faces
 from tripwright.domains.domain import Counts
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.version_1 import older_records
 from tripwright.runs import episode_lines
 from tripwright.transcript import OVERLONG, StopReason, call_key
 
@@ -115,7 +114,7 @@ def read_behaviour(
     """`card`: of the run that made the episodes; it names the tools' face."""
     works: list[Work] = []
     unreadable = 0
-    for line in episode_lines(path, older=older_records(path)):
+    for line in episode_lines(path):
         try:
             works.append(read_work(line.record()))
         except (ValueError, KeyError, TypeError, AttributeError):

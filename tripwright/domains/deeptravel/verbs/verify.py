@@ -169,10 +169,10 @@ def _tell_repeated(path: Path, answers: int) -> None:
 
 def _check_for_rules(path: Path, answers: Sequence[VerifierInput]) -> None:
     """Raises UserError for what rules cannot judge: the whole file, not a slip in one answer."""
-    if not all(each.transcript.has_rows for each in answers):
+    if any(call.rows is None for each in answers for call in each.transcript.calls):
         raise UserError(
-            f"'{path}' has no typed rows (an older version made it): run it again, or verify"
-            ' it with --judging and by = "judge".'
+            f"'{path}' has tool answers without typed rows, which rules read: verify it with"
+            ' --judging and by = "judge".'
         )
     texts = [each.transcript.answer for each in answers if each.transcript.answer]
     if texts and not any(text.lstrip().startswith("{") for text in texts):

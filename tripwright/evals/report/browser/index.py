@@ -15,7 +15,6 @@ from tripwright.evals.outcome import Outcome, mark_words
 from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.markup import number
 from tripwright.evals.report.results import BASELINES, evaluation_words
-from tripwright.evals.version_1 import older_records
 from tripwright.runs import TRANSCRIPTS, LinePlace, episode_lines
 from tripwright.verdict import State, Verdict
 
@@ -100,7 +99,7 @@ def index_of(sources: list[Source]) -> Index:
     index = Index(sources)
     places: dict[Any, int] = {}
     for number_, source in enumerate(sources):
-        for line in episode_lines(source.path, older=older_records(source.path)):
+        for line in episode_lines(source.path):
             try:
                 index.entries.append(_entry(line.record(), number_, line.place, index, places))
             except (ValueError, KeyError, TypeError, AttributeError):

@@ -21,7 +21,6 @@ from tripwright.errors import UserError
 from tripwright.evals.report.browser.index import Index
 from tripwright.evals.report.browser.record import drawn
 from tripwright.evals.report.browser.words import TOKENIZER_FILE, TokenWords
-from tripwright.evals.version_1 import older_records
 from tripwright.runs import Run, episode_lines
 
 SEED = 0
@@ -94,7 +93,7 @@ def _pieces(
         for n in range(len(index.sources))
     ]
     lines = [
-        episode_lines(source.path, places, older_records(source.path))
+        episode_lines(source.path, places)
         for source, places in zip(index.sources, of_source, strict=True)
     ]
     for place in ranking:
