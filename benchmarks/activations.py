@@ -24,8 +24,7 @@ from typing import Any
 import torch
 import transformers
 
-from tripwright.inference.adapter import LoraSettings, add_adapter
-from tripwright.inference.precision import convert_weights, precision_named
+from tripwright.inference.models import LoraSettings, add_adapter, convert_weights, precision_named
 from tripwright.learning.flops import ModelShape, peak_memory_mb
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.sft.trainer import FineTuning, SftSettings

@@ -45,7 +45,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session, open_session
 from tripwright.evals.run import run
 from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
-from tripwright.llm.connections import allow_open_files
+from tripwright.llm.endpoint import allow_open_files
 from tripwright.policies.endpoint import EndpointPolicy, messages, turn_text
 from tripwright.world.generator import build_world
 from tripwright.world.store import World

@@ -39,7 +39,7 @@ from rollouts import sessions
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
 from tripwright.inference.local import LocalPolicy, Sampling
-from tripwright.inference.precision import convert_weights, device_named, precision_named
+from tripwright.inference.models import convert_weights, device_named, precision_named
 from tripwright.learning.flops import mfu, peak_flops, peak_memory_mb, update_flops
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.sft.trainer import FineTuning

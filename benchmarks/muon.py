@@ -16,7 +16,7 @@ import time
 
 import torch
 
-from tripwright.inference.precision import fastest
+from tripwright.inference.models import fastest
 from tripwright.learning.muon import Muon
 from tripwright.training.nano import NanoShape
 

@@ -25,7 +25,7 @@ from tripwright.episode import open_session
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import load_to_sample
-from tripwright.inference.precision import autocast
+from tripwright.inference.models import autocast
 from tripwright.training.data_source import VALIDATION_WORLDS
 from tripwright.training.held_out import held_out
 from tripwright.training.recipe import recipe_of_run

@@ -233,9 +233,9 @@ def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training without bfloat16 where a recipe leaves it to the processor, so that sums can be
     compared."""
     torch = pytest.importorskip("torch")
-    from tripwright.inference import precision
+    from tripwright.inference import models
 
-    monkeypatch.setattr(precision, "fastest", lambda: torch.float32)
+    monkeypatch.setattr(models, "fastest", lambda: torch.float32)
 
 
 def fact_record(

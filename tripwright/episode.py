@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Request, Session
-from tripwright.llm.threads import map_unordered
+from tripwright.llm.endpoint import map_unordered
 from tripwright.policies.base import Policy
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, Tools

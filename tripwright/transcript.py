@@ -61,7 +61,7 @@ class Rows:
     total: int | None = 0
     page: int = 1
     pages: int | None = 1
-    problem: str | None = None  # why there are no rows, in a word (tools/errors.py)
+    problem: str | None = None  # why there are no rows, in a word (tools/answer.py)
     note: str = ""  # the same in a sentence of the tool's
 
     @property

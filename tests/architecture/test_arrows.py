@@ -70,7 +70,7 @@ TRAIN_EXTRA_HOMES = (
         "tripwright.sft",
         "tripwright.training",
     ),
-    *("tripwright.agent.counting", "tripwright.bridges"),
+    *("tripwright.agent.chat", "tripwright.bridges"),
 )
 
 DOMAINS = {

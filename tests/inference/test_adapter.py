@@ -17,7 +17,9 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from tripwright.inference.adapter import (
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.local import LocalPolicy, Sampling, load_model
+from tripwright.inference.models import (
     CONFIG,
     LAYERS,
     WEIGHTS,
@@ -28,8 +30,6 @@ from tripwright.inference.adapter import (
     merged,
     save_model,
 )
-from tripwright.inference.decoder import Decoder
-from tripwright.inference.local import LocalPolicy, Sampling, load_model
 
 IDS = torch.arange(40)[None] % 50
 SETTINGS = LoraSettings(rank=4, alpha=8.0)
@@ -191,6 +191,6 @@ def test_a_base_of_another_shape_is_told(adapter: Path, tiny_model: Any) -> None
 
 
 def test_without_peft_the_extra_is_named(adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripwright.inference.adapter.find_spec", lambda name: None)
+    monkeypatch.setattr("tripwright.inference.models.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"is a LoRA adapter, which needs the 'lora' extra: pip"):
         load_model(adapter)

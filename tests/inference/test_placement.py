@@ -16,7 +16,7 @@ from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
-from tripwright.inference.precision import device_named
+from tripwright.inference.models import device_named
 from tripwright.policies.settings import PolicySettings
 from tripwright.training import examination, stages
 from tripwright.training.recipe_checks import check_needs

@@ -5,8 +5,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tripwright.errors import UserError
-from tripwright.inference import precision
-from tripwright.inference.precision import PRECISIONS, autocast, precision_named
+from tripwright.inference import models
+from tripwright.inference.models import PRECISIONS, autocast, precision_named
 
 SIGNS = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
 
@@ -26,18 +26,18 @@ def test_bfloat16_only_where_it_is_faster(
 ) -> None:
     for sign in SIGNS:
         monkeypatch.setattr(torch.cpu, sign, lambda sign=sign: sign in found, raising=False)
-    monkeypatch.setattr(precision, "_vendor", lambda: f"vendor_id : {vendor}")
-    assert precision.fastest() == dtype == precision.precision_named("auto")
+    monkeypatch.setattr(models, "_vendor", lambda: f"vendor_id : {vendor}")
+    assert models.fastest() == dtype == models.precision_named("auto")
 
 
 def test_the_vendor_is_named() -> None:
-    assert precision._vendor()
+    assert models._vendor()
 
 
 def test_a_torch_without_the_checks_gets_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     for sign in SIGNS:
         monkeypatch.delattr(torch.cpu, sign, raising=False)
-    assert precision.fastest() == torch.float32
+    assert models.fastest() == torch.float32
 
 
 @pytest.mark.parametrize("name", [name for name in PRECISIONS if name != "auto"])

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tripwright.errors import UserError
-from tripwright.inference.precision import convert_weights
+from tripwright.inference.models import convert_weights
 from tripwright.learning.optim import Optimizers, OptimizerSettings
 from tripwright.training.checkpoint import check_plain
 

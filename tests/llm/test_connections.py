@@ -12,7 +12,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
-from tripwright.llm.connections import SPARE_FILES, allow_open_files
+from tripwright.llm.endpoint import SPARE_FILES, allow_open_files
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 BODY = b'{"choices": [{"message": {"content": "Hello."}}]}'

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tripwright.llm.pace import SPREAD, Pace
+from tripwright.llm.endpoint import SPREAD, Pace
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy
 from tripwright.llm.client import ChatEndpoint, Fault
-from tripwright.llm.urls import shown_url
+from tripwright.llm.endpoint import shown_url
 from tripwright.policies.settings import PolicySettings
 from tripwright.tools.http import HttpCaller
 from tripwright.tools.remote import RemoteToolBox

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.counting import EstimatedTokens
+from tripwright.agent.chat import EstimatedTokens
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.evals.choose import choose_policy
-from tripwright.policies.decoding import PRESETS, Decoding, decoding_of
-from tripwright.policies.settings import PolicySettings
+from tripwright.policies.settings import PRESETS, Decoding, PolicySettings, decoding_of
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ from typing import Any, cast
 
 import pytest
 
-from tripwright.agent.chat import ChatFormat, Shown
-from tripwright.agent.counting import (
+from tripwright.agent.chat import (
     CHARACTERS_PER_PROMPT_TOKEN,
     CHARACTERS_PER_TOKEN,
+    ChatFormat,
     EstimatedTokens,
     ExactTokens,
+    Shown,
 )
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
@@ -26,7 +27,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, FaultKind, RequestedCall
-from tripwright.llm.threads import MOST_FAULTS
+from tripwright.llm.endpoint import MOST_FAULTS
 from tripwright.policies.endpoint import EndpointPolicy, messages
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason

@@ -17,8 +17,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.evals.run import run
 from tripwright.llm.paid_calls import PaidCalls
-from tripwright.policies.person import PersonPolicy
-from tripwright.policies.person_words import Mistyped, call_of, table, tool_list
+from tripwright.policies.person import Mistyped, PersonPolicy, call_of, table, tool_list
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World

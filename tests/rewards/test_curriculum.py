@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.rewards import (
 )
 from tripwright.rewards.curriculum import Curriculum, CurriculumState
 from tripwright.rewards.reward import Reward
-from tripwright.rewards.weighted import dense
+from tripwright.rewards.spec import dense
 
 ADAPT = Curriculum(
     "adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)), window=5, noise=1.0, least_signal=0.2

@@ -24,10 +24,10 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.adapter import LoraSettings, adapter_parameters, add_adapter
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.inference.models import LoraSettings, adapter_parameters, add_adapter
 from tripwright.learning.batches import Batch, collate, token_logits
 from tripwright.rl.grpo import GrpoSettings, policy_loss
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripwright.domains.travelplanner.tools.calculator import MAX_LENGTH, MAX_MAGNITUDE, evaluate
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolError
 
 NUMBERS = st.one_of(st.integers(0, 5000).map(str), st.floats(0, 5000).map(lambda x: f"{x:.2f}"))
 ORDINARY = st.recursive(

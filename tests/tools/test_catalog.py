@@ -6,7 +6,7 @@ import pytest
 
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
-from tripwright.tools.errors import ToolError, quoted
+from tripwright.tools.answer import ToolError, quoted
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables, road_distance_km
 from tripwright.world.store import World

@@ -18,8 +18,7 @@ from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.errors import UserError
 from tripwright.evals.run import run
 from tripwright.runs import TRANSCRIPTS, episodes
-from tripwright.tools.answer import ToolAnswer
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolAnswer, ToolError
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, answered
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World

@@ -20,7 +20,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.tools.errors import ToolError, defused
+from tripwright.tools.answer import ToolError, defused
 from tripwright.tools.signatures import tool_functions
 
 SOURCE = Provenance("vendor", "1", "2026-06-20T09:30:00Z")

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import load_file, save_file
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.inference import model_checks
+from tripwright.inference import models
 from tripwright.inference.local import load_model
 from tripwright.training import fit_estimate
 
@@ -232,7 +232,7 @@ def test_a_model_that_memory_cannot_hold(
     Path("r.toml").write_text(COMPACT.replace("[model]", '[model]\ndevice = "cpu"'))
     words = ["sft", "r.toml", "--out", "run"]
     with monkeypatch.context() as small:
-        small.setattr(model_checks, "memory_bytes", lambda: 1e5)
+        small.setattr(models, "memory_bytes", lambda: 1e5)
         problem = refused(words, capsys)
         assert "'m' is too large for this machine: its weights alone take" in problem
     monkeypatch.setattr(fit_estimate, "total_memory_gb", lambda device: 0.4)

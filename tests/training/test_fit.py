@@ -14,9 +14,8 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.adapter import LoraSettings, add_adapter
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import convert_weights
+from tripwright.inference.models import LoraSettings, add_adapter, convert_weights
 from tripwright.learning.flops import ModelShape, update_flops
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import GrpoSettings, Kl

@@ -16,8 +16,8 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from tripwright.inference.adapter import LoraSettings, adapter_parameters, is_adapter
 from tripwright.inference.local import load_model
+from tripwright.inference.models import LoraSettings, adapter_parameters, is_adapter
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl import grpo
 from tripwright.rl.ppo import PpoSettings
@@ -179,6 +179,6 @@ def test_muon_and_a_missing_extra_are_told_before_anything_is_made(
     file.write_text('[model.lora]\n[sft]\nsteps = 1\noptimizer.name = "adamw"\n')
     recipe = load_recipe(file)
     assert recipe.model.lora == LoraSettings()
-    monkeypatch.setattr("tripwright.inference.adapter.find_spec", lambda name: None)
+    monkeypatch.setattr("tripwright.inference.models.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"\[model.lora\] needs the 'lora' extra"):
         recipe_checks.check_needs(recipe)

@@ -15,9 +15,9 @@ from tripwright.episode import open_session
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from tripwright.inference.adapter import LoraSettings, adapter_parameters, add_adapter, save_model
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
+from tripwright.inference.models import LoraSettings, adapter_parameters, add_adapter, save_model
 
 
 @pytest.fixture

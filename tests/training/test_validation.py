@@ -19,9 +19,9 @@ from tests.training.test_resume import metrics, weights
 from tripwright.cli import examine
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
-from tripwright.inference.precision import device_named
+from tripwright.inference.models import device_named
 from tripwright.learning.loop import StageClock
-from tripwright.policies.decoding import Decoding
+from tripwright.policies.settings import Decoding
 from tripwright.runs import episodes
 from tripwright.training import held_out, stages, validation
 from tripwright.training.checkpoint import CheckpointSettings

@@ -12,8 +12,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from tripwright.agent.chat import ChatFormat, Shown
-from tripwright.agent.counting import TokenCounter
+from tripwright.agent.chat import ChatFormat, Shown, TokenCounter
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
 from tripwright.tools.faults import UNANSWERED, fault_kind

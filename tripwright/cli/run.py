@@ -23,7 +23,7 @@ from tripwright.cli.options import (
 )
 from tripwright.domains import OWN_POLICIES, OWN_RULES
 from tripwright.errors import UserError
-from tripwright.policies.thinking import FIELDS, USUAL_FIELD
+from tripwright.policies.settings import FIELDS, USUAL_FIELD
 
 if TYPE_CHECKING:
     from tripwright.evals.run import Spending
@@ -250,9 +250,8 @@ def _played(  # long: what a run is made of, each on a line of its own
     from tripwright.evals.run import run as run_episodes
     from tripwright.evals.run_card import model_fingerprint, run_card
     from tripwright.evals.tasks import open_tasks, served_tools, settled_rules
-    from tripwright.llm.urls import shown_url
-    from tripwright.policies.decoding import decoding_of
-    from tripwright.policies.settings import PolicySettings
+    from tripwright.llm.endpoint import shown_url
+    from tripwright.policies.settings import PolicySettings, decoding_of
     from tripwright.tools.faults import Faults
 
     name = settings.policy

@@ -120,7 +120,7 @@ def tool(  # long: mostly examples, a line for each kind of face
 
 def _with_page(arguments: str, page: int | None) -> dict[str, Any] | str:
     """Text that is no JSON object stays as it is, for the tool to refuse."""
-    from tripwright.tools.errors import ToolError, quoted
+    from tripwright.tools.answer import ToolError, quoted
     from tripwright.tools.signatures import PAGE
     from tripwright.tools.toolbox import read_arguments
 

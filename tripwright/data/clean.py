@@ -23,7 +23,7 @@ import re
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, opening_thoughts, read_turn
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolError
 from tripwright.transcript import Segment, StopReason, Transcript
 
 UNSCORED = "unscored: a fault on our side"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripwright.agent.counting import load_tokenizer
+from tripwright.agent.chat import load_tokenizer
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """What a domain offers travellers: a form for a wish, words read into it, a plan as cards that a
 page can draw, the reasons why there is none, and a new plan that keeps what it can of an old one.
+Also what is wrong with a filled form, field by field, by what the fields say of themselves.
 
 The server (`tripwright/server`) and its page know only these types, so a third domain that has a
 desk gets the page for nothing. Everything here is plain data for JSON (`dataclasses.asdict`); text
-from tools or travellers is data as well, and the page makes text nodes of it.
-"""
+from tools or travellers is data as well, and the page makes text nodes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from tripwright.domains.domain import Place
@@ -223,3 +225,77 @@ class Desk:
     planners: Mapping[str, str] = field(default_factory=dict)
     # the dialect in which those play
     dialect: str = ""
+
+
+LONGEST_TEXT = 120  # characters of a name that is typed
+EMPTY: tuple[Any, ...] = (None, "", [])
+
+
+def problems_of(fields: Sequence[FormField], values: Mapping[str, Any]) -> list[FieldProblem]:
+    """Of each field alone; what does not go together a domain says itself."""
+    names = tuple(field.name for field in fields)
+    problems = [
+        FieldProblem(name, f"'{str(name)[:60]}' is no field of this form.", names)
+        for name in values
+        if name not in names
+    ]
+    for each in fields:
+        value = values.get(each.name)
+        problem: tuple[str, tuple[str, ...]] | None
+        if value in EMPTY:
+            problem = (f"{each.label}: something is needed here.", ()) if each.required else None
+        else:
+            problem = _wrong(each, value)
+        if problem:
+            problems.append(FieldProblem(each.name, *problem))
+    return problems
+
+
+def unknown(
+    field: FormField, value: object, options: Sequence[str], where: str = "here"
+) -> tuple[str, tuple[str, ...]]:
+    """That a name is none of these, and those nearest to it."""
+    near = get_close_matches(str(value)[:100], options, n=3, cutoff=0.4)
+    known = f" Nearest: {', '.join(near)}." if near else ""
+    return f"{field.label}: '{str(value)[:60]}' is not known {where}.{known}", tuple(near)
+
+
+def _wrong(field: FormField, value: Any) -> tuple[str, tuple[str, ...]] | None:
+    """What is wrong with a value that was given, and what would be accepted."""
+    found = str(value)[:60]
+    if field.kind in ("count", "money"):
+        whole = field.kind == "count"
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            return f"{field.label}: expected a number, found '{found}'.", ()
+        if not field.low <= value <= field.high:
+            return f"{field.label}: expected {field.low:,} to {field.high:,}, found {found}.", ()
+    elif field.kind == "date":
+        if not _is_written(value, datetime.date):
+            return f"{field.label}: expected a date like {field.low}, found '{found}'.", ()
+        if not field.low <= value <= field.high:
+            return (
+                f"{field.label}: this world's days are {field.low} to {field.high}, found {value}.",
+                (field.low, field.high),
+            )
+    elif field.kind == "time":
+        if not _is_written(value, datetime.time):
+            return f"{field.label}: expected a time like 09:30, found '{found}'.", ()
+    else:
+        given = value if field.kind in ("choices", "texts") else [value]
+        if not isinstance(given, list):
+            return f"{field.label}: expected a list of texts.", ()
+        for each in given:
+            if not isinstance(each, str) or (field.options and each not in field.options):
+                return unknown(field, each, field.options)
+            if len(each) > LONGEST_TEXT:
+                return f"{field.label}: at most {LONGEST_TEXT} characters can be read.", ()
+    return None
+
+
+def _is_written(value: object, kind: type[datetime.date | datetime.time]) -> bool:
+    """Python reads days and times in more ways than one, and requests have one."""
+    try:
+        read = kind.fromisoformat(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return value == (f"{read:%H:%M}" if isinstance(read, datetime.time) else str(read))

@@ -27,7 +27,7 @@ from tripwright.files import json_lines
 from tripwright.policies.base import Policy
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 from tripwright.rewards.reward import Reward
-from tripwright.rewards.weighted import dense, success
+from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import Transcript

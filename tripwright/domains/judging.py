@@ -30,9 +30,9 @@ from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
-from tripwright.llm.judgements import JudgementLog
+from tripwright.llm.endpoint import shown_url
+from tripwright.llm.paid_calls import JudgementLog
 from tripwright.llm.prices import Prices, prices_of
-from tripwright.llm.urls import shown_url
 from tripwright.runs import JUDGEMENTS
 from tripwright.settings import settings_of
 from tripwright.verdict import verified_by

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.agent.counting import (
+from tripwright.agent.chat import (
+    ChatFormat,
     EstimatedTokens,
     ExactTokens,
     TokenCounter,
@@ -20,11 +20,10 @@ from tripwright.domains import domain_of, domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
-from tripwright.llm.urls import shown_url
+from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
-from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
-from tripwright.policies.thinking import thinking_fields
+from tripwright.policies.settings import PolicyChoice, PolicySettings, plain, thinking_fields
 
 SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 

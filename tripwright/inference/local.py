@@ -20,19 +20,23 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
-from tripwright.inference.adapter import (
-    base_of,
-    base_parameters,
-    check_peft,
-    has_tokenizer,
-    is_adapter,
-    put_adapter,
-)
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine, SessionSource
-from tripwright.inference.model_checks import check_known, check_whole
-from tripwright.inference.precision import AUTO, convert_weights, device_named, precision_named
+from tripwright.inference.models import (
+    AUTO,
+    base_of,
+    base_parameters,
+    check_known,
+    check_peft,
+    check_whole,
+    convert_weights,
+    device_named,
+    has_tokenizer,
+    is_adapter,
+    precision_named,
+    put_adapter,
+)
 from tripwright.inference.sampling import Sampling
 
 __all__ = ["LocalPolicy", "Sampling", "inspect_model", "load_model"]

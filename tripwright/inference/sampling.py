@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
-from tripwright.inference.precision import AUTO
+from tripwright.inference.models import AUTO
 
 NO_TOP_K = -1  # as vLLM and SGLang write it
 BLOCK = 512  # tokens whose probabilities are added up before the choice looks at single ones
@@ -36,7 +36,7 @@ class Sampling:
     temperature: float = 0.0
     rows: int = 64
     seed: int = 0
-    dtype: str = AUTO  # one of inference.precision.PRECISIONS, or DOUBLE
+    dtype: str = AUTO  # one of inference.models.PRECISIONS, or DOUBLE
     top_p: float = 1.0
     top_k: int | None = None
     # 0: tools answer at once, in place; n: so many threads wait for slow tools while other rows

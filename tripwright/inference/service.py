@@ -26,7 +26,7 @@ from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine
-from tripwright.inference.precision import AUTO
+from tripwright.inference.models import AUTO
 from tripwright.inference.sampling import Sampling
 
 _OF_AN_EPISODE = re.compile(r"(-?\d+ id .+) @(\d+)$", re.DOTALL)  # as `turn_name` makes it

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tripwright.inference.cache import Cache, round_up
-from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import autocast
+from tripwright.inference.decoder import Cache, Decoder, round_up
+from tripwright.inference.models import autocast
 from tripwright.learning.vocabulary import logprobs_from
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 
 from tripwright.errors import UserError
-from tripwright.inference.precision import AUTO, precision_named
+from tripwright.inference.models import AUTO, precision_named
 from tripwright.learning.muon import Muon
 
 OPTIMIZERS = ("muon", "adamw")

@@ -1,31 +1,171 @@
-"""An HTTP endpoint that is asked in JSON and whose failures are values: retries, pace, connections.
-What is asked, and how an answer is read, whoever uses it says (`client`, `rl/token_servers`).
+"""An HTTP endpoint that is asked in JSON by many threads, and whose failures are values: addresses,
+connections, pace, retries. What is asked, and how an answer is read, whoever uses it says
+(`client`, `rl/token_servers`).
 
 Three kinds of trouble, three ways out: what may pass (timeouts, refused connections, 5xx, 429,
 rubbish bodies) is retried and then returned as a `Fault`, so that a rollout becomes unscored
 instead of a reward of 0; what will never pass (wrong key, unknown model, no credit) raises
 UserError at once; everything that can be read is a `Reply`.
-"""
+
+One client that all threads share would look at every open connection under one lock for each
+request: with a thousand of them that takes longer than the request. So each client here holds one
+connection, and a request takes any client that is free."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+import re
+import resource
+import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from email.utils import parsedate_to_datetime
+from functools import cached_property
+from itertools import islice
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from tripwright import __version__
 from tripwright.errors import UserError
-from tripwright.llm.connections import Connections
-from tripwright.llm.pace import Pace
-from tripwright.llm.urls import shown_url
 
 if TYPE_CHECKING:
     import httpx2
+
+
+# by the text alone: what is no URL is shown too, in the message that refuses it
+_USER = re.compile(r"^((?:[^/?#@]*://)?)[^/?#]*@")
+
+
+def shown_url(url: str) -> str:
+    """`url` without "user:password@", for messages and run cards."""
+    return _USER.sub(r"\1", url)
+
+
+def is_address(base_url: str) -> bool:
+    """Whether a server can be there at all: what cannot exist is not waited for."""
+    try:
+        parts = urlsplit(base_url)
+        # reading the port checks its range
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+SPREAD = 0.25  # of a pause: threads that waited for its end do not come back at the same moment
+
+
+class Pace:
+    """Threads share one. Without `requests_per_second` only pauses are waited for.
+
+    Turns are evenly spaced and given in the order in which they are asked for; a retry takes a turn
+    like any other request.
+    """
+
+    def __init__(self, requests_per_second: float | None = None):
+        self._between_s = 1 / requests_per_second if requests_per_second else 0.0
+        self._lock = threading.Lock()
+        self._free_at = self._held_until = 0.0
+        self._stopped = threading.Event()
+
+    def wait(self) -> bool:
+        """Waits for this thread's turn. False: nothing is to be sent any more."""
+        wait_s = self._reserved_s()
+        while wait_s > 0:
+            if not self.sleep(wait_s):
+                return False
+            wait_s = self._held_s()
+        return not self._stopped.is_set()
+
+    def sleep(self, seconds: float) -> bool:
+        """False where `stop` ended the sleep."""
+        return not self._stopped.wait(seconds)
+
+    def hold(self, seconds: float) -> None:
+        """The endpoint asks for a pause: nobody's turn comes before it is over."""
+        with self._lock:
+            self._held_until = max(self._held_until, time.monotonic() + seconds)
+
+    def stop(self) -> None:
+        """Ends every wait, now and from now on: what is waiting is not sent."""
+        self._stopped.set()
+
+    def _reserved_s(self) -> float:
+        with self._lock:
+            now = time.monotonic()
+            turn = max(self._free_at, now)
+            if self._between_s:
+                turn = max(turn, self._held_until)
+                self._free_at = turn + self._between_s
+        return max(turn - now, self._held_s())
+
+    def _held_s(self) -> float:
+        left_s = self._held_until - time.monotonic()
+        return left_s * (1 + SPREAD * random.random()) if left_s > 0 else 0.0
+
+
+# how long an idle connection may be used again: an agent's tools answer in less
+KEPT_SECONDS = 30.0
+SPARE_FILES = 128  # for everything that is no connection: the world's store, transcripts, libraries
+
+
+class Connections:
+    """As many as threads ask at once, each made when it is first needed."""
+
+    def __init__(self, base_url: str, timeout_s: float):
+        self._base_url, self._timeout_s = base_url, timeout_s
+        # the last used first: it is the most likely to be still open
+        self._free: deque[httpx2.Client] = deque()
+
+    @contextmanager
+    def one(self) -> Iterator[httpx2.Client]:
+        """A client that no other thread uses meanwhile."""
+        try:
+            client = self._free.pop()
+        except IndexError:
+            client = self._new()
+        try:
+            yield client
+        finally:
+            self._free.append(client)
+
+    def _new(self) -> httpx2.Client:
+        import httpx2
+
+        limits = httpx2.Limits(
+            max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEPT_SECONDS
+        )
+        return httpx2.Client(
+            timeout=self._timeout_s, limits=limits, verify=self._verify, follow_redirects=True
+        )
+
+    @cached_property
+    def _verify(self) -> Any:
+        """The certificates, read once for all clients, and only for those who need them."""
+        import httpx2
+
+        return httpx2.create_ssl_context() if self._base_url.startswith("https://") else False
+
+
+def allow_open_files(count: int) -> None:
+    """Raises this process's limit of open files so far that `count` more fit. Raises UserError
+    where the system does not let it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = count + SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= limit:
+        return
+    if hard != resource.RLIM_INFINITY and hard < limit:
+        raise UserError(
+            f"So many episodes at once need some {limit} open files, and this system allows {hard}"
+            " a process ('ulimit -Hn'). Raise that limit, or choose a lower --concurrency."
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
 
 T = TypeVar("T")
 
@@ -285,3 +425,75 @@ def _retry_after_s(header: str | None) -> float | None:
         except ValueError:
             return None
     return seconds if 0 <= seconds < float("inf") else None
+
+
+MOST_FAULTS = 20  # in a row: then an endpoint counts as dead, and nobody waits for it any more
+
+LIVING = ("rejected", "context_overflow", "rate_limit")  # faults that a dead endpoint does not have
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def map_unordered(
+    work: Callable[[Item], Result], items: Iterable[Item], concurrency: int
+) -> Iterator[Result]:
+    """work(item) of every item, in the order they finish, `concurrency` at once. Items are drawn,
+    here, as threads come free.
+
+    What `work` raises is raised here, the first of several. Then, or when nobody draws results any
+    more, what is in flight is left alone.
+    """
+    waiting, finished = iter(items), SimpleQueue[Result | BaseException]()
+    in_flight = 0
+
+    def run(item: Item) -> None:
+        try:
+            finished.put(work(item))
+        except BaseException as error:  # raised again by whoever draws the results
+            finished.put(error)
+
+    while True:
+        for item in islice(waiting, concurrency - in_flight):
+            # Daemons: an interrupted run must not wait for the slowest answer before it can end.
+            threading.Thread(target=run, args=(item,), daemon=True).start()
+            in_flight += 1
+        if not in_flight:
+            return
+        outcome = finished.get()
+        in_flight -= 1
+        if isinstance(outcome, BaseException):
+            raise outcome
+        yield outcome
+
+
+class Breaker:
+    """Shared by the threads of one play(): counts faults in a row."""
+
+    def __init__(self) -> None:
+        self.abandoned = False  # nobody consumes play() any more
+        self._last_fault = ""
+        self._in_a_row = 0
+        self._lock = threading.Lock()
+
+    @property
+    def is_open(self) -> bool:
+        return self._in_a_row >= MOST_FAULTS
+
+    @property
+    def why(self) -> str:
+        """Of an episode that an open one ends."""
+        return (
+            f"not asked: {MOST_FAULTS} requests in a row had failed, the last because"
+            f" {self._last_fault}"
+        )
+
+    def note(self, outcome: object) -> None:
+        """A refused request says nothing about the next one, and who says "too many" is alive;
+        every other fault may be the end."""
+        with self._lock:
+            if not isinstance(outcome, Fault):
+                self._in_a_row = 0
+            elif outcome.kind not in LIVING:
+                self._in_a_row += 1
+                self._last_fault = outcome.message

@@ -1,14 +1,17 @@
-"""calls.jsonl: every completion of a run that was paid for, one flushed line each, written before
-it is used.
+"""What models have answered and was paid for, kept so that a killed run repeats no paid call.
 
-An episode that a kill cut short is played again, and its calls are answered from here as long as it
-asks the same: the same episode, the same step of it, the same messages and tools. So no completion
-is paid for twice. Two limits: a request that was in flight at the kill was perhaps paid for and
-never arrived; and a line is handed to the system, not forced onto the disk, so it survives the
-death of the process and not that of the machine. Once an episode stands in transcripts.jsonl its
-lines have no use: they are dropped at the next start, and the whole file is deleted when no episode
-is left that needs it.
-"""
+calls.jsonl holds every completion of a run, one flushed line each, written before it is used. An
+episode that a kill cut short is played again, and its calls are answered from here as long as it
+asks the same: the same episode, the same step of it, the same messages and tools. Two limits: a
+request that was in flight at the kill was perhaps paid for and never arrived; and a line is handed
+to the system, not forced onto the disk, so it survives the death of the process and not that of the
+machine. Once an episode stands in transcripts.jsonl its lines have no use: they are dropped at the
+next start, and the whole file is deleted when no episode is left that needs it.
+
+judgements.jsonl holds what models that take part in judging have said. Two kinds of lines: a vote
+on an item ("vote", from 1; a formatter has one) or a fault in its place, and an item once it is
+decided ("votes", "agreement"). A line belongs to its `key`, a hash of the whole question and of who
+is asked, so several files of transcripts may share one log."""
 
 from __future__ import annotations
 
@@ -16,10 +19,11 @@ import hashlib
 import json
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from tripwright.errors import UserError
@@ -274,3 +278,82 @@ def _read(record: Any) -> tuple[CallKey, Completion]:
         str(answer.get("reasoning", "")),
     )
     return CallKey(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion
+
+
+class JudgementLog:
+    """Written by one process at a time, by many threads. Without a path it remembers for as long as
+    it lives."""
+
+    def __init__(
+        self, path: Path | None = None, prices: Prices | None = None, max_usd: float | None = None
+    ):
+        """With `max_usd` nobody is asked once all that stands here has cost so much."""
+        self.path, self.prices, self.max_usd = path, prices, max_usd
+        self.usage = Counter[str]()  # of all votes, those of earlier starts too
+        self._votes: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+        self._decided: set[tuple[str, int]] = set()  # with the number of votes
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
+        if path:
+            self._journal = Journal(
+                path,
+                self._take_up,
+                "not a judgement. Remove this line, or move the file away.",
+                in_use=f"'{path}' is in use: another process judges with it now. Wait for it.",
+            )
+
+    def __enter__(self) -> JudgementLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Threads that are left alone with a request in flight may still come: what they bring is
+        then remembered by nobody."""
+        with self._lock:
+            if self._journal:
+                self._journal.close()
+                self._journal = None
+
+    def votes(self, key: str) -> dict[int, dict[str, Any]]:
+        """The readable votes on this item, by number."""
+        with self._lock:
+            return dict(self._votes.get(key, {}))
+
+    def check_cost(self) -> None:
+        """Before a request. Raises CostLimitReached."""
+        if self.prices is None or self.max_usd is None:
+            return
+        with self._lock:
+            cost = self.prices.usd(self.usage)
+        if cost >= self.max_usd:
+            raise CostLimitReached(
+                f"Judging has cost ${cost:,.2f} of the ${self.max_usd:,.2f} allowed"
+                " (max_cost_usd). What is judged is kept; the same command goes on with more."
+            )
+
+    def add(self, line: dict[str, Any]) -> None:
+        with self._lock:
+            if "votes" in line and (line["key"], len(line["votes"])) in self._decided:
+                return
+            if self._journal:
+                self._journal.append(line)
+            self._remember(line)
+
+    def _remember(self, line: dict[str, Any]) -> None:
+        if "votes" in line:
+            self._decided.add((line["key"], len(line["votes"])))
+            return
+        self.usage.update({name: n for name, n in line.get("usage", {}).items() if name in COUNTED})
+        if line.get("judged") is not None:  # a fault is tried again
+            self._votes[line["key"]][line["vote"]] = line
+
+    def _take_up(self, record: Any) -> None:
+        str(record["key"]), len(record["votes"]) if "votes" in record else int(record["vote"])
+        self._remember(record)

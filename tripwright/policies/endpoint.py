@@ -18,13 +18,12 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Literal
 
-from tripwright.agent.counting import TokenCounter
+from tripwright.agent.chat import TokenCounter
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import TurnFormat, with_thought, write_call
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
-from tripwright.llm.connections import allow_open_files
+from tripwright.llm.endpoint import Breaker, allow_open_files, map_unordered
 from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
-from tripwright.llm.threads import Breaker, map_unordered
 from tripwright.transcript import Transcript
 
 TOOL_CALL = "<tool_call>"

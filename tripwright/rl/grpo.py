@@ -27,9 +27,9 @@ from torch import Tensor
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.errors import UserError
-from tripwright.inference.adapter import frozen_copy
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
+from tripwright.inference.models import frozen_copy
 from tripwright.learning.batches import Batch, by_target, hidden_at
 from tripwright.rl.correction import corrected
 from tripwright.rl.credit import advantages_by_evidence

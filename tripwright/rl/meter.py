@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.inference.precision import precision_named
+from tripwright.inference.models import precision_named
 from tripwright.learning.flops import (
     ModelShape,
     mfu,

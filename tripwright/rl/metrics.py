@@ -10,7 +10,7 @@ from typing import Any
 from tripwright.domains import domain_named
 from tripwright.episode import Episode
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.rewards.weighted import PASS, dense, success, terms
+from tripwright.rewards.spec import PASS, dense, success, terms
 from tripwright.rl.reward_variance import variances
 from tripwright.rl.rollouts import RolloutGroup
 from tripwright.transcript import OVERLONG, StopReason

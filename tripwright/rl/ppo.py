@@ -22,7 +22,7 @@ import torch
 from annotated_types import Ge, Gt, Le
 from torch import Tensor, nn
 
-from tripwright.inference.precision import autocast
+from tripwright.inference.models import autocast
 from tripwright.learning.batches import Batch, collate
 from tripwright.rl.objectives import (
     Clip,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import autocast
+from tripwright.inference.models import autocast
 from tripwright.learning.batches import Batch, hidden_at
 from tripwright.learning.vocabulary import chunked_scores, keeps_logits, logprobs_of
 from tripwright.rl.objectives import token_entropy

@@ -27,14 +27,11 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
 from tripwright.files import whole_folder
-from tripwright.inference.adapter import merged_state
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import precision_named
+from tripwright.inference.models import merged_state, precision_named
 from tripwright.inference.service import turn_name
-from tripwright.llm.connections import allow_open_files
-from tripwright.llm.endpoint import Fault
-from tripwright.llm.threads import Breaker, map_unordered
+from tripwright.llm.endpoint import Breaker, Fault, allow_open_files, map_unordered
 from tripwright.rl.correction import sampler_gap
 from tripwright.rl.rollouts import RolloutGroup
 from tripwright.rl.settings import RolloutSettings

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt, Interval, Le
 
-from tripwright.inference.precision import AUTO
+from tripwright.inference.models import AUTO
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rl.token_servers import RolloutServer
@@ -43,7 +43,7 @@ class RolloutSettings:
     # what the reward is made of: under official rules RL finds every hole of docs/judging.md
     rules: str = "strict"
     curriculum: Curriculum = Curriculum()
-    dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
+    dtype: str = AUTO  # of matrix products; one of inference.models.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings(
         name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01
     )

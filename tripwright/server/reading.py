@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.desk import Desk, FormField, Span, Understood, whole
+from tripwright.domains.desk import Desk, FormField, Span, Understood, problems_of, whole
 from tripwright.domains.domain import Place
-from tripwright.domains.forms import problems_of
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.server.log import say

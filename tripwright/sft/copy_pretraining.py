@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt
 from torch import Tensor
 
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import AUTO
+from tripwright.inference.models import AUTO
 from tripwright.learning.batches import collate, token_logprobs
 from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
 from tripwright.learning.optim import Optimizers, OptimizerSettings
@@ -33,7 +33,7 @@ class CopyPretrainingSettings:
     learned_at: Annotated[float, Gt(0)] = 0.3
     tokens_per_step: Annotated[int, Ge(1)] = 2048
     max_steps: Annotated[int, Ge(1)] = 400
-    dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
+    dtype: str = AUTO  # of matrix products; one of inference.models.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
 
 

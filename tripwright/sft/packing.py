@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tripwright.inference.cache import Cache, CacheView, round_up
+from tripwright.inference.decoder import Cache, CacheView, round_up
 from tripwright.learning.batches import Batch
 
 

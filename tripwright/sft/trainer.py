@@ -18,7 +18,7 @@ from annotated_types import Ge
 
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import AUTO
+from tripwright.inference.models import AUTO
 from tripwright.learning.batches import collate, token_logprobs
 from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
@@ -40,7 +40,7 @@ class SftSettings:
     batch_size: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
     # the learning rate follows whichever of steps, epochs and minutes is furthest
     max_minutes: float | None = None
-    dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
+    dtype: str = AUTO  # of matrix products; one of inference.models.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
     data: str | None = None  # a file of transcripts or messages; see `data`
     expert: str = "expert"  # one of the domain's `teachers`: whose transcripts, without `data`

@@ -25,8 +25,8 @@ import torch
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import Journal
-from tripwright.inference.adapter import merged
 from tripwright.inference.local import load_model
+from tripwright.inference.models import merged
 from tripwright.runs import METRICS, rewind_metrics
 from tripwright.sft.data import Figures, read_rows
 from tripwright.sft.files import TrainingConversation, read_conversations

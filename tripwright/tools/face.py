@@ -1,12 +1,12 @@
 """How tools look to a model, called a face: data (names of tools and arguments, words of values,
 columns, sentences) and one function that writes results as text.
 
-What every face has from here: cheapest-first sorting, pages, answers as data, and the choice of its
-own sentence for what went wrong.
-"""
+What every face has from here: cheapest-first sorting, pages, answers as data, results as JSON, and
+the choice of its own sentence for what went wrong."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,8 +15,7 @@ from operator import attrgetter
 from string import Formatter, ascii_uppercase
 from typing import Any, NamedTuple
 
-from tripwright.tools.answer import TEXT, ToolAnswer
-from tripwright.tools.errors import ErrorKind, ToolError, harmless
+from tripwright.tools.answer import TEXT, ErrorKind, ToolAnswer, ToolError, harmless
 from tripwright.tools.signatures import CheckedCall, Core, Offer, ToolName, tool_functions
 from tripwright.transcript import Rows
 
@@ -305,3 +304,60 @@ def _page_of(records: list[Any], page: int, page_rows: int | None) -> Page:
         raise ToolError(f"Page {harmless(page)} does not exist: {there}.", "page")
     start = (page - 1) * page_rows
     return Page(records[start : start + page_rows], start + 1, total, page, pages)
+
+
+def write_objects(face: Face, result: ToolResult) -> Pieces:
+    """As JSON: rows as a list of objects; of an answer in pages, an object that holds the list as
+    "rows" and says where it stands. A result that is no list is one object."""
+    match result:
+        case Page(records=records, pages=1):
+            return Pieces("[", _objects(face, records), ", ", "]")
+        case Page(records=records):
+            tail = f"], {_json(_place(result))[1:]}"
+            return Pieces('{"rows": [', _objects(face, records), ", ", tail)
+        case Refusal(problem=problem):
+            return Pieces(_json({"error": problem}))
+    return Pieces("", _objects(face, [result]))
+
+
+def write_arrays(face: Face, result: ToolResult) -> Pieces:
+    """{"rows": [[…], …]} without spaces, values in the order of the columns, between the row's
+    letters where the table has letters. A result that is no list is one object, with labels."""
+    match result:
+        case Page(records=records, pages=pages):
+            tail = f"],{_tight_json(_place(result))[1:]}" if pages > 1 else "]}"
+            tables = face.tables
+            cells = [_cells(tables[type(record)], record) for record in records]
+            if records and tables[type(records[0])].lettered:
+                lettered = ((letters(n), row) for n, row in enumerate(cells, result.first))
+                cells = [[it, *row[:-1], f"({it}) {row[-1]}"] for it, row in lettered]
+            return Pieces('{"rows":[', [*map(_tight_json, cells)], ",", tail)
+        case Refusal(problem=problem):
+            return Pieces(_tight_json({"error": problem}))
+    return Pieces("", _objects(face, [result], _tight_json))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _tight_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _objects(face: Face, records: Sequence[Any], write: Callable[[Any], str] = _json) -> list[str]:
+    tables = ((face.tables[type(record)], record) for record in records)
+    return [
+        write(dict(zip(table.labels, _cells(table, record), strict=True)))
+        for table, record in tables
+    ]
+
+
+def _cells(table: Table, record: Any) -> list[Any]:
+    """The record's values in the order of the columns, as this face writes them."""
+    values = zip(table.columns, table.values(record), strict=True)
+    return [column.form(value) for column, value in values]
+
+
+def _place(page: Page) -> dict[str, int]:
+    return {"page": page.page, "pages": page.pages, "total_rows": page.total}

@@ -27,8 +27,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from tripwright.errors import UserError
-from tripwright.tools.answer import ToolAnswer
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolAnswer, ToolError
 from tripwright.tools.face import Face
 from tripwright.tools.signatures import PAGE, CheckedCall, tool_functions
 from tripwright.tools.toolbox import Tools, read_arguments

@@ -1,21 +1,155 @@
 """One HTTP request to somebody else's interface: JSON back, or a ProviderFault that says what
-happened without repeating any secret."""
+happened without repeating any secret.
+
+Keys stay out of what is stored, shown and logged, whatever a vendor repeats: the values of
+variables that are named like keys, and of all that a services file says a key is in.
+
+Requests run on an event loop, under a deadline for the whole of each. The time limits of blocking
+clients are per read: a server that sends a byte now and then is waited for without end. What is
+asynchronous can be cancelled at any moment. One event loop serves a whole process; its thread is a
+daemon, so nothing waits for it when the process ends."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import threading
 import time
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import quote, quote_plus
 
 from tripwright import __version__
-from tripwright.llm.urls import shown_url
-from tripwright.tools.redaction import Redaction, with_keys
+from tripwright.errors import UserError, printable
+from tripwright.llm.endpoint import shown_url
 
 if TYPE_CHECKING:
+    import asyncio
+
     import httpx2
+
+
+_NAME = re.compile(
+    r"(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
+PLACE_OF_KEY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")  # of a key in a URL: {MY_KEY}
+FEWEST_CHARACTERS = 8  # a shorter value may be a word of any text
+SHOWN_CHARACTERS = 200  # of a foreign message
+HIDDEN = "***"
+_keys_read: set[str] = set()  # in this process, from variables of any name
+
+
+def key_in(variable: str, whose: str) -> str:
+    """The key in an environment variable; every Redaction that is made later hides it, whatever the
+    variable is called. Raises UserError where `whose` key is not there."""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UserError(f"{whose} needs the environment variable {variable}, which is not set.")
+    _keys_read.add(key)
+    return key
+
+
+def with_keys(url: str) -> str:
+    """The URL to send to: each {VARIABLE} in it is that variable's key. Raises UserError."""
+    return PLACE_OF_KEY.sub(lambda place: quote(key_in(place[1], f"'{url}'"), safe=""), url)
+
+
+class Redaction:
+    """Looks for every way in which a key is usually written: as it is, inside JSON or a URL, in
+    base64 and in hexadecimal digits. It can be hidden from it: backwards, or in two parts."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None):
+        variables = (os.environ if environment is None else environment).items()
+        values = {value.strip() for name, value in variables if _NAME.search(name)}
+        values |= _keys_read if environment is None else set()
+        keys = [value for value in values if len(value) >= FEWEST_CHARACTERS]
+        # the longest first: a key may be part of a longer one
+        self._written = sorted(
+            {form for key in keys for form in _forms(key)}, key=len, reverse=True
+        )
+
+    def __call__(self, text: str) -> str:
+        for form in self._written:
+            text = text.replace(form, HIDDEN)
+        return text
+
+    def within(self, value: Any) -> Any:
+        """JSON with its texts redacted; names and numbers stay."""
+        if not self._written:
+            return value
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, Mapping):
+            return {name: self.within(entry) for name, entry in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.within(entry) for entry in value]
+        return value
+
+    def shown(self, message: object) -> str:
+        """One short line of a foreign message: no keys, no control characters."""
+        line = printable(self(str(message)))
+        return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
+
+
+def _forms(key: str) -> set[str]:
+    raw = key.encode("utf-8", "surrogateescape")
+    every_byte = "".join(f"%{byte:02x}" for byte in raw)
+    forms = {key, json.dumps(key)[1:-1], json.dumps(key, ensure_ascii=False)[1:-1]}
+    # not every writer of URLs escapes the same letters, nor in the same case
+    urls = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
+    forms |= urls | {re.sub("%..", lambda code: code[0].lower(), url) for url in urls}
+    forms |= {every_byte, every_byte.upper(), raw.hex(), raw.hex().upper()}
+    for before in range(3):  # bytes in front of it in base64, as in Basic authentication
+        text = b64encode(bytes(before) + raw).decode()
+        # letters that depend on the key alone; then all, with padding
+        whole = text[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        forms |= {whole, text.rstrip("="), text} if not before else {whole}
+    return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
+
+
+T = TypeVar("T")
+
+
+def start(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Its outcome, once there is one. Cancelling it cancels the work."""
+    import asyncio  # loaded only by those who ask somebody
+
+    return asyncio.run_coroutine_threadsafe(work, _event_loop())
+
+
+def run(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    """What `work` returns or raises. Raises TimeoutError, and cancels the work, when it has not
+    ended after so many seconds."""
+    future = start(work)
+    try:
+        return future.result(timeout_s)
+    finally:
+        future.cancel()  # of what has ended, nothing
+
+
+_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has not got the thread
+
+
+def _event_loop() -> asyncio.AbstractEventLoop:
+    import asyncio
+
+    process = os.getpid()
+    if process not in _loops:
+        loop = asyncio.new_event_loop()
+        # told of how work ended that was cancelled, and that nobody waits for any more
+        loop.set_exception_handler(lambda *_: None)
+        if _loops.setdefault(process, loop) is loop:  # no other thread was faster
+            name = "tripwright event loop"
+            threading.Thread(target=loop.run_forever, name=name, daemon=True).start()
+        else:
+            loop.close()
+    return _loops[process]
+
 
 FaultKind = Literal[
     "timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"
@@ -72,8 +206,6 @@ class HttpCaller:
         """The JSON of a 2xx answer. Raises ProviderFault; a 4xx that is the call's own fault is
         `Refused`, with the vendor's JSON."""
         import httpx2
-
-        from tripwright.tools.event_loop import run  # loads asyncio
 
         asked = {"params": parameters, "json": body, "data": form}
         try:
@@ -147,8 +279,6 @@ class HttpCaller:
 
     def close(self) -> None:
         if client := self._clients.pop(os.getpid(), None):
-            from tripwright.tools.event_loop import run
-
             run(client.aclose(), self._timeout_s)
 
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from tripwright.errors import UserError
-from tripwright.llm.urls import is_address, shown_url
+from tripwright.llm.endpoint import is_address, shown_url
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import Redaction
 from tripwright.tools.toolbox import ToolHostDown
 
 if TYPE_CHECKING:

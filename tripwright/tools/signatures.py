@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date as calendar_date
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
 
-from tripwright.tools.errors import ToolError, quoted
+from tripwright.tools.answer import ToolError, quoted
 
 PAGE = "page"
 _PAGE_DESCRIPTION = "Which page of a long answer to show, from 1."

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from tripwright.errors import UserError, printable
-from tripwright.tools.answer import ToolAnswer
-from tripwright.tools.errors import ToolError, quoted
+from tripwright.tools.answer import ToolAnswer, ToolError, quoted
 from tripwright.tools.face import Face
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import Redaction
 from tripwright.tools.signatures import CheckedCall
 from tripwright.world.store import World
 

@@ -28,8 +28,8 @@ from tripwright.evals.report import write_report
 from tripwright.evals.scoreboard import judged_by
 from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import load_model
-from tripwright.inference.precision import device_named, precision_named
-from tripwright.policies.decoding import GREEDY, Decoding
+from tripwright.inference.models import device_named, precision_named
+from tripwright.policies.settings import GREEDY, Decoding
 from tripwright.runs import BEST, COMPARISON, DIFFICULTY, SCORE
 from tripwright.statistics.rates import paired_bootstrap
 from tripwright.tools.faults import Faults

@@ -21,10 +21,8 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from tripwright.inference.cache import round_up
-from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS
-from tripwright.inference.model_checks import memory_bytes
-from tripwright.inference.precision import AUTO, precision_named
+from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS, round_up
+from tripwright.inference.models import AUTO, memory_bytes, precision_named
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.learning.vocabulary import CHUNK, keeps_logits
 from tripwright.rl.settings import RolloutSettings

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tripwright.inference.precision import AUTO
+from tripwright.inference.models import AUTO
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.training.fit import GB, StageMemory, memory, precision_name
 from tripwright.training.model_shapes import ModelSize, known_models

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.inference.precision import device_named
+from tripwright.inference.models import device_named
 from tripwright.training.fit import (
     GB,
     StageMemory,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
-from tripwright.inference.precision import precision_named
+from tripwright.inference.models import precision_named
 from tripwright.learning.flops import flops, rollout_flops, update_flops
 from tripwright.learning.trips import expert_sessions
 from tripwright.rl.settings import RolloutSettings

@@ -21,7 +21,7 @@ from tripwright.inference.local import LocalPolicy
 from tripwright.inference.sampling import Sampling
 from tripwright.learning.trips import GeneratedTrips
 from tripwright.policies.base import Policy
-from tripwright.rewards.weighted import terms
+from tripwright.rewards.spec import terms
 from tripwright.runs import SCORE, TRANSCRIPTS, episodes
 from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.files import make_parent, whole_folder
-from tripwright.inference.adapter import is_adapter, merged, save_model
 from tripwright.inference.local import load_model
+from tripwright.inference.models import is_adapter, merged, save_model
 
 LAST_FIRST = ("rl", "sft", "copy_pretraining")  # the stages of a run
 

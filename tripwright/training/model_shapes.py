@@ -10,8 +10,7 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import json_object
-from tripwright.inference.adapter import base_of, is_adapter
-from tripwright.inference.model_checks import SUPPORTED
+from tripwright.inference.models import SUPPORTED, base_of, is_adapter
 from tripwright.learning.flops import ModelShape
 from tripwright.training.recipe_tables import Recipe
 

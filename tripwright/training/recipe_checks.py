@@ -9,11 +9,10 @@ from tripwright.domains import domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
-from tripwright.inference.adapter import check_peft
-from tripwright.inference.precision import AUTO, PRECISIONS, device_named
+from tripwright.inference.models import AUTO, PRECISIONS, check_peft, device_named
 from tripwright.inference.sampling import Sampling
 from tripwright.learning.optim import OPTIMIZERS
-from tripwright.llm.urls import is_address
+from tripwright.llm.endpoint import is_address
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.spec import check_reward_spec
 from tripwright.rl.grpo import GrpoSettings

@@ -19,9 +19,8 @@ from tripwright.agent.dialect import (
 )
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
-from tripwright.inference.adapter import LoraSettings
-from tripwright.inference.precision import AUTO
-from tripwright.policies.decoding import GREEDY, Decoding
+from tripwright.inference.models import AUTO, LoraSettings
+from tripwright.policies.settings import GREEDY, Decoding
 from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copy_pretraining import CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings

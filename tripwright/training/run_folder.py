@@ -39,7 +39,7 @@ import tripwright
 from tripwright.domains.judging import FREE as FREE_OF_JUDGING
 from tripwright.errors import UserError
 from tripwright.files import Journal, json_object, whole_folder, write_atomically
-from tripwright.inference.adapter import save_model
+from tripwright.inference.models import save_model
 from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
 from tripwright.rl.algorithms import ALGORITHMS

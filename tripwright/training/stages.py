@@ -12,17 +12,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.agent.counting import ExactTokens, check_prompt
+from tripwright.agent.chat import ChatFormat, ExactTokens, check_prompt
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.folders import open_folder
 from tripwright.domains.judging import opened
 from tripwright.errors import UserError
-from tripwright.inference.adapter import adapter_parameters, add_adapter, has_adapter, merged
 from tripwright.inference.local import inspect_model, load_model
-from tripwright.inference.precision import device_named, precision_named
+from tripwright.inference.models import (
+    adapter_parameters,
+    add_adapter,
+    device_named,
+    has_adapter,
+    merged,
+    precision_named,
+)
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
-from tripwright.llm.urls import shown_url
+from tripwright.llm.endpoint import shown_url
 from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.sft.copy_pretraining import CopyPretraining
 from tripwright.sft.data import FileSamples, expert_samples, file_samples

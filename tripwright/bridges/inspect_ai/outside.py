@@ -37,7 +37,7 @@ from tripwright.evals.outside.star_search import (
     exact_match,
     read_questions,
 )
-from tripwright.llm.urls import is_address, shown_url
+from tripwright.llm.endpoint import is_address, shown_url
 from tripwright.transcript import StopReason
 
 BY_LEVEL = [grouped(accuracy(), "level"), stderr()]

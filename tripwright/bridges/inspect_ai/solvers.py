@@ -24,8 +24,7 @@ from anyio import CapacityLimiter, to_thread
 from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.agent.counting import EstimatedTokens
+from tripwright.agent.chat import ChatFormat, EstimatedTokens
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai.messages import (

@@ -22,17 +22,19 @@ from tripwright.domains.deeptravel.requests.reading import (
 from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
 from tripwright.domains.deeptravel.worlds.city import CityMap
 from tripwright.domains.desk import (
+    EMPTY,
     Desk,
     FieldProblem,
     FormField,
     FormProblems,
     Span,
     Understood,
+    problems_of,
+    unknown,
     whole,
     words_in,
 )
 from tripwright.domains.domain import Place
-from tripwright.domains.forms import EMPTY, problems_of, unknown
 from tripwright.errors import counted
 from tripwright.world.store import World
 

@@ -8,7 +8,7 @@ tried on these verdicts.
 
 from __future__ import annotations
 
-from tripwright.rewards.weighted import weighted
+from tripwright.rewards.spec import weighted
 
 SUCCESS = weighted({"pass": 1})
 MACRO = weighted({"trajectory_macro": 1, "turns_macro": 1, "pass": 1})

@@ -17,11 +17,11 @@ from tripwright.domains.desk import (
     RequestChange,
     Span,
     Understood,
+    problems_of,
     whole,
     words_in,
 )
 from tripwright.domains.domain import Place
-from tripwright.domains.forms import problems_of
 from tripwright.domains.travelplanner.desk_view import view
 from tripwright.domains.travelplanner.oracle.explanation import TRANSPORTATION, explain, malformed
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES

@@ -37,7 +37,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.policies.base import at_hand, say
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolError
 from tripwright.world.store import World
 
 CITIES = {3: 1, 5: 2, 7: 3}  # days → cities

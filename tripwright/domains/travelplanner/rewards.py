@@ -8,7 +8,7 @@ change the reward, change this file.
     stage 2 = MACRO    λ = [0, 0, 1, 1, 1]   … 3
     stage 3 = SUCCESS  λ = [0, 0, 0, 0, 1]   … 1
 
-`rewards/weighted.py` says what the terms are. A reward that looks at more than facts is any
+`rewards/spec.py` says what the terms are. A reward that looks at more than facts is any
 function of an episode (docs/rewards.md).
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.reward import Reward
-from tripwright.rewards.weighted import weighted
+from tripwright.rewards.spec import weighted
 
 TERMS = ("commonsense_micro", "hard_micro", "commonsense_macro", "hard_macro", "pass")
 

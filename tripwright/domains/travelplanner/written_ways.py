@@ -39,7 +39,7 @@ from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called,
 from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS, sights_to_plan
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolError
 from tripwright.transcript import Rows, ToolCall
 
 HEADS = (GO, BACK, TRIP, EATING, SEE, PLAN, COST)

@@ -21,8 +21,7 @@ from tripwright.agent.dialect import TOOLS, Dialect
 from tripwright.agent.turn import TurnFormat
 from tripwright.errors import UserError
 from tripwright.files import json_lines
-from tripwright.tools.answer import ToolAnswer
-from tripwright.tools.errors import ToolError, defused, quoted
+from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
 from tripwright.tools.face import Face, Page, Pieces, Refusal, ToolResult
 from tripwright.tools.http import HttpCaller
 from tripwright.tools.toolbox import read_arguments

@@ -29,7 +29,7 @@ from tripwright.domains.deeptravel.sandbox.snapshot import (
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import Redaction
 
 SOON = Retries(most=8, first_wait_s=0.01, longest_wait_s=0.5)
 

@@ -14,7 +14,7 @@ import pytest
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, NoVerdict
 from tripwright.domains.deeptravel.verifiers.judge import LONGEST_ANSWER, LlmJudge
 from tripwright.errors import UserError
-from tripwright.llm.judgements import JudgementLog
+from tripwright.llm.paid_calls import JudgementLog
 
 
 def test_structured_output_and_what_is_asked_for(judge: Any, said: ModuleType) -> None:

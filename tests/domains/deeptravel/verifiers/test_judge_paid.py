@@ -18,9 +18,9 @@ from tripwright.domains.deeptravel.verifiers.findings import NoVerdict
 from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
 from tripwright.errors import UserError
-from tripwright.llm.judgements import JudgementLog
+from tripwright.llm.endpoint import map_unordered
+from tripwright.llm.paid_calls import JudgementLog
 from tripwright.llm.prices import Prices
-from tripwright.llm.threads import map_unordered
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ from tripwright.llm.client import ChatEndpoint
 from tripwright.transcript import Transcript
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
-from tripwright.llm.judgements import JudgementLog
+from tripwright.llm.paid_calls import JudgementLog
 
 url, asked, log = sys.argv[1:]
 request, transcripts = json.loads(Path(asked).read_text())

@@ -28,7 +28,7 @@ from tripwright.domains.travelplanner.plan.itinerary import (
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion
-from tripwright.llm.threads import MOST_FAULTS
+from tripwright.llm.endpoint import MOST_FAULTS
 
 QUERY = Query.model_validate(
     {

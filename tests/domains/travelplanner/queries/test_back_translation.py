@@ -24,7 +24,7 @@ from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
-from tripwright.llm.threads import MOST_FAULTS
+from tripwright.llm.endpoint import MOST_FAULTS
 
 PLACES = Gazetteer({"Homer": "Homeland", "Aston": "Westland", "St. Bede": "Westland"})
 QUERY = Query.model_validate(

@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer
 from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource, answer_of
 from tripwright.errors import UserError
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolError
 
 WAYS = ("flight_search", "train_search")
 STAYS, PLACES, ROUTES = "hotel_search", "poi_search", "route_planning"

@@ -38,7 +38,7 @@ from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, Pr
 from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.errors import UserError
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import Redaction
 
 Mode = Literal["live", "record", "replay"]
 LONGEST_POLL_S = 0.25  # between two looks at what another process is asking

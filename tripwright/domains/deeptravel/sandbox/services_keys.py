@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tripwright.errors import UserError
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import Redaction
 
 # Which variable a vendor's key is read from.
 KEY_VARIABLES: Mapping[str, str] = {"duffel": "DUFFEL_ACCESS_TOKEN", "tavily": "TAVILY_API_KEY"}

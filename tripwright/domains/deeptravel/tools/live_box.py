@@ -21,8 +21,7 @@ from tripwright.domains.deeptravel.tools.live_catalog import (
     as_text_data,
 )
 from tripwright.errors import UserError
-from tripwright.tools.answer import ToolAnswer
-from tripwright.tools.errors import ToolError, defused
+from tripwright.tools.answer import ToolAnswer, ToolError, defused
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import AnswerBox, ToolHostDown, read_arguments
 

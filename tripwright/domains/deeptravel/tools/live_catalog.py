@@ -23,7 +23,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     Record,
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.tools.errors import ToolError, defused, quoted
+from tripwright.tools.answer import ToolError, defused, quoted
 from tripwright.tools.signatures import Core, known_date
 from tripwright.world.store import World
 

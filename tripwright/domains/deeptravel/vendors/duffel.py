@@ -36,8 +36,7 @@ from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.domains.deeptravel.vendors.reading import at, rows_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, said, utc_now, with_attribution
 from tripwright.errors import UserError
-from tripwright.tools.http import RefusedCall
-from tripwright.tools.redaction import key_in
+from tripwright.tools.http import RefusedCall, key_in
 
 PUBLIC_URL = "https://api.duffel.com"
 TOKEN_VARIABLE = "DUFFEL_ACCESS_TOKEN"

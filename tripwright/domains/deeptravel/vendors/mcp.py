@@ -27,7 +27,7 @@ from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, McpSess
 from tripwright.domains.deeptravel.vendors.reading import readable
 from tripwright.domains.deeptravel.vendors.vendor import utc_now
 from tripwright.errors import UserError
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import Redaction
 
 if TYPE_CHECKING:
     from mcp import Client

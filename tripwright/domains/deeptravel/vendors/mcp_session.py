@@ -22,9 +22,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault
 from tripwright.domains.deeptravel.vendors.vendor import check_address
 from tripwright.errors import UserError
-from tripwright.tools.event_loop import run, start
-from tripwright.tools.http import MAX_ANSWER_MB, USER_AGENT, retry_after_s
-from tripwright.tools.redaction import Redaction, key_in, with_keys
+from tripwright.tools.http import (
+    MAX_ANSWER_MB,
+    USER_AGENT,
+    Redaction,
+    key_in,
+    retry_after_s,
+    run,
+    start,
+    with_keys,
+)
 
 if TYPE_CHECKING:
     import httpx2

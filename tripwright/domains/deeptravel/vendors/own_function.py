@@ -25,7 +25,7 @@ from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
 from tripwright.domains.deeptravel.vendors.own_rows import BadRow, record_of_row
 from tripwright.domains.deeptravel.vendors.vendor import utc_now
 from tripwright.errors import UserError
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import Redaction
 
 CLIENT_VERSION = 1
 MOST_ROWS = 10_000  # of an answer: no model reads as many

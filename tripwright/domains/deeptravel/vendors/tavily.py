@@ -20,8 +20,7 @@ from tripwright.domains.deeptravel.vendors.reading import readable, rows_at
 from tripwright.domains.deeptravel.vendors.searxng import web_page
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_results, said, utc_now
 from tripwright.errors import UserError
-from tripwright.tools.http import RefusedCall
-from tripwright.tools.redaction import key_in
+from tripwright.tools.http import RefusedCall, key_in
 
 PUBLIC_URL = "https://api.tavily.com"
 KEY_VARIABLE = "TAVILY_API_KEY"

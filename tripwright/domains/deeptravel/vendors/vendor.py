@@ -15,9 +15,8 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer, Record
 from tripwright.domains.deeptravel.vendors.reading import text_at
 from tripwright.errors import UserError
-from tripwright.llm.urls import is_address
-from tripwright.tools.http import USER_AGENT, HttpCaller, RefusedCall
-from tripwright.tools.redaction import PLACE_OF_KEY
+from tripwright.llm.endpoint import is_address
+from tripwright.tools.http import PLACE_OF_KEY, USER_AGENT, HttpCaller, RefusedCall
 
 QUERY_CHARACTERS = 400  # longer ones are no search: Tavily refuses them, and a URL cannot hold them
 MAX_RESULTS = 50

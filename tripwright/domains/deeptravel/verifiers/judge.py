@@ -43,9 +43,9 @@ from tripwright.domains.deeptravel.verifiers.judge_reply import UnreadableReply,
 from tripwright.domains.deeptravel.verifiers.rubrics import LevelName, Rubrics, load_rubrics
 from tripwright.domains.deeptravel.verifiers.votes import agreement, middle, rubric_verdicts
 from tripwright.llm.client import ChatEndpoint, Fault
-from tripwright.llm.judgements import JudgementLog
+from tripwright.llm.endpoint import map_unordered
+from tripwright.llm.paid_calls import JudgementLog
 from tripwright.llm.prices import Prices
-from tripwright.llm.threads import map_unordered
 from tripwright.transcript import Transcript
 
 LONGEST_ANSWER = 20_000  # characters: an answer in the format of row D11 has some 3,000

@@ -28,7 +28,7 @@ from tripwright.domains.deeptravel.verifiers.judge import Account, LlmJudge
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.judging import Judged, JudgingSettings
-from tripwright.llm.judgements import JudgementLog
+from tripwright.llm.paid_calls import JudgementLog
 from tripwright.llm.prices import Prices
 from tripwright.transcript import Transcript
 

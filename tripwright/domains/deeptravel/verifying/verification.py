@@ -26,7 +26,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
 )
 from tripwright.domains.deeptravel.verifiers.joint_reward import joint
 from tripwright.errors import UserError, described
-from tripwright.llm.threads import MOST_FAULTS, map_unordered
+from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
 from tripwright.runs import TRANSCRIPTS, EpisodeLine, episode_lines
 from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, Transcript

@@ -26,8 +26,8 @@ from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_ans
 from tripwright.domains.travelplanner.plan.plan import MEALS, OFFICIAL_FIELDS, CityOf, PlaceKind
 from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
-from tripwright.llm.judgements import JudgementLog
-from tripwright.llm.threads import MOST_FAULTS, map_unordered
+from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
+from tripwright.llm.paid_calls import JudgementLog
 
 # STAR, Appendix E, "Prompt for Formatting Planning", as printed but for its examples, which are not.
 PROMPT = """Please assist me in extracting valid information from a given natural language text and reconstructing it in JSON format, as demonstrated in the following example.

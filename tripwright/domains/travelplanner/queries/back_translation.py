@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.queries.wording_check import Mismatch, mis
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
-from tripwright.llm.threads import MOST_FAULTS, map_unordered
+from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
 
 LONGEST_WORDING = 1_500  # characters; the official requests have at most 500
 GRAMMAR_TRIES = 20

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
-from tripwright.tools.errors import ToolError
+from tripwright.tools.answer import ToolError
 
 MAX_LENGTH = 500  # characters; a sum of every cost of a seven-day trip needs about 200
 MAX_BRACKETS = 20

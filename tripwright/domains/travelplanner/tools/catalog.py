@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from tripwright.domains.travelplanner.tools.calculator import evaluate
-from tripwright.tools.errors import ErrorKind, ToolError, harmless, quoted
+from tripwright.tools.answer import ErrorKind, ToolError, harmless, quoted
 from tripwright.tools.signatures import Core, known_date
 from tripwright.world.records import (
     Accommodation,

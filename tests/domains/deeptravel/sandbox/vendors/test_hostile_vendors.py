@@ -23,8 +23,7 @@ from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.vendors.nominatim import Nominatim
 from tripwright.errors import UserError
-from tripwright.tools.http import HttpCaller
-from tripwright.tools.redaction import Redaction
+from tripwright.tools.http import HttpCaller, Redaction
 
 Pieces = Callable[[], Iterator[bytes]]
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -167,7 +166,7 @@ def test_an_answer_is_read_to_max_answer_mb_and_no_further(
     code = f"""
 import resource
 from tripwright.tools.http import HttpCaller, ProviderFault
-import httpx2, tripwright.tools.event_loop
+import httpx2, tripwright.tools.http
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     HttpCaller({raw(pieces).url!r}, max_answer_mb=5).get("/")

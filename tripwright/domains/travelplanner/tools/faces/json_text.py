@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from tripwright.domains.travelplanner.tools.catalog import CityList, Number
-from tripwright.tools import json_text
+from tripwright.tools import face as of_any_domain
 from tripwright.tools.face import Face, Pieces, ToolResult, number
 
 
@@ -16,7 +16,7 @@ def write_objects(face: Face, result: ToolResult) -> Pieces:
             return Pieces('{"cities": [', [*map(_text, cities)], ", ", "]}")
         case Number(value=value):
             return Pieces(json.dumps({"result": number(value)}))
-    return json_text.write_objects(face, result)
+    return of_any_domain.write_objects(face, result)
 
 
 def write_arrays(face: Face, result: ToolResult) -> Pieces:
@@ -25,7 +25,7 @@ def write_arrays(face: Face, result: ToolResult) -> Pieces:
             return Pieces('{"cities":[', [*map(_text, cities)], ",", "]}")
         case Number(value=value):
             return Pieces(json.dumps({"result": number(value)}, separators=(",", ":")))
-    return json_text.write_arrays(face, result)
+    return of_any_domain.write_arrays(face, result)
 
 
 def _text(value: str) -> str:

@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.tools.catalog import (
     Route,
     TravelTools,
 )
-from tripwright.tools.errors import ErrorKind
+from tripwright.tools.answer import ErrorKind
 from tripwright.tools.face import (
     Column,
     Face,

@@ -1,10 +1,17 @@
-"""LoRA adapters of `peft` (Hu et al. 2021): beside the frozen weights W of a linear layer stand two
-small matrices A (rank, inputs) and B (outputs, rank), and it computes W·x + alpha/rank·B·A·x.
+"""Which models can be loaded and played here: number formats and devices, checks of a folder before
+a weight is read, and LoRA adapters.
 
-`peft` puts its own modules in the place of a model's linear layers, and `Decoder` computes base and
-adapter (`linear`), in training and in sampling alike: nothing is merged, and a token's
-log-probability is the same in both. Only a folder that a verb or a stage asks for as a
-plain model is merged (`merged`).
+On a CPU bfloat16 can be four times as fast as float32 where there are instructions for it, and is
+four times as slow where there are none, because every product is then widened first (measured: 40
+against 160 GFLOP/s on a Cascade Lake). Instructions alone say little: an Intel Xeon of 2023 with
+AVX-512 BF16, whose AMX a virtual machine hides, makes 165 against 290.
+
+LoRA adapters are those of `peft` (Hu et al. 2021): beside the frozen weights W of a linear layer
+stand two small matrices A (rank, inputs) and B (outputs, rank), and it computes
+W·x + alpha/rank·B·A·x. `peft` puts its own modules in the place of a model's linear layers, and
+`Decoder` computes base and adapter (`linear`), in training and in sampling alike: nothing is
+merged, and a token's log-probability is the same in both. Only a folder that a verb or a stage asks
+for as a plain model is merged (`merged`).
 
 A folder with an adapter holds `adapter_model.safetensors`, `adapter_config.json` and a tokenizer.
 Its config names the base: a folder (relative to the adapter's own, or not) or a name on the hub.
@@ -13,6 +20,12 @@ Its config names the base: a folder (relative to the adapter's own, or not) or a
 from __future__ import annotations
 
 import copy
+import functools
+import json
+import os
+import platform
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +38,180 @@ from torch import Tensor
 
 from tripwright.errors import UserError
 from tripwright.files import is_no_model, json_object
+
+AUTO = "auto"
+_NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+PRECISIONS = (AUTO, *_NAMED)  # what a run may ask for
+# for sampling only, to compare without rounding: autocast knows no such products
+DOUBLE = "float64"
+
+
+def device_named(name: str) -> torch.device:
+    """`auto` is the first GPU where there is one, else the CPU. Raises UserError for a device that
+    is not here, with those that are."""
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    accepted = ["cpu", *(["cuda"] if gpus else []), *(f"cuda:{number}" for number in range(gpus))]
+    if name == AUTO:
+        name = "cuda" if gpus else "cpu"
+    if name not in accepted:
+        there = f"{gpus} GPU{'s' * (gpus != 1)}" if gpus else "no GPU that torch can use"
+        raise UserError(
+            f"No device '{name}' here: there is {there}. Accepted: auto, {', '.join(accepted)}."
+        )
+    return torch.device(name)
+
+
+def precision_named(name: str, weight: torch.Tensor | None = None) -> torch.dtype:
+    """`auto` is what a model with such weights is multiplied in: their own format where that is
+    narrower than float32, bfloat16 on a GPU, else `fastest()`. Raises UserError for a name that is
+    neither in PRECISIONS nor DOUBLE."""
+    if name == DOUBLE:
+        return torch.float64
+    if name not in PRECISIONS:
+        raise UserError(f"Unknown dtype '{name}'. Accepted: {', '.join(PRECISIONS)}.")
+    if name != AUTO:
+        return _NAMED[name]
+    if weight is not None and weight.dtype in (torch.bfloat16, torch.float16):
+        return weight.dtype
+    on_gpu = weight is not None and weight.device.type == "cuda"
+    return torch.bfloat16 if on_gpu else fastest()
+
+
+def convert_weights(model: Any, dtype: torch.dtype) -> None:
+    """In place, one parameter at a time; an adapter's stay. Buffers stay: in bfloat16 the
+    frequencies of rotary positions are off by a radian at position 2,000."""
+    for parameter in base_parameters(model):
+        parameter.data = parameter.data.to(dtype)
+
+
+def fastest() -> torch.dtype:
+    """bfloat16 where this processor is known to multiply it faster than float32. Known, not tried:
+    on a busy machine a trial comes out otherwise now and then, and a run would not go on bit for
+    bit."""
+    if _has("_is_amx_tile_supported"):
+        return torch.bfloat16
+    if _has("_is_avx512_bf16_supported") and "Intel" not in _vendor():
+        return torch.bfloat16
+    return torch.float32
+
+
+@functools.cache
+def _vendor() -> str:
+    """Text that names it: "… GenuineIntel …", "… AuthenticAMD …"."""
+    info = Path("/proc/cpuinfo")
+    return info.read_text(encoding="utf-8")[:200] if info.is_file() else platform.processor()
+
+
+def _has(sign: str) -> bool:
+    """torch names these checks with an underscore, so that they may go: without them float32 is
+    right everywhere, if not the fastest."""
+    check: Callable[[], bool] | None = getattr(torch.cpu, sign, None)
+    return bool(check and check())
+
+
+def autocast(dtype: torch.dtype, device: str = "cpu") -> AbstractContextManager[object]:
+    """Matrix products in `dtype`, weights as they are. A weight is narrowed where it is used, once
+    a pass: kept for a second use, it would stay when the layer is done."""
+    if dtype == torch.float32:
+        return nullcontext()
+    return torch.autocast(device, dtype=dtype, cache_enabled=False)
+
+
+SUPPORTED = ("qwen3", "qwen2", "llama")
+# frequencies of positions that do not change with a text's length; `Decoder` reads them once
+ROPE = ("default", "linear", "llama3", "yarn")
+INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
+GB = 1e9
+
+
+def check_known(config: Any) -> None:
+    """Raises UserError for a `transformers` config of a model that `Decoder` cannot compute."""
+    if config.model_type not in SUPPORTED:
+        raise UserError(
+            f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is"
+            f" '{config.model_type}'. Serve it with another engine and play it by --policy"
+            " endpoint, or take another model."
+        )
+    if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
+        raise UserError(
+            "Local generation attends to the whole context; this model has layers with"
+            f" sliding-window attention ({config.sliding_window:,} tokens). Where no context is"
+            " longer, set use_sliding_window to false in its config.json; else take another model."
+        )
+    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    for name, found, known in (
+        ("rope_type", rope, ROPE),
+        ("hidden_act", config.hidden_act, ("silu",)),
+    ):
+        if found not in known:
+            raise UserError(
+                f"Local generation knows {name} {', '.join(known)}; this model has '{found}'. Serve"
+                " it with another engine and play it by --policy endpoint, or take another model."
+            )
+
+
+def check_whole(folder: Path) -> None:
+    """Raises UserError for a folder whose weights are not all there, or more than this machine's
+    memory holds."""
+    index, none = folder / INDEX, f"No model could be loaded from '{folder}'"
+    names = [SINGLE]
+    if index.is_file():
+        weights = (json_object(index) or {}).get("weight_map")
+        if not isinstance(weights, dict) or not weights:
+            raise UserError(f"{none}: {INDEX} names no weights. Download it again.")
+        names = sorted(set(map(str, weights.values())))
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        of = f" ({len(names) - len(missing)} of {len(names)} files are there)"
+        raise UserError(
+            f"{none}: {missing[0]} is missing{of if len(names) > 1 else ''}. Weights are"
+            " safetensors; download the model again, to its end."
+        )
+    for name in names:
+        size, declared = (folder / name).stat().st_size, _declared_bytes(folder / name)
+        if declared is None:
+            raise UserError(f"{none}: {name} is no safetensors file. Download it again.")
+        if size < declared:
+            raise UserError(
+                f"{none}: {name} is cut short, {size:,} of {declared:,} bytes. Download it again."
+            )
+    check_room(folder, sum((folder / name).stat().st_size for name in names))
+
+
+def check_room(folder: Path, needed: float) -> None:
+    """Raises UserError where weights of so many bytes cannot be held."""
+    there = memory_bytes()
+    if there is not None and needed > there:
+        raise UserError(
+            f"'{folder}' is too large for this machine: its weights alone take {needed / GB:.1f} GB"
+            f" of {there / GB:.1f} GB. Take a smaller model, or serve it elsewhere and play it by"
+            " --policy endpoint."
+        )
+
+
+def memory_bytes() -> float | None:
+    """Of this machine; None where it is not told."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _declared_bytes(path: Path) -> int | None:
+    """How long a safetensors file is by its header, which is eight bytes of length and JSON; None
+    where that is no such file."""
+    with path.open("rb") as content:
+        length = int.from_bytes(content.read(8), "little")
+        if not 2 <= length < 2**27:
+            return None
+        text = content.read(length)
+    try:
+        tensors = {**json.loads(text)}
+        tensors.pop("__metadata__", None)
+        return 8 + length + max((each["data_offsets"][1] for each in tensors.values()), default=0)
+    except (ValueError, TypeError, KeyError):
+        # a header that is cut short is no JSON
+        return 8 + length if len(text) < length else None
+
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 Layer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
