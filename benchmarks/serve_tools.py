@@ -62,9 +62,8 @@ from tripwright.domains import face_named
 from tripwright.domains.folders import open_folder
 from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import picture as draw_panels
-from tripwright.server.answers import Answers, EncodedAnswer
 from tripwright.server.serving import open_port, serve_app
-from tripwright.server.tools_api import ToolsApp
+from tripwright.server.tools_api import Answers, EncodedAnswer, ToolsApp
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 

@@ -25,7 +25,7 @@ from tripwright.domains.desk import (
     Understood,
 )
 from tripwright.domains.domain import Place
-from tripwright.server.jobs import Agency, Planner
+from tripwright.server.agency import Agency, Planner
 from tripwright.server.trips import make_app
 from tripwright.tools.toolbox import Tools
 

@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 
 from tripwright.domains import domain_named, face_named
 from tripwright.domains.domain import Place
-from tripwright.server.answers import (
+from tripwright.server.tools_api import (
     ENTRY_BYTES,
     LONGEST_BODY_BYTES,
     AnswerCache,

@@ -12,7 +12,7 @@ from tripwright.domains import domain_named
 from tripwright.domains.desk import Understood
 from tripwright.domains.domain import Place
 from tripwright.llm.client import ChatEndpoint
-from tripwright.server.reading import ModelReader
+from tripwright.server.agency import ModelReader
 
 DOMAIN = domain_named("travelplanner")
 WORLD = DOMAIN.world("nano", 7)

@@ -99,8 +99,6 @@ def test_nobody_sees_or_deletes_anothers_trip(client: TestClient) -> None:
 def test_what_is_shared_is_read_without_the_words_typed(client: TestClient) -> None:
     id = ask(client, text="<b>me</b>")["id"]
     assert client.get(f"/v1/trips/{id}").json()["text"] == "<b>me</b>"
-    saved = client.get(f"/v1/trips/{id}/export?as=json")
-    assert saved.json()["id"] == id and "attachment" in saved.headers["content-disposition"]
     share = client.post(f"/v1/trips/{id}/share").json()["share"]
     client.cookies.clear()
     shared = client.get(f"/v1/shared/{share}").json()
@@ -133,13 +131,6 @@ def test_json_that_cannot_be_sent_back_is_refused(client: TestClient, values: st
     headers = {"Content-Type": "application/json"}
     answer = client.post("/v1/trips", content=f'{{"values": {values}}}', headers=headers)
     assert answer.status_code == 422
-
-
-def test_tools_answer_programs_as_they_answer_agents(client: TestClient) -> None:
-    path = "/v1/tools/calculator"
-    assert client.post(path, json={"expression": "2 * 3"}).json()["error"] is False
-    assert client.post(path, json={"expression": "os.system"}).json()["error"] is True
-    assert client.post("/v1/tools/nothing", json={}).status_code == 404
 
 
 def test_metrics_count_requests_by_route_and_trips_by_their_end(client: TestClient) -> None:

@@ -15,7 +15,7 @@ from tripwright.domains import OWN_FACES
 from tripwright.errors import UserError
 
 if TYPE_CHECKING:
-    from tripwright.server.answers import ServedTools
+    from tripwright.server.tools_api import ServedTools
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def _served(place: PlaceFlags, settings: ServeFlags) -> _Served:
     from tripwright.domains import domain_of_face, domains, face_named, faces
     from tripwright.domains.domain import PlaceOptions
     from tripwright.domains.folders import alike, open_folder
-    from tripwright.server.answers import world_answers
+    from tripwright.server.tools_api import world_answers
 
     options, face = PlaceOptions(**vars(place)), settings.face
     live = next(domain for domain in domains().values() if domain.live)

@@ -107,13 +107,13 @@ def trips(settings: TripServeFlags) -> None:
     """
     from contextlib import ExitStack
 
-    from tripwright.server import agency
-    from tripwright.server.log import say
-    from tripwright.server.serving import open_port, serve_app, url_of
-    from tripwright.server.study import LOOPBACK
+    from tripwright.server.agency import TripServer, open_agency
+    from tripwright.server.guard import LOOPBACK
+    from tripwright.server.serving import open_port, say, serve_app, url_of
+    from tripwright.server.trips import trip_app
 
     _check(settings)
-    served = agency.TripServer(
+    served = TripServer(
         world=""
         if settings.services
         else str((settings.world or _nano(settings.state)).absolute()),
@@ -132,7 +132,7 @@ def trips(settings: TripServeFlags) -> None:
         services=str(settings.services.absolute()) if settings.services else None,
     )
     with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
-        where = agency.open_agency(served, resources).place.where
+        where = open_agency(served, resources).place.where
     if not served.keys and settings.host not in LOOPBACK:
         what = "plan trips here" + (" and read the runs" if settings.runs else "")
         say(f"warning: no keys (--key-env): anybody who reaches this address can {what}.")
@@ -140,7 +140,7 @@ def trips(settings: TripServeFlags) -> None:
         url = url_of(listener)
         also = f"; runs at {url}/runs" if settings.runs else ""
         line = f"serving trips of '{where}' at {url}{also}"
-        make = partial(agency.trip_app, served)
+        make = partial(trip_app, served)
         raise typer.Exit(serve_app(make, listener, settings.workers, line))
 
 

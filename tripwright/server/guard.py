@@ -9,17 +9,29 @@ from collections import OrderedDict
 from collections.abc import MutableMapping
 from threading import Lock
 from typing import Any
+from urllib.parse import urlsplit
 
+from prometheus_client import Counter
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tripwright.server.bodies import body_within
-from tripwright.server.log import say
-from tripwright.server.study import HEADERS, LOOPBACK, asked_host
-from tripwright.server.trip_metrics import REQUESTS
+from tripwright.server.serving import body_within, say
 
+REQUESTS = Counter(
+    "tripwright_requests_total", "Requests by route and status.", ["method", "route", "status"]
+)
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src"
+        " data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 MOST_BODY_BYTES = 65_536
 MOST_OWNERS = 10_000  # whose pace is remembered
 CODES = {
@@ -34,6 +46,14 @@ CODES = {
     500: "server_failed",
     503: "service_down",
 }
+
+
+def asked_host(request: Request) -> str | None:
+    """The host that a browser asks for; None where its header holds none."""
+    try:
+        return urlsplit(f"//{request.headers.get('host', '')}").hostname
+    except ValueError:  # brackets around what is no address
+        return None
 
 
 def problem(

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from tripwright.agent.session import Turn
 from tripwright.errors import UserError
-from tripwright.server.bodies import body_within
+from tripwright.server.serving import body_within
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService

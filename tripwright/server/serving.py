@@ -1,4 +1,6 @@
-"""How every server here runs: a port that is opened first, and uvicorn's workers behind it."""
+"""How every server here runs: a port that is opened first, uvicorn's workers behind it, what they
+say on stderr, bodies of bounded size, and a documentation page with scripts from this server alone.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import gc
 import os
 import signal
 import socket
+import sys
+import traceback
 from collections.abc import Callable
 from functools import partial
 from multiprocessing import parent_process
@@ -14,13 +18,71 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 import uvicorn
+from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from tripwright.errors import UserError
-from tripwright.server.log import say
+
+
+def say(line: str) -> None:
+    _write(f"{line}\n")
+
+
+def say_traceback() -> None:
+    """Of the exception that is being handled."""
+    _write(traceback.format_exc())
+
+
+def _write(text: str) -> None:
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):  # its reader left, its disk is full, or it was closed
+        return
+
+
+async def body_within(request: Request, most_bytes: int) -> bytes:
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most_bytes:
+            raise HTTPException(413, f"The body is larger than {most_bytes:,} bytes.")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+FILES = "/docs-files"
+POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
+    " connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def add_docs(app: FastAPI) -> None:
+    """GET /docs, of an app that was made with `docs_url=None`."""
+    app.mount(FILES, StaticFiles(packages=[("fastapi_offline", "static")]))
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        page = get_swagger_ui_html(
+            openapi_url="/openapi.json",
+            title=app.title,
+            swagger_js_url=f"{FILES}/swagger-ui-bundle.js",
+            swagger_css_url=f"{FILES}/swagger-ui.css",
+            swagger_favicon_url=f"{FILES}/favicon.png",
+        )
+        return HTMLResponse(page.body, headers={"Content-Security-Policy": POLICY})
+
 
 COUNTS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 

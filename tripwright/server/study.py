@@ -16,7 +16,6 @@ from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -32,10 +31,10 @@ from tripwright.evals.report.browser import script_file
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.labels import Label, append, checked, rater_name, read
 from tripwright.evals.study.view import item_view
-from tripwright.server.bodies import body_within
+from tripwright.server.guard import HEADERS, LOOPBACK, asked_host
+from tripwright.server.serving import body_within
 
 MOST_BODY_BYTES = 65_536
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PAGE = {
     "": "index.html",
     "study.css": "study.css",
@@ -45,23 +44,6 @@ PAGE = {
 }
 REPORT_SCRIPTS = ("dom.js", "markdown.js")  # answers are drawn as in the report
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src"
-        " data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-
-
-def asked_host(request: Request) -> str | None:
-    """The host that a browser asks for; None where its header holds none."""
-    try:
-        return urlsplit(f"//{request.headers.get('host', '')}").hostname
-    except ValueError:  # brackets around what is no address
-        return None
 
 
 def make_app(study: str, local_only: bool = True) -> ASGIApp:

@@ -8,14 +8,14 @@ import hmac
 import math
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -27,15 +27,11 @@ from starlette.exceptions import HTTPException
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
 from tripwright.evals.report.browser import script_file
-from tripwright.server.docs_page import add_docs
-from tripwright.server.exports import export
-from tripwright.server.guard import Guard, OwnerPace, problem, sendable
-from tripwright.server.jobs import Agency, TripJobs
-from tripwright.server.log import say_traceback
+from tripwright.server.agency import Agency, TripJobs, TripServer, open_agency
+from tripwright.server.guard import LOOPBACK, Guard, OwnerPace, problem, sendable
 from tripwright.server.runs import RunPages
-from tripwright.server.serving import metrics_page
+from tripwright.server.serving import add_docs, metrics_page, say_traceback
 from tripwright.server.store import OVER, TripStore, public, summary
-from tripwright.server.tool_routes import tool_routes
 from tripwright.tools.toolbox import ToolHostDown
 
 MOST_TEXT = 4_000  # characters
@@ -43,7 +39,6 @@ LOOK_SECONDS = 0.05  # between two looks for events of a trip
 HEARTBEAT_SECONDS = 15
 WAIT_SECONDS = 300.0
 COOKIE = "traveller"
-Kind = Annotated[str, Query(alias="as")]  # of an export
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
@@ -87,9 +82,7 @@ class TripRoutes:
             ("/trips/{id}/cancel", "POST", self.cancel),
             ("/trips/{id}/share", "POST", self.share),
             ("/trips/{id}/share", "DELETE", self.unshare),
-            ("/trips/{id}/export", "GET", self.export),
             ("/shared/{share}", "GET", self.shared),
-            ("/shared/{share}/export", "GET", self.export_shared),
         ):
             router.add_api_route(path, route, methods=[method])
 
@@ -230,12 +223,6 @@ class TripRoutes:
             raise HTTPException(404, "Nothing is shared here, or no longer.")
         return {**public(trip), "text": None}
 
-    def export(self, id: str, request: Request, response: Response, as_: Kind = "json") -> Response:
-        return _attachment(public(self._own(request, response, id)), as_)
-
-    def export_shared(self, share: str, as_: Kind = "json") -> Response:
-        return _attachment(self.shared(share), as_)
-
     def events(self, id: str, request: Request, response: Response) -> Response:
         self._own(request, response, id)
         last = request.headers.get("last-event-id", "")
@@ -278,7 +265,6 @@ def make_app(
     app = FastAPI(title="tripwright", docs_url=None, redoc_url=None, lifespan=lifespan)
     trips = TripRoutes(agency, store, jobs, keys)
     app.include_router(trips.router)
-    app.include_router(tool_routes(agency, trips.paced_caller))
     if agency.domain.routes is not None:
         of_domain = import_module(agency.domain.routes)
         app.include_router(of_domain.router(agency.place, trips.paced_caller))
@@ -293,6 +279,19 @@ def make_app(
     app.exception_handler(ToolHostDown)(_down)
     app.exception_handler(Exception)(_failed)
     return app
+
+
+def trip_app(settings: TripServer) -> FastAPI:
+    """What a worker runs."""
+    agency = open_agency(settings, ExitStack())
+    return make_app(
+        agency,
+        Path(settings.state),
+        settings.keys,
+        local_only=settings.host in LOOPBACK,
+        log_requests=settings.log_requests,
+        runs=Path(settings.runs) if settings.runs else None,
+    )
 
 
 def _pages() -> APIRouter:
@@ -324,12 +323,6 @@ def _pages() -> APIRouter:
         return Response(metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
     return router
-
-
-def _attachment(trip: dict[str, Any], kind: str) -> Response:
-    file = export(trip, kind)
-    headers = {"Content-Disposition": f'attachment; filename="{file.filename}"'}
-    return Response(file.body, media_type=file.media_type, headers=headers)
 
 
 def _hash(text: str) -> str:

@@ -26,7 +26,7 @@ from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_sou
 from tripwright.domains.deeptravel.tools.samples import Json, live_samples, sample_arguments
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.server.answers import ServedTools
+from tripwright.server.tools_api import ServedTools
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World

@@ -23,15 +23,6 @@ export async function send(method, path, body) {
   return response.status === 204 ? null : response.json();
 }
 
-/** Saves what a path answers as a file: a link alone could not send the key. */
-export async function download(path) {
-  const response = await ask(path);
-  const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "trip";
-  const url = URL.createObjectURL(await response.blob());
-  el("a", {href: url, download: name}).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
-}
-
 /** [event, data] of a trip until it is done; a connection that breaks is taken up behind the last event. */
 export async function* events(id, signal) {
   let last = 0;

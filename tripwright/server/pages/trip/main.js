@@ -1,6 +1,6 @@
 // The page: what was asked for, what happens, what came out. Addresses: #new, #trips, #trip=ID, #compare=ID,ID, /s/SHARE.
 
-import {download, events, get, send, useKey} from "/pages/trip/api.js";
+import {events, get, send, useKey} from "/pages/trip/api.js";
 import {Calls} from "/pages/trip/calls.js";
 import {drawForm, drawHeard} from "/pages/trip/form.js";
 import {drawPlan} from "/pages/trip/plan.js";
@@ -175,11 +175,9 @@ function noPlan(trip) {
 
 function actions(trip) {
   const act = (label, run) => el("button", {type: "button", click: () => Promise.resolve(run()).catch(fault)}, label);
-  const exported = trip.view ? [["Calendar", "ics"], ["Markdown", "md"], ["JSON", "json"]].map(([label, kind]) => act(label, () => download(`/v1/trips/${trip.id}/export?as=${kind}`))) : [];
   return [
     act(trip.view ? "Change a wish" : "Change the wishes", () => change(trip)),
     ...(trip.view ? [act(trip.share ? "Stop sharing" : "Share", () => share(trip)), act("Print", () => window.print())] : []),
-    ...exported,
     act("Delete", () => remove(trip)),
   ];
 }
