@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.data import clean
+from tripwright.data import collect as collecting
 from tripwright.data.collect import (
     DUPLICATE,
     ONE_OF_MANY,
@@ -149,18 +149,18 @@ def honest_miss(line: Line) -> None:
     ("spoil", "reason"),
     [
         (stopped, "no answer: max_turns"),
-        (unscored, clean.UNSCORED),
-        (without_plan, clean.NO_PLAN),
+        (unscored, collecting.UNSCORED),
+        (without_plan, collecting.NO_PLAN),
         (failed, "fails the strict rules"),
-        (two_answers, clean.UNREADABLE),
-        (another_call_recorded, clean.UNREADABLE),
-        (unknown_tool, clean.MALFORMED),
-        (missing_argument, clean.MALFORMED),
-        (several_calls, clean.SEVERAL_CALLS),
-        (more_after, clean.TEXT_AFTER),
-        (thought_not_closed, clean.STRAY_THOUGHT),
-        (fenced, clean.FENCED),
-        (half_a_pair, clean.NOT_TEXT),
+        (two_answers, collecting.UNREADABLE),
+        (another_call_recorded, collecting.UNREADABLE),
+        (unknown_tool, collecting.MALFORMED),
+        (missing_argument, collecting.MALFORMED),
+        (several_calls, collecting.SEVERAL_CALLS),
+        (more_after, collecting.TEXT_AFTER),
+        (thought_not_closed, collecting.STRAY_THOUGHT),
+        (fenced, collecting.FENCED),
+        (half_a_pair, collecting.NOT_TEXT),
         (free_words, None),  # row P2 asks for one call a turn and says nothing of other words
         (honest_miss, None),  # looking for what is not there is no malformed call
     ],
@@ -190,7 +190,7 @@ def test_star_asks_for_one_thought_and_nothing_else(
         return lines
 
     assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {
-        clean.UNREADABLE: 2
+        collecting.UNREADABLE: 2
     }
 
 

@@ -10,22 +10,20 @@ from typing import Any
 
 import pytest
 
-from tripwright.data import clean
+from tripwright.data import collect as collecting
 from tripwright.data.collect import (
     DUPLICATE,
+    NOT_PASSED,
     ONE_OF_MANY,
     CollectionCounts,
     EpisodeSelection,
     collect,
 )
-from tripwright.data.export import export
+from tripwright.data.export import export, verl_rows, write_rows
 from tripwright.data.files import open_runs, read_trajectories
-from tripwright.data.judging import NOT_PASSED
 from tripwright.data.reliability import reliability
 from tripwright.data.split import REST, divide, merge, mix, write_parts
-from tripwright.data.statistics import statistics, statistics_table
-from tripwright.data.tables import write_rows
-from tripwright.data.verl import verl_rows
+from tripwright.data.statistics import statistics
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
@@ -150,22 +148,25 @@ def as_a_function(line: Line) -> None:
     ("spoil", "reason"),
     [
         (stopped, "no answer: max_turns"),
-        (unscored, clean.UNSCORED),
+        (unscored, collecting.UNSCORED),
         (failed, NOT_PASSED),
-        (without_argument, clean.MALFORMED),
-        (say(0, lambda text: text + " Now I wait."), clean.UNREADABLE),
-        (say(0, lambda text: text.replace("</think>", "")), clean.UNREADABLE),
-        (say(0, lambda text: "Well. " + text), clean.UNREADABLE),
-        (say(1, lambda text: text.replace("<tool_call>", "So: <tool_call>")), clean.UNREADABLE),
+        (without_argument, collecting.MALFORMED),
+        (say(0, lambda text: text + " Now I wait."), collecting.UNREADABLE),
+        (say(0, lambda text: text.replace("</think>", "")), collecting.UNREADABLE),
+        (say(0, lambda text: "Well. " + text), collecting.UNREADABLE),
+        (
+            say(1, lambda text: text.replace("<tool_call>", "So: <tool_call>")),
+            collecting.UNREADABLE,
+        ),
         (
             say(
                 0, lambda text: "<think>A <tool_call_thinking>b</tool_call_thinking></think>" + text
             ),
-            clean.UNREADABLE,
+            collecting.UNREADABLE,
         ),
-        (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), clean.UNREADABLE),
-        (answered(lambda answer: "<think>Hm.</think> " + answer), clean.UNREADABLE),
-        (answered(lambda answer: f"```markdown\n{answer}\n```"), clean.FENCED),
+        (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), collecting.UNREADABLE),
+        (answered(lambda answer: "<think>Hm.</think> " + answer), collecting.UNREADABLE),
+        (answered(lambda answer: f"```markdown\n{answer}\n```"), collecting.FENCED),
         # in the template's order
         (
             say(
@@ -176,7 +177,7 @@ def as_a_function(line: Line) -> None:
             ),
             None,
         ),
-        (say(0, lambda text: text.partition("</think>")[2]), clean.UNREADABLE),
+        (say(0, lambda text: text.partition("</think>")[2]), collecting.UNREADABLE),
         (as_a_function, None),
     ],
 )
@@ -306,8 +307,6 @@ def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
     assert found["levels"]["all"]["n"] == sum(wishes.values()) == found["levels"]["all"]["requests"]
     calls = sum(len(episode.transcript.calls) for episode in episodes)
     assert found["levels"]["all"]["tool_calls"] == pytest.approx(calls / len(episodes))
-    table = [line.split()[0] for line in statistics_table(found).splitlines()[1:]]
-    assert table[0] == "level" and table[-4:] == ["all", "wishes", "with", "without"]
 
 
 def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -> None:

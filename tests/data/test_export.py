@@ -13,11 +13,8 @@ import pytest
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.data.collect import collect
-from tripwright.data.export import export
+from tripwright.data.export import export, message_rows, verl_rows, write_rows
 from tripwright.data.files import StoredEpisode, open_runs, read_trajectories
-from tripwright.data.layouts import message_rows
-from tripwright.data.tables import write_rows
-from tripwright.data.verl import verl_rows
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.query import read_queries

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.data.files import StoredEpisode, read_trajectories
-from tripwright.data.statistics import statistics, statistics_table
-from tripwright.data.tokens import ruler
+from tripwright.data.statistics import ruler, statistics
 from tripwright.domains import domain_of
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
@@ -81,21 +80,6 @@ def test_the_columns_by_difficulty() -> None:
     )
 
 
-def test_the_table_says_its_unit_and_every_level() -> None:
-    table = statistics_table(statistics(GIVEN))
-    assert table.startswith("lengths in characters; dialects: star 4\n")
-    assert [line.split()[0] for line in table.splitlines()[1:]] == [
-        "level",
-        "easy",
-        "hard",
-        "unknown",
-        "all",
-        "days",
-        "3",
-    ]
-    assert "2 (50.0%)" in table
-
-
 def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path: Path) -> None:
     small_tokenizer.save_pretrained(tmp_path)
     found = statistics(GIVEN[:1], ruler(tmp_path))
@@ -103,7 +87,6 @@ def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path:
     texts = [segment.text for segment in GIVEN[0].transcript.segments]
     tokens = sum(len(small_tokenizer.encode(text, add_special_tokens=False)) for text in texts)
     assert found["levels"]["all"]["length"] == tokens < sum(map(len, texts))
-    assert f"lengths in tokens of '{tmp_path}'" in statistics_table(found)
 
 
 def test_wrong_tokenizers_and_files_are_one_line(tmp_path: Path) -> None:

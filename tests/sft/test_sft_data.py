@@ -122,7 +122,7 @@ def test_parquet_is_read_as_it_was_exported(
     with_ids: list[Transcript], nano_tokenizer: Any, tmp_path: Path
 ) -> None:
     pytest.importorskip("pyarrow")
-    from tripwright.data.tables import write_rows
+    from tripwright.data.export import write_rows
 
     rows = [
         {

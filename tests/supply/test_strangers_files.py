@@ -22,7 +22,7 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.data.tokens import ruler
+from tripwright.data.statistics import ruler
 from tripwright.inference.local import load_model
 from tripwright.training.checkpoint import MANIFEST, STATE, Checkpoints
 from tripwright.training.nano import NanoShape, new_model

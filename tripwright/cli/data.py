@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tripwright.cli.options import Json, Restart, check_folders
+from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains import OWN_DIALECTS, OWN_RULES
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new
@@ -134,11 +135,35 @@ def stats(
       tripwright data stats sft.jsonl --tokenizer models/Qwen3-8B --json
     """
     from tripwright.data.files import read_trajectories
-    from tripwright.data.statistics import statistics, statistics_table
-    from tripwright.data.tokens import ruler
+    from tripwright.data.statistics import ruler, statistics
 
     figures = statistics(read_trajectories(files), ruler(tokenizer))
-    typer.echo(json.dumps(figures) if as_json else statistics_table(figures))
+    typer.echo(json.dumps(figures) if as_json else _statistics_text(figures))
+
+
+def _statistics_text(figures: dict[str, Any]) -> str:
+    """The columns of Table 8, and turns. Tables by other marks follow that of the levels."""
+    of = f" of '{figures['tokenizer']}'" if figures["tokenizer"] else ""
+    dialects = ", ".join(f"{name} {n}" for name, n in figures["dialects"].items())
+    lines = [f"lengths in {figures['unit']}{of}; dialects: {dialects}"]
+    for mark in [name for name in figures if name not in ("unit", "tokenizer", "dialects")]:
+        columns = "entries requests calls turns length agent plan longest".split()
+        rows = [
+            (
+                name,
+                f"{row['n']:,} ({row['share']:.1%})",
+                f"{row['requests']:,}",
+                f"{row['tool_calls']:.1f}",
+                f"{row['turns']:.1f}",
+                f"{row['length']:,.1f}",
+                f"{row['agent_length']:,.1f}",
+                f"{row['plan_length']:,.1f}",
+                f"{row['length_max']:,}",
+            )
+            for name, row in figures[mark].items()
+        ]
+        lines += table_lines(rows, "<>", [mark, *columns])
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,11 +208,9 @@ def export(settings: ExportFlags) -> None:
       tripwright data export requests.jsonl --layout verl --dialect deeptravel_cards_compact \\
         --world worlds/nano --out export/verl_errands
     """
-    from tripwright.data.export import check_layout, check_split, place_of
+    from tripwright.data.export import check_layout, check_split, place_of, verl_rows, write_rows
     from tripwright.data.export import export as export_trajectories
     from tripwright.data.files import read_trajectories
-    from tripwright.data.tables import write_rows
-    from tripwright.data.verl import verl_rows
     from tripwright.domains import dialect_named, domain_of_file, domains
     from tripwright.domains.folders import open_worlds
 
@@ -358,14 +381,37 @@ def reliability(
     check_folders([synthetic, given])
     from tripwright.data.files import open_runs
     from tripwright.data.reliability import reliability as compare
-    from tripwright.data.reliability import reliability_table
 
     figures = compare(*open_runs([synthetic, given]))
     difference = figures["difference"]
     inside = within is None or max(-difference["low"], difference["high"]) * 100 <= within
     limits = {} if within is None else {"within_points": within, "inside": inside}
-    typer.echo(json.dumps({**figures, **limits}) if as_json else reliability_table(figures))
+    typer.echo(json.dumps({**figures, **limits}) if as_json else _reliability_text(figures))
     if not inside:
         if not as_json:
             typer.echo(f"the interval is not within {within:g} points")
         raise typer.Exit(1)
+
+
+def _reliability_text(figures: dict[str, Any]) -> str:
+    rows = [
+        (name, *rate_cells(row["synthetic"]), *rate_cells(row["given"]), _points(row["difference"]))
+        for name, row in (("all", figures), *figures["levels"].items())
+    ]
+    mixed = figures["at_given_mix"]
+    at_mix = _points(mixed) if mixed else "cannot be said, a level of theirs is missing"
+    lines = [
+        *table_lines(rows, "<>", ["", "synthetic", "", "", "given", "", "", "difference"]),
+        f"at the given queries' mix of levels: {at_mix}",
+    ]
+    if any(figures["unscored"].values()):
+        counts = ", ".join(f"{n} {which}" for which, n in figures["unscored"].items())
+        lines.append(f"left out as unscored: {counts}")
+    return "\n".join([*lines, figures["verdict"]])
+
+
+def _points(difference: dict[str, float] | None) -> str:
+    if difference is None:
+        return "-"
+    value, low, high = (100 * difference[name] for name in ("value", "low", "high"))
+    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"

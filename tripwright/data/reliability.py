@@ -23,16 +23,7 @@ SEED = 0
 ONE_POLICY = ("policy", "decoding", "rules", "dialect", "emptied_tools", "faults")
 
 
-@dataclass(frozen=True)
-class RateDifference:
-    """Of two rates, with its interval; as shares, not points."""
-
-    value: float
-    low: float
-    high: float
-
-    def record(self) -> dict[str, float]:
-        return {"value": self.value, "low": self.low, "high": self.high}
+RateDifference = dict[str, float]  # value, low, high of a difference of two rates, as shares
 
 
 def newcombe(first: Rate, second: Rate) -> RateDifference:
@@ -51,7 +42,7 @@ def weighted(strata: Sequence[tuple[float, Rate, Rate]]) -> RateDifference:
         value += weight * (p - q)
         below += weight**2 * ((p - first["low"]) ** 2 + (second["high"] - q) ** 2)
         above += weight**2 * ((first["high"] - p) ** 2 + (q - second["low"]) ** 2)
-    return RateDifference(value, value - math.sqrt(below), value + math.sqrt(above))
+    return {"value": value, "low": value - math.sqrt(below), "high": value + math.sqrt(above)}
 
 
 Outcomes = dict[str, list[bool]]  # request → whether each of its samples passed
@@ -59,7 +50,6 @@ Outcomes = dict[str, list[bool]]  # request → whether each of its samples pass
 
 @dataclass(frozen=True)
 class Side:
-    run: SourceRun
     levels: dict[str, Outcomes]
     unscored: int
 
@@ -86,7 +76,7 @@ def read_side(run: SourceRun) -> Side:
         )
     if not levels:
         raise UserError(f"No scored episode in '{run.folder}': there is no pass rate to compare.")
-    return Side(run, levels, unscored)
+    return Side(levels, unscored)
 
 
 def reliability(synthetic: SourceRun, real: SourceRun) -> dict[str, Any]:
@@ -103,21 +93,21 @@ def reliability(synthetic: SourceRun, real: SourceRun) -> dict[str, Any]:
     result: dict[str, Any] = {
         "synthetic": one,
         "given": other,
-        "difference": newcombe(one, other).record(),
+        "difference": newcombe(one, other),
         "levels": {},
     }
     strata = []
     for level in in_order([*first.levels, *second.levels]):
         here, there = (pass_rate(side.levels.get(level, {})) for side in (first, second))
-        difference = newcombe(here, there).record() if here["n"] and there["n"] else None
+        difference = newcombe(here, there) if here["n"] and there["n"] else None
         result["levels"][level] = {"synthetic": here, "given": there, "difference": difference}
         strata.append((there["n"] / other["n"], here, there))
     comparable = all(here["n"] and there["n"] for weight, here, there in strata if weight)
     result["at_given_mix"] = (
-        weighted([stratum for stratum in strata if stratum[0]]).record() if comparable else None
+        weighted([stratum for stratum in strata if stratum[0]]) if comparable else None
     )
     result["unscored"] = {"synthetic": first.unscored, "given": second.unscored}
-    result["verdict"] = verdict_in_words(RateDifference(**result["difference"]))
+    result["verdict"] = verdict_in_words(result["difference"])
     return result
 
 
@@ -134,12 +124,12 @@ def verdict_in_words(difference: RateDifference) -> str:
     """One line. That a difference is not sure does not prove that there is none: its interval says
     how large it may be."""
     size = (
-        f"the difference {100 * difference.value:+.1f} points [{100 * difference.low:+.1f},"
-        f" {100 * difference.high:+.1f}]"
+        f"the difference {100 * difference['value']:+.1f} points [{100 * difference['low']:+.1f},"
+        f" {100 * difference['high']:+.1f}]"
     )
-    if difference.low > 0:
+    if difference["low"] > 0:
         return f"{size} is sure: the synthetic queries are easier for this policy"
-    if difference.high < 0:
+    if difference["high"] < 0:
         return f"{size} is sure: the synthetic queries are harder for this policy"
     return f"{size} is not sure"
 
@@ -159,40 +149,4 @@ def _what_matters(entry: Any) -> Any:
         {key: value for key, value in entry.items() if key != "base_url"}
         if isinstance(entry, dict)
         else entry
-    )
-
-
-def reliability_table(result: dict[str, Any]) -> str:
-    rows = [("all", result), *result["levels"].items()]
-    lines = [f"{'':<8} {'synthetic':>36} {'given':>36} {'difference':>28}"]
-    for name, row in rows:
-        lines.append(
-            f"{name:<8} {_rate_text(row['synthetic']):>36} {_rate_text(row['given']):>36}"
-            f" {_points(row['difference']):>28}"
-        )
-    mixed = result["at_given_mix"]
-    lines.append(
-        "at the given queries' mix of levels: "
-        + (_points(mixed) if mixed else "cannot be said, a level of theirs is missing")
-    )
-    if any(result["unscored"].values()):
-        lines.append(
-            f"left out as unscored: {result['unscored']['synthetic']} synthetic,"
-            f" {result['unscored']['given']} given"
-        )
-    return "\n".join([*lines, result["verdict"]])
-
-
-def _rate_text(rate: Rate) -> str:
-    if rate["value"] is None:
-        return "-"
-    return f"{rate['value']:.1%} [{rate['low']:.1%}, {rate['high']:.1%}] {rate['k']}/{rate['n']}"
-
-
-def _points(difference: dict[str, float] | None) -> str:
-    if difference is None:
-        return "-"
-    return (
-        f"{100 * difference['value']:+.1f} [{100 * difference['low']:+.1f},"
-        f" {100 * difference['high']:+.1f}]"
     )

@@ -1,20 +1,44 @@
 """What a file of trajectories holds, as STAR's Table 8 (row S4): entries, tool calls, length and
 length of the plan, by difficulty.
 
-A trajectory's length is that of all its messages: prompt, request, turns and tool answers. What a
-chat template writes around them (role marks, schemas of the tools) is not counted. The plan is the
-text of the answer. Whatever else marks the requests of a domain (days; with and without wishes, row
-D12) has a table of its own.
-"""
+A trajectory's length is that of all its messages: prompt, request, turns and tool answers, in
+tokens of a tokenizer that the user names, else in characters; the unit goes with every figure. What
+a chat template writes around them (role marks, schemas of the tools) is not counted. The plan is
+the text of the answer. Whatever else marks the requests of a domain (days; with and without wishes,
+row D12) has a table of its own."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tripwright.agent.chat import load_tokenizer
 from tripwright.data.files import StoredEpisode
-from tripwright.data.tokens import CHARACTERS, Ruler
+
+
+@dataclass(frozen=True)
+class Ruler:
+    unit: str  # "tokens" or "characters"
+    length: Callable[[str], int]
+    tokenizer: str | None = None
+
+
+CHARACTERS = Ruler("characters", len)
+
+
+def ruler(tokenizer: Path | None) -> Ruler:
+    """Of a tokenizer folder (what `save_pretrained` writes, a checkpoint for example); None
+    measures characters."""
+    if tokenizer is None:
+        return CHARACTERS
+    loaded = load_tokenizer(tokenizer)
+    return Ruler(
+        "tokens", lambda text: len(loaded.encode(text, add_special_tokens=False)), str(tokenizer)
+    )
+
 
 LEVELS = ("easy", "medium", "hard")
 UNKNOWN = "unknown"  # the level of a request that has none
@@ -90,37 +114,3 @@ def _row(rows: list[dict[str, int]], requests: int, total: int) -> dict[str, Any
         **means,
         "length_max": max(row["length"] for row in rows),
     }
-
-
-def statistics_table(statistics: dict[str, Any]) -> str:
-    """For people: the columns of Table 8, and turns. The other tables follow that of the levels."""
-    of = f" of '{statistics['tokenizer']}'" if statistics["tokenizer"] else ""
-    lines = [
-        (
-            f"lengths in {statistics['unit']}{of}; dialects:"
-            f" {', '.join(f'{name} {n}' for name, n in statistics['dialects'].items())}"
-        ),
-        (
-            f"{'level':<8} {'entries':>16} {'requests':>8} {'calls':>6} {'turns':>6} {'length':>9}"
-            f" {'agent':>9} {'plan':>8} {'longest':>8}"
-        ),
-        *_table_rows(statistics[TABLE]),
-    ]
-    for name in [
-        name for name in statistics if name not in ("unit", "tokenizer", "dialects", TABLE)
-    ]:
-        lines += [name, *_table_rows(statistics[name])]
-    return "\n".join(lines)
-
-
-def _table_rows(rows: dict[str, Any]) -> Iterator[str]:
-    for name, row in rows.items():
-        entries = f"{row['n']:,} ({row['share']:.1%})"
-        lengths = (
-            f"{row['length']:>9,.1f} {row['agent_length']:>9,.1f} {row['plan_length']:>8,.1f}"
-            f" {row['length_max']:>8,}"
-        )
-        yield (
-            f"{name:<8} {entries:>16} {row['requests']:>8,} {row['tool_calls']:>6.1f}"
-            f" {row['turns']:>6.1f} {lengths}"
-        )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tripwright.agent.session import Turn
-from tripwright.data.clean import ending_problem, format_problem
+from tripwright.data.collect import ending_problem, format_problem
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.domain import DOMAIN
 from tripwright.domains.travelplanner.queries.sample import make_queries

@@ -27,8 +27,7 @@ from tripwright.bridges.verl.settings import (
     configuration,
     nested,
 )
-from tripwright.data.tables import write_rows
-from tripwright.data.verl import verl_row
+from tripwright.data.export import verl_row, write_rows
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.training.data_source import RL, trips_of
