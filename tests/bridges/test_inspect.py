@@ -25,8 +25,7 @@ from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai import played, trips
-from tripwright.bridges.inspect_ai.messages import tool_infos
-from tripwright.bridges.inspect_ai.solvers import EPISODE, SharedPolicy
+from tripwright.bridges.inspect_ai.solvers import EPISODE, SharedPolicy, tool_infos
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, face_named, faces
 from tripwright.domains.travelplanner.expert import expert_turns

@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
-from tripwright.bridges.verl.follow import VerlLoop
 from tripwright.bridges.verl.launch import (
     VerlCommand,
+    VerlLoop,
     VerlProcess,
     cause_in,
     check_ray,
     next_lines,
+    plan_lines,
     prepare,
     verl_python,
 )
 from tripwright.bridges.verl.launch import command_for as command
-from tripwright.bridges.verl.plan import plan_lines
 from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
 from tripwright.errors import UserError
 from tripwright.training.cluster import ClusterSettings
@@ -178,7 +178,7 @@ def test_a_second_signal_waits_for_no_step(monkeypatch: pytest.MonkeyPatch, tmp_
     (tmp_path / "verl").mkdir()
     endless = VerlCommand([sys.executable, "-c", "import time; time.sleep(60)"], {}, {})
     with pytest.raises(KeyboardInterrupt), VerlProcess(tmp_path, endless) as process:
-        monkeypatch.setattr("tripwright.bridges.verl.follow.next_lines", signalled)
+        monkeypatch.setattr("tripwright.bridges.verl.launch.next_lines", signalled)
         VerlLoop(process, tmp_path, 2, 0).take_step()
     assert process.ended is not None and not (tmp_path / "verl/stop").exists()
 

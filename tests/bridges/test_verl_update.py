@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from tripwright.bridges.verl.weighed import updates_of
+from tripwright.bridges.verl.step import updates_of
 from tripwright.episode import Episode
 from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import collate

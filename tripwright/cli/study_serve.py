@@ -32,6 +32,7 @@ def serve(
     """
     from tripwright.evals.study.folder import Study
     from tripwright.server import study as study_pages
+    from tripwright.server.guard import LOOPBACK
     from tripwright.server.serving import open_port, serve_app, url_of
 
     items = len(Study.open(study).items)
@@ -40,5 +41,5 @@ def serve(
             f"serving the study '{study}' at {url_of(listener)} ({items} items); Ctrl-C stops,"
             " nothing is lost"
         )
-        make = partial(study_pages.make_app, str(study), host in study_pages.LOOPBACK)
+        make = partial(study_pages.make_app, str(study), host in LOOPBACK)
         raise typer.Exit(serve_app(make, listener, 1, line))

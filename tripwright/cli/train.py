@@ -134,7 +134,7 @@ def train(
 
 def _by_verl(run: RunFolder) -> None:
     """A model that exists and goes straight to RL is loaded by verl's workers alone."""
-    from tripwright.bridges.verl.follow import reinforce_with_verl
+    from tripwright.bridges.verl.launch import reinforce_with_verl
     from tripwright.inference.local import inspect_model
     from tripwright.training.stages import check_starting_model
 
@@ -152,7 +152,7 @@ def _print_plan(path: Path, recipe: Recipe, out: Path | None, engine: str) -> No
     """What --engine verl would start."""
     if engine != "verl":
         raise UserError("--dry-run is for --engine verl; 'tripwright fit' estimates any recipe.")
-    from tripwright.bridges.verl.plan import plan_lines
+    from tripwright.bridges.verl.launch import plan_lines
 
     typer.echo("\n".join(plan_lines(recipe, _folder(path, out))))
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 
-from tripwright.bridges.verl import weighed
+from tripwright.bridges.verl import step as verl_step
 from tripwright.bridges.verl.inside import sampler, trainer
 from tripwright.inference.service import TokenService
 
@@ -39,7 +39,7 @@ def rollouts_as_data(rollouts: list[Any]) -> dict[str, Any]:
 
 
 if FOLDER:
-    plain_updates, plain_step = weighed.updates_of, FSDPEngine.optimizer_step
+    plain_updates, plain_step = verl_step.updates_of, FSDPEngine.optimizer_step
     steps = 0
 
     def updates_of(rollouts: list[Any], *arguments: Any) -> list[Any]:
@@ -94,13 +94,11 @@ if SABOTAGE == "silence" and hasattr(sampler, "EngineSender"):
     sampler.EngineSender.update_weights = update_weights
 
 if SABOTAGE == "loop":
-    from tripwright.bridges.verl import conditions
-
-    plain_open = conditions.Conditions.open
+    plain_open = verl_step.Conditions.open
 
     def open_session(self: Any, number: int, group: str, member: int, chat: Any) -> Any:
         if number % 2 and member == 1:
             raise RuntimeError("the loop was sabotaged")
         return plain_open(self, number, group, member, chat)
 
-    conditions.Conditions.open = open_session
+    verl_step.Conditions.open = open_session

@@ -6,9 +6,8 @@ This module is the entry point that Inspect loads for `tripwright/…` names; it
 """
 
 from tripwright.bridges.inspect_ai.outside import natural_plan, star_search
-from tripwright.bridges.inspect_ai.scorers import facts, final
 from tripwright.bridges.inspect_ai.solvers import episode, recorded
-from tripwright.bridges.inspect_ai.tasks import played, trips
+from tripwright.bridges.inspect_ai.tasks import facts, final, played, trips
 
 __all__ = [
     "episode",

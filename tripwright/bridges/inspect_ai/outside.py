@@ -24,8 +24,7 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from tripwright.agent.session import Session
-from tripwright.bridges.inspect_ai.messages import chat_messages, last_words
-from tripwright.bridges.inspect_ai.solvers import EpisodeFault, converse
+from tripwright.bridges.inspect_ai.solvers import EpisodeFault, chat_messages, converse, last_words
 from tripwright.bridges.inspect_ai.tasks import in_one_line
 from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.evals.outside.natural_plan import KINDS, Kind

@@ -1,12 +1,9 @@
 """Training on many GPUs by verl on Ray, from the same recipe (docs/cluster.md).
 
 settings    a recipe as verl's configuration; what cannot be said there is refused by name
-rows        the trips of a run as the Parquet files that verl reads
-launch      verl's environment, its command, and the process
-follow      verl's steps as those of a stage of ours, so that the run folder is like any other
-conditions  what every process of the cluster rebuilds from RUN/recipe.json
-inside/     what runs within verl's processes: trainer, agent loop, and a CPU to prove it on
-"""
+launch      verl's environment, its command and data, the process, and its steps as a stage of ours
+step        what every process rebuilds from RUN/recipe.json, and the rows of an update
+inside/     what runs within verl's processes: trainer, agent loop, and a CPU to prove it on"""
 
 VERSION = "0.9.1"  # of verl; its private places that we use were read in this one
 NAME = "tripwright"  # under which trainer, agent loop and loss are registered with verl

@@ -23,7 +23,7 @@ from verl.experimental.agent_loop.agent_loop import (
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.verl import NAME
-from tripwright.bridges.verl.conditions import conditions_of
+from tripwright.bridges.verl.step import conditions_of
 from tripwright.episode import Episode, close_session
 from tripwright.rewards.reward import RewardBreakdown
 

@@ -8,8 +8,8 @@ if os.environ.get("VERL_PLATFORM") == "cpu":
 
     platform.register()
 
-from tripwright.bridges.verl.inside import loss, trainer
+from tripwright.bridges.verl.inside import trainer
 
-loss.register()
+trainer.register()
 
-__all__ = ["loss", "trainer"]
+__all__ = ["trainer"]

@@ -1,15 +1,17 @@
 """verl's synchronous trainer with our step: which trips are played, what a group's rewards say, and
 what is learned from are the local engine's own (`rl/grpo.py`); sampling, gradients, optimizer and
-checkpoints are verl's.
+checkpoints are verl's. The clipped loss is the local engine's, and so is the learning rate: verl's
+warm-up begins at 0, so that its first step changes nothing, and has no line down to a share of the
+rate.
 
 It counts. verl logs an exception of an agent loop, fills the batch up and exits with 0; here a
 trajectory that is missing ends the run, and so does one that other weights said than the present
-ones, by its own word or by its log-probabilities.
-"""
+ones, by its own word or by its log-probabilities."""
 
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import time
 from collections.abc import Sequence
@@ -20,7 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import transfer_queue as tq
+from tensordict import TensorDict
+from torch.optim.lr_scheduler import LambdaLR
 from transfer_queue import KVBatchMeta
+from verl.trainer.ppo.core_algos import register_policy_loss
+from verl.trainer.ppo.padding_utils import upsample_batch_to_divisible_size
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer as VerlBuffer
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
@@ -28,21 +34,124 @@ from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
 from verl.utils.debug import marked_timer
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
+from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.bridges.verl import NAME, STATE, STEPS, STOP
-from tripwright.bridges.verl.conditions import conditions_of
-from tripwright.bridges.verl.inside.loss import rate_scale
-from tripwright.bridges.verl.inside.update import arranged, write_update
-from tripwright.bridges.verl.weighed import Update, updates_of
+from tripwright.bridges.verl.step import Update, conditions_of, updates_of
 from tripwright.episode import Episode, Task
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rl.grpo import compared
 from tripwright.rl.meter import Meter
 from tripwright.rl.metrics import describe
+from tripwright.rl.objectives import Clip, clipped_loss
 from tripwright.rl.replay import ReplayBuffer
 from tripwright.rl.rollouts import Rollout, RolloutGroup
 from tripwright.rl.token_servers import RolloutServer
+
+
+@register_policy_loss(NAME)
+def weighted_clipped_loss(
+    old_log_prob: torch.Tensor,
+    log_prob: torch.Tensor,
+    advantages: torch.Tensor,
+    response_mask: torch.Tensor,
+    loss_agg_mode: str,
+    config: Any,
+    rollout_is_weights: torch.Tensor,
+) -> tuple[torch.Tensor, dict[str, Any]]:
+    """(N, T) each. The sum over tokens of weight × loss: the weights are shares of the whole
+    minibatch (`arranged`), so `loss_agg_mode` is not asked. verl averages gradients over its
+    ranks, hence the factor."""
+    clip = Clip(config.clip_ratio_low, config.clip_ratio_high, config.clip_ratio_c)
+    loss_NT, clipped_NT = clipped_loss(log_prob, old_log_prob, advantages, clip)
+    mask_NT = response_mask.to(loss_NT.dtype)
+    # padding may hold anything
+    loss = torch.where(response_mask.bool(), loss_NT * rollout_is_weights, 0.0).sum()
+    tokens = mask_NT.sum().clamp(min=1)
+    gap_NT = (log_prob - old_log_prob).detach().abs()
+    metrics = {
+        "actor/pg_clipfrac": ((clipped_NT * mask_NT).sum() / tokens).item(),
+        "actor/logprob_gap": ((gap_NT * mask_NT).sum() / tokens).item(),
+    }
+    return loss * config.global_batch_info["dp_size"], metrics
+
+
+def rate_scale(step: int, settings: Any) -> float:
+    """`RlLoop.begin_step`'s, of verl's settings: up over the warm-up, then on a line to
+    `min_lr_ratio`. `step` counts from 0."""
+    steps = max(1, settings.total_training_steps)
+    warm_up = min(1.0, (step + 1) / max(1, settings.lr_warmup_steps))
+    return warm_up * (1 - (1 - settings.min_lr_ratio) * min(1.0, step / steps))
+
+
+def _schedule(self: Any, optimizer: Any) -> LambdaLR:
+    return LambdaLR(optimizer, lambda step: rate_scale(step, self.optimizer_config))
+
+
+def register() -> None:
+    FSDPEngine._build_lr_scheduler = _schedule
+
+
+def arranged(
+    batch: KVBatchMeta,
+    updates: list[Update],
+    uids: Sequence[str],
+    ranks: int,
+    members: int,
+    padding_id: int,
+) -> tuple[KVBatchMeta, int]:
+    """The rows of the updates in the order in which verl deals them out, and how many make an
+    update. verl gives each rank a slice and cuts each slice into minibatches; so every update has
+    as many rows, filled up with empty ones, and each of its ranks as many of them and about as many
+    tokens. The rest of the batch leaves the queue."""
+    tags = dict(zip(batch.keys, batch.tags, strict=True))
+    keys = [[row.key(uids) for row in update] for update in updates]
+    wanted = [key for update in keys for key in update]
+    if idle := list(tags.keys() - set(wanted)):
+        tq.kv_clear(keys=idle, partition_id=batch.partition_id)
+    unit = math.lcm(ranks, members)
+    rows = max(-(-len(update) // unit) * unit for update in keys)
+    small = KVBatchMeta(wanted, [tags[key] for key in wanted], batch.partition_id)
+    if len(wanted) < rows * len(keys):
+        small = upsample_batch_to_divisible_size(small, rows * len(keys), padding_id)
+    tags = dict(zip(small.keys, small.tags, strict=True))
+    padding = small.keys[len(wanted) :]
+    slices: list[list[str]] = [[] for _ in range(ranks)]
+    for update in keys:
+        short = rows - len(update)
+        whole, padding = update + padding[:short], padding[short:]
+        whole.sort(key=lambda key: -tags[key]["seq_len"])
+        for place, key in enumerate(whole):  # there and back again: the long rows are shared out
+            turn, at = divmod(place, ranks)
+            slices[at if turn % 2 == 0 else ranks - 1 - at].append(key)
+    order = [key for part in slices for key in part]
+    return KVBatchMeta(order, [tags[key] for key in order], batch.partition_id), rows
+
+
+def write_update(batch: KVBatchMeta, updates: list[Update], uids: Sequence[str]) -> None:
+    """Columns of the response's tokens into verl's queue."""
+    rows = {row.key(uids): row for update in updates for row in update}
+    nothing = torch.zeros(1)
+
+    def column(name: str) -> torch.Tensor:
+        parts = [
+            rows[key].response(getattr(rows[key], name)) if key in rows else nothing
+            for key in batch.keys
+        ]
+        return torch.nested.as_nested_tensor(parts, layout=torch.jagged)
+
+    fields = {
+        "old_log_probs": column("old_T"),
+        "advantages": column("advantages_T"),
+        "rollout_is_weights": column("weights_T"),
+    }
+    tq.kv_batch_put(
+        keys=batch.keys,
+        partition_id=batch.partition_id,
+        fields=TensorDict(fields, batch_size=len(batch.keys)),
+    )
+
 
 POLL_SECONDS = 0.1  # verl's own is 2
 # Between sampler and trainer, in nats per token, on a CPU, where both compute in fp32: before

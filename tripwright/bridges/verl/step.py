@@ -1,0 +1,162 @@
+"""What a step of verl's is made of on our side.
+
+Every process of the cluster rebuilds from RUN/recipe.json, instead of being sent it: the stream of
+trips, the dialect, the rewards of the curriculum, the tools. A trip is known everywhere by its
+number.
+
+Rollouts with advantages become the rows of verl's update: whole groups in a minibatch, and on every
+token the weight that the local engine gives it. verl's own ways of summing a loss do not know
+rollouts that left it. So a token's weight (`rl/objectives/aggregation.py`) is sent along in the
+column that is for importance weights, and the loss (`inside/trainer.py`) adds up what it weighs. A
+rollout without a gradient is not sent at all: it counts in the weights of the others."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.session import Session
+from tripwright.bridges.verl import FOLDER
+from tripwright.domains.judging import opened
+from tripwright.episode import Task, open_session
+from tripwright.learning.trips import Trips
+from tripwright.rewards.reward import Reward
+from tripwright.rewards.spec import resolve_reward
+from tripwright.rl.grpo import GrpoSettings, has_gradient
+from tripwright.rl.objectives import token_weights
+from tripwright.rl.rl_loop import minibatches_of
+from tripwright.rl.rollouts import Rollout
+from tripwright.rl.rows import RolloutRow, rows_of
+from tripwright.tools.toolbox import Tools
+from tripwright.training.data_source import RL, trips_of
+from tripwright.training.recipe import recipe_of_run
+from tripwright.training.recipe_tables import Recipe
+from tripwright.training.stages import tools_of
+
+_OPEN = ExitStack()  # tools and judges, which stay open as long as the process
+
+
+@dataclass
+class Conditions:
+    """Of one run, in one process. Episodes are opened by threads: `trips` keep a few worlds at hand
+    and are asked by one of them at a time."""
+
+    recipe: Recipe
+    settings: GrpoSettings
+    dialect: Dialect
+    trips: Trips
+    rewards: list[Reward]  # of the curriculum's stages
+    tools: Tools | None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def task(self, number: int) -> Task:
+        with self.lock:
+            return self.trips.at(number)
+
+    def open(self, number: int, group: str, member: int, chat: ChatFormat) -> Session:
+        """As `rl.rollout_worker` opens it: the same call of all members of a group may be made to
+        fail, and each has its own random numbers, by its id."""
+        task = self.task(number).renamed(group)
+        return open_session(
+            task.renamed(f"{group}/{member}"),
+            self.dialect,
+            chat,
+            faults=self.recipe.faults,
+            tools=self.tools,
+            faults_key=group,
+        )
+
+
+@cache
+def conditions_of(run: str) -> Conditions:
+    """Of a run folder. Raises UserError for one that is no training with [grpo]."""
+    recipe = recipe_of_run(Path(run))
+    assert recipe.rl is not None and isinstance(recipe.rl.settings, GrpoSettings)
+    settings, dialect = recipe.rl.settings, recipe.dialect.dialect()
+    atexit.register(_OPEN.close)
+    tools = _OPEN.enter_context(tools_of(recipe, settings.tools, dialect))
+    judging = Path(run) / FOLDER / "judging" / _process_name()
+    if recipe.judging is not None:  # a journal has one writer
+        judging.mkdir(parents=True, exist_ok=True)
+    judged = _OPEN.enter_context(opened(recipe.domain, recipe.judging, judging))
+    rewards = [resolve_reward(name, recipe.domain.rewards) for name in settings.curriculum.rewards]
+    return Conditions(recipe, settings, dialect, trips_of(recipe, RL, judged), rewards, tools)
+
+
+def _process_name() -> str:
+    import os
+    import socket
+
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+@dataclass(frozen=True)
+class UpdateRow:
+    """A row of a minibatch. `index`: which of its rollout's sequences it is. Of each token of the
+    sequence (T): the sampler's log-probability, the advantage, the weight in the loss."""
+
+    rollout: Rollout
+    index: int
+    prompt: int
+    old_T: list[float]
+    advantages_T: list[float]
+    weights_T: list[float]
+
+    def key(self, uids: Sequence[str]) -> str:
+        """In verl's queue: prompt, member, sequence."""
+        member = self.rollout.episode.task.id.rsplit("/", 1)[1]
+        return f"{uids[self.rollout.group]}_{member}_{self.index}"
+
+    def response(self, values_T: Sequence[float]) -> torch.Tensor:
+        return torch.tensor(values_T[self.prompt :], dtype=torch.float32)
+
+
+Update = list[UpdateRow]  # what one step of the optimizer learns from
+
+
+def updates_of(rollouts: list[Rollout], settings: GrpoSettings, seed: int) -> list[Update]:
+    """One pass over the rollouts; those of it in which something is to be learned. (verl repeats
+    the pass `epochs_per_batch` times.)"""
+    once = replace(settings, epochs_per_batch=1)
+    shuffle = torch.Generator().manual_seed(seed)
+    updates = (update_of(part, settings) for part in minibatches_of(rollouts, once, shuffle))
+    return [update for update in updates if update]
+
+
+def update_of(minibatch: list[Rollout], settings: GrpoSettings) -> Update:
+    tokens, tokens_of = sum(r.tokens for r in minibatch), Counter[int]()
+    for r in minibatch:
+        tokens_of[r.group] += r.tokens
+    rows = []
+    for rollout in minibatch:
+        if not has_gradient(rollout, settings):
+            continue
+        for index, row in enumerate(rows_of(rollout)):
+            weights_1T = token_weights(
+                torch.tensor([row.sequence.loss_mask], dtype=torch.float32),
+                settings.aggregation,
+                len(minibatch),
+                tokens,
+                torch.tensor([tokens_of[rollout.group]]),
+                len(tokens_of),
+                torch.tensor([rollout.tokens]),
+            )
+            rows.append(_row(rollout, index, row, weights_1T[0].tolist()))
+    return rows
+
+
+def _row(rollout: Rollout, index: int, row: RolloutRow, weights_T: list[float]) -> UpdateRow:
+    old_T = list(row.columns[2])
+    prompt = len(rollout.episode.transcript.segments[0].token_ids)
+    advantages_T = row.spread(rollout.advantages_T, rollout.advantage)
+    return UpdateRow(rollout, index, prompt, old_T, advantages_T, weights_T)
