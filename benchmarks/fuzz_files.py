@@ -3,7 +3,7 @@ and services files, changed in a few places or bytes. `fuzz_judge.py --files` ru
 
 A reader may refuse a file with a `UserError`, and nothing else. The files to begin with are made by
 the commands themselves, and shipped: an expert's run, requests of both domains, every recipe,
-docs/examples/live.toml.
+examples/vendors/live.toml.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Files:
             "recipe": ("recipe.toml", [path.read_bytes() for path in recipes], load_recipe),
             "services": (
                 "services.toml",
-                [(HOME / "docs/examples/live.toml").read_bytes()],
+                [(HOME / "examples/vendors/live.toml").read_bytes()],
                 load_services,
             ),
         }

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -191,44 +188,26 @@ def test_the_description_is_valid_and_true(replay: bool, recorded: str, world_fo
 
 
 @pytest.fixture
-def searxng() -> Iterator[Callable[[Callable[[str], int]], str]]:
-    """searxng(status_of) → a services file's text for a search engine of this test;
-    status_of(query) may wait."""
-    listeners: list[ThreadingHTTPServer] = []
-
-    def start(status_of: Callable[[str], int]) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                query = parse_qs(urlsplit(self.path).query)["q"][0]
-                body = json.dumps(
-                    {"results": [{"url": "https://example.org", "title": query, "content": "x"}]}
-                ).encode()
-                self.send_response(status_of(query))
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        listeners.append(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
-        listeners[-1].daemon_threads = True
-        threading.Thread(
-            target=listeners[-1].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        ).start()
-        port = listeners[-1].server_address[1]
-        return f'[tools]\nweb_search = "searxng"\n[vendors.searxng]\nbase_url = "http://127.0.0.1:{port}"\n'
-
-    yield start
-    for listener in listeners:
-        listener.shutdown()
-        listener.server_close()
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def searching(tmp_path: Path) -> Path:
+    """Services whose search is lost for "lost", and for "slow" goes on when the file `go` is
+    there."""
+    (tmp_path / "mine.py").write_text(
+        "import pathlib, time\n"
+        "HERE = pathlib.Path(__file__).parent\n"
+        "def search(query):\n"
+        "    if query == 'lost':\n"
+        "        raise RuntimeError('no such page')\n"
+        "    if query == 'slow':\n"
+        "        (HERE / 'begun').touch()\n"
+        "        while not (HERE / 'go').exists():\n"
+        "            time.sleep(0.01)\n"
+        "    return [{'url': 'https://example.org', 'title': query}]\n"
+    )
+    path = tmp_path / "search.toml"
+    path.write_text(
+        '[tools]\nweb_search = "python"\n[vendors.python]\nfunction = "mine.py:search"\n'
+    )
+    return path
 
 
 def unanswered(page: str) -> float:
@@ -236,10 +215,8 @@ def unanswered(page: str) -> float:
     return float(page.partition("\ntripwright_unanswered_calls_total ")[2].split()[0])
 
 
-def test_a_service_that_does_not_answer_is_nobodys_answer(searxng: Any, tmp_path: Path) -> None:
-    path = tmp_path / "live.toml"
-    path.write_text(searxng(lambda query: 404 if query == "lost" else 200))
-    settings = survey(PlaceOptions(services=path), "stop")
+def test_a_service_that_does_not_answer_is_nobodys_answer(searching: Path) -> None:
+    settings = survey(PlaceOptions(services=searching), "stop")
     lost = ("POST", "/tools/web_search", {"query": "lost"})
     before, silent, answered, unknown, metrics = talk(
         settings,
@@ -263,25 +240,15 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searxng: Any, tmp_path
     ) and "cannot be answered now (bad response)" in told.json()["text"]
 
 
-def test_a_slow_service_holds_nobody_up(searxng: Any, tmp_path: Path) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def status_of(query: str) -> int:
-        if query == "slow":
-            begun.set()
-            assert go_on.wait(30)
-        return 200
-
-    path = tmp_path / "live.toml"
-    path.write_text(searxng(status_of))
-    app = ToolsApp(LiveAnswers(survey(PlaceOptions(services=path), "stop"), "deeptravel"))
+def test_a_slow_service_holds_nobody_up(searching: Path) -> None:
+    app = ToolsApp(LiveAnswers(survey(PlaceOptions(services=searching), "stop"), "deeptravel"))
 
     async def play() -> None:
         async with httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app=app), base_url="http://here", timeout=30
         ) as client:
             slow = asyncio.create_task(client.post("/tools/web_search", json={"query": "slow"}))
-            while not begun.is_set():
+            while not searching.with_name("begun").exists():
                 await asyncio.sleep(0.01)
             quick = await client.post("/tools/web_search", json={"query": "quick"})
             assert (
@@ -289,7 +256,7 @@ def test_a_slow_service_holds_nobody_up(searxng: Any, tmp_path: Path) -> None:
                 and "quick" in quick.json()["text"]
                 and not slow.done()
             )
-            go_on.set()
+            searching.with_name("go").touch()
             assert "slow" in (await slow).json()["text"]
 
     asyncio.run(play())

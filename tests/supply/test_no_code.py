@@ -42,7 +42,6 @@ ALLOWED = {
     "cli/main.py": "import_module: verbs of our own table",
     "cli/serve.py": "import_module: a module named by a domain",
     "domains/__init__.py": "import_module, entry_points: domains of our table, or installed",
-    "domains/deeptravel/sandbox/services.py": "import_module: vendors of our own table",
     "domains/deeptravel/vendors/mcp_session.py": "stdio_client: what a services file names",
     "domains/deeptravel/vendors/own_function.py": "exec_module: what a services file names",
     "server/trips.py": "import_module: a module named by a domain",

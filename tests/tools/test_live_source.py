@@ -80,9 +80,11 @@ def test_a_services_file_says_which_tools_a_replay_shows(
     """No key is needed to replay, and none is looked for."""
     monkeypatch.delenv("TAVILY_API_KEY", raising=False)
     store, services = str(tmp_path / "live.sqlite"), tmp_path / "live.toml"
+    tavily = Path(__file__).parents[2] / "examples" / "vendors" / "tavily.py"
     services.write_text(
-        '[tools]\nflight_search = "world"\nweb_search = "tavily"\n[vendors.world]\nfolder ='
-        f' "{world}"\n'
+        '[tools]\nflight_search = "world"\nweb_search = "python"\n'
+        f'[vendors.world]\nfolder = "{world}"\n'
+        f'[vendors.python]\nfunction = "{tavily}:search_web"\n'
     )
     with live_source(PlaceOptions(world, store=store)) as recording:
         ask(recording, "flight_search", **a_flight(world))

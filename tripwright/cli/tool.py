@@ -68,7 +68,7 @@ def tool(  # long: mostly examples, a line for each kind of face
       tripwright tool hotel_search '{"city_name": "Orford", "checkin_date": "2022-03-01", "checkout_date": "2022-03-03"}' \
 --face deeptravel --world worlds/nano
 
-    The same from live services (docs/examples/live.toml), and from what they answered on a day:
+    The same from live services (examples/vendors/live.toml), and from what they answered on a day:
       tripwright tool poi_search '{"query": "museum", "city_name": "Ghent"}' --face deeptravel --services live.toml --store runs/live.sqlite
       tripwright tool poi_search '{"query": "museum", "city_name": "Ghent"}' --face deeptravel --store runs/live.sqlite \
 --snapshot 2026-06-20 --replay

@@ -18,7 +18,6 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Coroutine, Mapping
-from concurrent.futures import Future
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote, quote_plus
@@ -115,17 +114,12 @@ def _forms(key: str) -> set[str]:
 T = TypeVar("T")
 
 
-def start(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Its outcome, once there is one. Cancelling it cancels the work."""
-    import asyncio  # loaded only by those who ask somebody
-
-    return asyncio.run_coroutine_threadsafe(work, _event_loop())
-
-
 def run(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
     """What `work` returns or raises. Raises TimeoutError, and cancels the work, when it has not
     ended after so many seconds."""
-    future = start(work)
+    import asyncio  # loaded only by those who ask somebody
+
+    future = asyncio.run_coroutine_threadsafe(work, _event_loop())
     try:
         return future.result(timeout_s)
     finally:
@@ -253,15 +247,8 @@ class HttpCaller:
 
     def _problem(self, response: httpx2.Response, text: str, body: Any) -> Exception:
         status = response.status_code
-        wait_s = retry_after_s(response.headers, limited=status == 429)
-        kind: FaultKind | None = None
-        if status in (401, 402, 403):
-            kind = "unauthorized"
-        elif status == 429:
-            kind = "rate_limit"
-        elif status >= 500 or status in (408, 425):
-            kind = "server_error"
-        if kind is not None:
+        if (kind := fault_of_status(status)) is not None:
+            wait_s = retry_after_s(response.headers, limited=status == 429)
             return ProviderFault(kind, f"{self.base_url} answered {status}: {text}", wait_s)
         return RefusedCall(status, text, body)
 
@@ -293,6 +280,15 @@ class RefusedCall(Exception):
     def __init__(self, status: int, message: str, body: Any):
         super().__init__(message)
         self.status, self.body = status, body
+
+
+def fault_of_status(status: int) -> FaultKind | None:
+    """None for a status that is about the call itself."""
+    if status in (401, 402, 403):
+        return "unauthorized"
+    if status == 429:
+        return "rate_limit"
+    return "server_error" if status >= 500 or status in (408, 425) else None
 
 
 def retry_after_s(headers: Mapping[str, str], limited: bool = True) -> float | None:

@@ -420,7 +420,7 @@ def test_the_command_line(
     shown = store.name
     store.close()
     railway = Railway(price=900)
-    monkeypatch.setattr(verbs, "load_services", lambda path, limits: {"train_search": railway})
+    monkeypatch.setattr(verbs, "load_services", lambda path: {"train_search": railway})
 
     def run(*words: str, code: int = 0) -> str:
         assert main(["sandbox", *words], VERBS) == code, capsys.readouterr()

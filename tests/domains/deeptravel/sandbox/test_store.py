@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
-from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, LocalLimits
+from tripwright.domains.deeptravel.sandbox.provider import LONGEST_QUEUE_S, LocalLimits
 from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, StoredAnswer, open_store
 from tripwright.errors import UserError
 

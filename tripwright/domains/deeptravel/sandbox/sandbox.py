@@ -33,8 +33,14 @@ from tripwright.domains.deeptravel.sandbox.keys import (
     complete_arguments,
 )
 from tripwright.domains.deeptravel.sandbox.leases import Leases
-from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits, wait_for_turn
-from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, ProviderFault
+from tripwright.domains.deeptravel.sandbox.provider import (
+    PASSING,
+    LocalLimits,
+    Provider,
+    ProviderFault,
+    RateLimits,
+    wait_for_turn,
+)
 from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.errors import UserError
@@ -94,11 +100,7 @@ class _Process:
 
 class Sandbox:
     """Threads may share one. `providers` says who answers which tool; `snapshot` is the day under
-    which answers are remembered.
-
-    `limits` keeps the vendors' budgets: the store in `record`, else those given, which providers
-    that ask others for positions should be given too, so that a vendor has one budget for both.
-    """
+    which answers are remembered. In `record` the store keeps the vendors' budgets."""
 
     def __init__(
         self,
@@ -107,7 +109,6 @@ class Sandbox:
         mode: Mode = "live",
         snapshot: str = "",
         *,
-        limits: RateLimits | None = None,
         retries: Retries | None = None,
         lease_s: float = 10.0,
         defaults: Mapping[str, Mapping[str, Any]] = DEFAULTS,
@@ -127,7 +128,7 @@ class Sandbox:
         self.counts = SandboxCounts()
         self._retries, self._lease_s, self._defaults = retries or Retries(), lease_s, defaults
         self._limits: RateLimits = (
-            store if mode == "record" and store is not None else limits or LocalLimits()
+            store if mode == "record" and store is not None else LocalLimits()
         )
         self._redacted = Redaction()
         self._process = _Process(store, lease_s)

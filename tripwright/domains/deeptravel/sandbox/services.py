@@ -1,73 +1,104 @@
-"""Which vendor answers which tool, from one TOML file (docs/examples/live.toml):
+"""Which vendor answers which tool, from one TOML file (docs/live-tools.md):
 
-    contact = "you@example.org"          # goes into the User-Agent
     [tools]
-    route_planning = "osrm"              # a tool of row D1 = a vendor
-    [vendors.osrm]                       # what differs from the defaults
-    places = "nominatim"                 # who knows where a name is
-    mode = "walking"
+    flight_search = "python"             # a tool of row D1 = a vendor
+    train_search = "world"
+    [vendors.python]
+    function = "my_flights.py:search"    # a Python function of yours
+    [vendors.world]
+    folder = "worlds/small"              # a closed world
 
-A vendor that answers several tools, or several times says where a place is, is one client with one
-budget. Keys come from the environment and from nowhere else.
+A vendor is "python" or "python-NAME" (a function, which answers one tool), "mcp" or "mcp-NAME" (an
+MCP server) or "world". One that answers several tools is one client with one budget. A key that
+stands in the file is refused before anything else is read: keys come from the environment.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
-from importlib import import_module
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from tripwright.domains.deeptravel.sandbox.provider import Provider, Terms
-from tripwright.domains.deeptravel.sandbox.services_keys import refuse_keys
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.errors import UserError
+from tripwright.tools.http import Redaction
 
-# Imported only when named: some need packages of an extra.
-VENDORS: Mapping[str, tuple[str, str]] = {
-    "duffel": ("tripwright.domains.deeptravel.vendors.duffel", "Duffel"),
-    "motis": ("tripwright.domains.deeptravel.vendors.motis", "Motis"),
-    "nominatim": ("tripwright.domains.deeptravel.vendors.nominatim", "Nominatim"),
-    "osrm": ("tripwright.domains.deeptravel.vendors.osrm", "Osrm"),
-    "overpass": ("tripwright.domains.deeptravel.vendors.overpass", "Overpass"),
-    "photon": ("tripwright.domains.deeptravel.vendors.photon", "Photon"),
-    "searxng": ("tripwright.domains.deeptravel.vendors.searxng", "Searxng"),
-    "tavily": ("tripwright.domains.deeptravel.vendors.tavily", "Tavily"),
-    "valhalla": ("tripwright.domains.deeptravel.vendors.valhalla", "Valhalla"),
-}
-MCP = "mcp"  # and "mcp-NAME": there may be several servers
-PYTHON = "python"  # and "python-NAME": a function answers one tool
-WORLD = "world"
-TERMS_OPTIONS: Mapping[str, type] = {"requests_per_second": float, "burst": int, "may_store": bool}
-WEB_OPTIONS: Mapping[str, type] = {**TERMS_OPTIONS, "max_answer_mb": float}
-# Answered only by who knows where places are, or else with the option that does without: vendor →
-# (tool, option).
-NEEDS_PLACES: Mapping[str, tuple[str, str]] = {"duffel": ("hotel_search", "test_hotels")}
-PLACES = "poi_search"  # the tool that says where a name is
-WORDS: Mapping[type, str] = {
-    str: "a text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    dict: "a table",
-}
+MCP, PYTHON, WORLD = "mcp", "python", "world"
+# which tripwright asked itself once: each is an example of a function now
+EXAMPLES = frozenset(
+    ("duffel", "motis", "nominatim", "osrm", "overpass", "photon", "searxng", "tavily", "valhalla")
+)
+_NAME_OF_KEY = re.compile(
+    r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|bearer)s?$",
+    re.IGNORECASE,
+)
+# holds names of variables, and somebody may have put the key itself there
+_VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_VALUE_OF_KEY = re.compile(r"(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )", re.IGNORECASE)
 
 
-def load_services(path: str | Path, limits: RateLimits | None = None) -> dict[str, Provider]:
-    """Who answers which tool. `limits`, a sandbox's store, keeps the budgets of those who are asked
-    where a place is together with the sandbox's own. Raises UserError for a file that cannot be
-    read, an unknown vendor, tool or option, and a key that is missing or written into the file."""
+class Options(BaseModel):
+    """A vendor's table."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class TermsOptions(Options):
+    """0 requests a second stands for no limit."""
+
+    requests_per_second: float = Field(0.0, ge=0)
+    burst: int = Field(1, ge=1)
+    may_store: bool = True
+    attribution: str = ""
+
+    @property
+    def terms(self) -> Terms:
+        rate = self.requests_per_second or None
+        return Terms(rate, self.burst, self.may_store, self.attribution)
+
+
+class FunctionOptions(TermsOptions):
+    function: str
+    version: str = "1"
+
+
+class WorldOptions(Options):
+    folder: str
+    day: str | date = ""
+
+
+_Options = TypeVar("_Options", bound=Options)
+
+
+def options_of(kind: type[_Options], table: Mapping[str, Any], where: str) -> _Options:
+    """Raises UserError, which never shows a value: somebody may have put a key there."""
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        name = ".".join([where, *map(str, problem["loc"])])
+        if problem["type"] == "extra_forbidden":
+            known = ", ".join(kind.model_fields)
+            raise UserError(f"There is no option '{name}': {where} has {known}.") from None
+        raise UserError(f"{name}: {problem['msg']}.") from None
+
+
+def load_services(path: str | Path) -> dict[str, Provider]:
+    """Who answers which tool. Raises UserError for a file that cannot be read, an unknown vendor,
+    tool or option, and a key that is missing or written into the file."""
     body = _read(path)
     with _said_of(path):
-        return _Services(body, limits or LocalLimits(), Path(path).parent).by_tool()
+        return _Services(body, Path(path).parent).by_tool()
 
 
 def tools_in(path: str | Path) -> tuple[str, ...]:
@@ -111,234 +142,129 @@ class _Services:
     """The vendors of one file, each made once."""
 
     body: Mapping[str, Any]
-    limits: RateLimits
     folder: Path  # where the file is, and functions of one's own are looked for
     made: dict[str, Provider] = field(default_factory=dict)
-    positions: dict[str, Positions] = field(default_factory=dict)
-    making: list[str] = field(default_factory=list)
 
     def by_tool(self) -> dict[str, Provider]:
-        _known("", self.body, ("contact", "tools", "vendors"))
+        if unknown := sorted(set(self.body) - {"tools", "vendors"}):
+            raise UserError(f"There is no option '{unknown[0]}': expected tools and vendors.")
         tools, vendors = _table(self.body, "tools"), _table(self.body, "vendors")
         for vendor in vendors:
             _check_known(vendor)
         if not tools:
             raise UserError(
-                '[tools] names no tool: expected lines like poi_search = "nominatim", for'
+                '[tools] names no tool: expected lines like flight_search = "python", for'
                 f" {', '.join(RECORDS)}."
             )
-        return {
-            tool: self.answering(tool, vendor, f"tools.{tool}") for tool, vendor in tools.items()
-        }
+        return {tool: self.answering(tool, vendor) for tool, vendor in tools.items()}
 
-    def answering(self, tool: str, vendor: Any, where: str) -> Provider:
+    def answering(self, tool: str, vendor: Any) -> Provider:
         """The vendor, where it answers this tool."""
         if not isinstance(vendor, str):
-            raise UserError(f"{where} should be the name of a vendor, found {_word(vendor)}.")
+            raise UserError(f"tools.{tool} should be the name of a vendor.")
         _check_known(vendor)
-        if tool not in RECORDS and not _is_mcp(vendor):
+        if tool not in RECORDS and not _is(MCP, vendor):
             raise UserError(f"There is no tool '{tool}': expected one of {', '.join(RECORDS)}.")
-        # known before a key is needed
-        tools: Any = RECORDS if vendor not in VENDORS else _class_of(vendor).tools
-        answered = tools if tool in RECORDS and tool not in tools else self.vendor(vendor).tools
-        if tool not in answered:
-            raise UserError(
-                f"{where}: '{vendor}' does not answer {tool}, only {', '.join(sorted(answered))}."
-            )
-        needing, instead = NEEDS_PLACES.get(vendor, ("", ""))
-        if (
-            tool == needing
-            and "places" not in self.options(vendor)
-            and not self.options(vendor).get(instead)
-        ):
-            raise UserError(
-                f'vendors.{vendor} needs places for {tool}, for instance places = "nominatim", or'
-                f" {instead} = true."
-            )
-        return self.vendor(vendor)
+        if vendor not in self.made:
+            table = _table(_table(self.body, "vendors"), vendor, "vendors.")
+            self.made[vendor] = self.vendor(vendor, table)
+        provider = self.made[vendor]
+        if tool not in provider.tools:
+            answered = ", ".join(sorted(provider.tools))
+            raise UserError(f"tools.{tool}: '{vendor}' does not answer {tool}, only {answered}.")
+        return provider
 
-    def options(self, vendor: str) -> Mapping[str, Any]:
-        return _table(_table(self.body, "vendors"), vendor, "vendors.")
+    def vendor(self, name: str, table: Mapping[str, Any]) -> Provider:
+        where = f"vendors.{name}"
+        if _is(MCP, name):
+            from tripwright.domains.deeptravel.vendors.mcp import mcp_of_options
 
-    def vendor(self, name: str) -> Provider:
-        if name in self.making:
-            raise UserError(f"vendors.{name}.places: '{name}' would ask itself where a place is.")
-        if name not in self.made:
-            self.making.append(name)
-            options = self.options(name)
-            self.made[name] = (
-                self.client(name, options)
-                if name in VENDORS
-                else _mcp(name, options)
-                if _is_mcp(name)
-                else self.function(name, options)
-                if _is_python(name)
-                else _world(options)
-            )
-            self.making.pop()
-        return self.made[name]
+            return mcp_of_options(table, where)
+        if _is(PYTHON, name):
+            return self.function(name, options_of(FunctionOptions, table, where))
+        return _world(options_of(WorldOptions, table, where))
 
-    def client(self, name: str, options: Mapping[str, Any]) -> Provider:
-        """Its constructor says which options there are."""
-        kind = _class_of(name)
-        parameters = inspect.signature(kind.__init__).parameters
-        hints = get_type_hints(kind.__init__)
-        own_options = {
-            option: hint
-            for option, hint in hints.items()
-            if hint in WORDS and parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
-        }
-        takes_places, takes_terms = "positions" in parameters, "terms" in parameters
-        accepted = {
-            **own_options,
-            **(WEB_OPTIONS if takes_terms else {}),
-            **({"places": str} if takes_places else {}),
-        }
-        _known(f"vendors.{name}", options, tuple(accepted))
-        values = {
-            option: _checked(f"vendors.{name}.{option}", value, accepted[option])
-            for option, value in options.items()
-        }
-        settings = {option: value for option, value in values.items() if option in own_options}
-        if "contact" in own_options and "contact" in self.body:
-            settings.setdefault("contact", _checked("contact", self.body["contact"], str))
-        absent = [
-            option
-            for option in own_options
-            if option not in settings and parameters[option].default is inspect.Parameter.empty
-        ]
-        if absent:
-            raise UserError(f"vendors.{name} needs {' and '.join(absent)}.")
-        if takes_terms:
-            settings["terms"] = _terms(kind.published_terms, values)
-        if "places" in values:
-            settings["positions"] = self.positions_of(values["places"], f"vendors.{name}.places")
-        elif takes_places and parameters["positions"].default is inspect.Parameter.empty:
-            raise UserError(
-                f"vendors.{name} needs places, the vendor who knows where a name is, for instance"
-                ' places = "nominatim".'
-            )
-        provider: Any = kind(**settings)
-        if "max_answer_mb" in values:
-            provider.limit_answers(values["max_answer_mb"])
-        made: Provider = provider
-        return made
-
-    def function(self, name: str, options: Mapping[str, Any]) -> Provider:
+    def function(self, name: str, options: FunctionOptions) -> Provider:
         from tripwright.domains.deeptravel.vendors.own_function import OwnFunction
 
-        accepted: Mapping[str, type] = {"function": str, "version": str, **TERMS_OPTIONS}
-        _known(f"vendors.{name}", options, tuple(accepted))
-        values = {
-            option: _checked(f"vendors.{name}.{option}", value, accepted[option])
-            for option, value in options.items()
-        }
-        if "function" not in values:
-            raise UserError(
-                f"vendors.{name} needs function, a file beside this one and a name in it, for"
-                ' instance function = "my_flights.py:search_flights".'
-            )
         tools = [tool for tool, vendor in _table(self.body, "tools").items() if vendor == name]
         if len(tools) != 1:
             raise UserError(
-                f"'{name}' is one function, for one tool: found {', '.join(tools) or 'none'}."
-                f" Another one is {PYTHON}-NAME."
+                f"'{name}' is one function, for one tool: found {', '.join(tools)}. Another one is"
+                f" {PYTHON}-NAME."
             )
-        terms, version = _terms(Terms(), values), values.get("version", "1")
-        return OwnFunction(name, tools[0], values["function"], self.folder, version, terms)
-
-    def positions_of(self, vendor: str, where: str) -> Positions:
-        if vendor not in self.positions:
-            self.positions[vendor] = Positions(self.answering(PLACES, vendor, where), self.limits)
-        return self.positions[vendor]
+        function, version = options.function, options.version
+        return OwnFunction(name, tools[0], function, self.folder, version, options.terms)
 
 
-def _is_mcp(vendor: str) -> bool:
-    return vendor == MCP or vendor.startswith(f"{MCP}-")
-
-
-def _is_python(vendor: str) -> bool:
-    return vendor == PYTHON or vendor.startswith(f"{PYTHON}-")
+def _is(kind: str, vendor: str) -> bool:
+    return vendor == kind or vendor.startswith(f"{kind}-")
 
 
 def _check_known(vendor: str) -> None:
-    named = vendor in VENDORS or vendor == WORLD
-    if not named and not _is_mcp(vendor) and not _is_python(vendor):
+    if vendor in EXAMPLES:
         raise UserError(
-            f"There is no vendor '{vendor}': expected one of"
-            f" {', '.join(sorted([*VENDORS, MCP, PYTHON, WORLD]))}."
+            f"tripwright does not ask '{vendor}' itself any more: examples/vendors/{vendor}.py in"
+            " its repository is a function that does (docs/live-tools.md)."
+        )
+    if vendor != WORLD and not _is(MCP, vendor) and not _is(PYTHON, vendor):
+        raise UserError(
+            f"There is no vendor '{vendor}': expected {PYTHON}, {PYTHON}-NAME, {MCP}, {MCP}-NAME or"
+            f" {WORLD}."
         )
 
 
-def _class_of(vendor: str) -> Any:
-    module, name = VENDORS[vendor]
-    return getattr(import_module(module), name)
-
-
-def _mcp(name: str, options: Mapping[str, Any]) -> Provider:
-    """Its tables are deeper than those of the others: its own module reads them."""
-    from tripwright.domains.deeptravel.vendors.mcp import mcp_of_options  # needs the extra
-
-    return mcp_of_options(options, name)
-
-
-def _world(options: Mapping[str, Any]) -> Provider:
+def _world(options: WorldOptions) -> Provider:
     from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
     from tripwright.world.store import World
 
-    _known("vendors.world", options, ("folder", "day"))
-    if "folder" not in options:
-        raise UserError(
-            "vendors.world needs folder, the folder of a world, for instance folder ="
-            ' "worlds/small".'
-        )
-    day = options.get("day")
-    if isinstance(day, str):
+    day = options.day
+    if isinstance(day, str) and day:
         try:
             day = date.fromisoformat(day)
         except ValueError:
             raise UserError(f"vendors.world.day is a day like 2022-03-01: found '{day}'.") from None
-    # TOML has days without quotes too, and a moment is also a day
-    if day is not None and type(day) is not date:
-        raise UserError(f"vendors.world.day is a day like 2022-03-01: found {_word(day)}.")
-    folder = _checked("vendors.world.folder", options["folder"], str)
-    return WorldProvider(World.open(folder), day.isoformat() if day else None)
-
-
-def _terms(published: Terms, values: Mapping[str, Any]) -> Terms:
-    """0 requests a second stands for no limit: a server of one's own may have none."""
-    changes = {name: values[name] for name in TERMS_OPTIONS if name in values}
-    if not 0 <= changes.get("requests_per_second", 1) < float("inf") or changes.get("burst", 1) < 1:
-        raise UserError("requests_per_second is at least 0 (no limit), and burst at least 1.")
-    if changes.get("requests_per_second") == 0:
-        changes["requests_per_second"] = None
-    return replace(published, **changes)
+    return WorldProvider(World.open(options.folder), str(day) or None)
 
 
 def _table(body: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:
     value = body.get(name, {})
     if not isinstance(value, dict):
-        raise UserError(f"{where}{name} should be a table, found {_word(value)}.")
+        raise UserError(f"{where}{name} should be a table.")
     return value
 
 
-def _known(where: str, options: Mapping[str, Any], accepted: tuple[str, ...]) -> None:
-    for name in options:
-        if name not in accepted:
+def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
+    """Raises UserError for an option that is named like a key, looks like one, or has the value of
+    a key in the environment. The message never repeats it."""
+    if isinstance(body, Mapping):
+        for name, value in body.items():
+            refuse_keys(value, (*where, name))
+    elif isinstance(body, list):
+        for value in body:
+            refuse_keys(value, where)
+    elif isinstance(body, str) and where:
+        if _VARIABLE_OPTION.search(where[-1]) and not _VARIABLE.fullmatch(body):
             raise UserError(
-                f"There is no option '{where}{'.' if where else ''}{name}': expected one of"
-                f" {', '.join(accepted)}."
+                f"{'.'.join(where)} should be the name of an environment variable, like MY_TOKEN,"
+                " found something else."
+            )
+        if body and (_NAME_OF_KEY.search(where[-1]) or _is_key(body)):
+            raise UserError(
+                f"{'.'.join(where)} holds a key: keys are not read from files, set an environment"
+                " variable instead."
             )
 
 
-def _checked(where: str, value: Any, kind: type) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-        raise UserError(f"{where} should be {WORDS[kind]}, found {_word(value)}.")
-    return value
+def _is_key(text: str) -> bool:
+    return bool(_VALUE_OF_KEY.match(text)) or Redaction()(text) != text or _has_credentials(text)
 
 
-def _word(value: Any) -> str:
-    """What a value is, never the value: somebody may have put a key there."""
-    return WORDS.get(type(value), "something else")
+def _has_credentials(text: str) -> bool:
+    """https://user:password@example.org"""
+    if "://" not in text:
+        return False
+    try:
+        return urlsplit(text).password is not None
+    except ValueError:
+        return False

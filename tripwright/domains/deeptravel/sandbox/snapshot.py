@@ -253,8 +253,8 @@ def recorded_providers(
     choices: Mapping[str, str] | None = None,
     tools: Iterable[str] = RECORDS,
 ) -> dict[str, Provider]:
-    """Who answers which tool in a snapshot. Where several did, `choices` says which, as "duffel" or
-    as "duffel 2.1". Raises UserError.
+    """Who answers which tool in a snapshot. Where several did, `choices` says which, as
+    "railway" or as "railway 2.1". Raises UserError.
 
     One of `tools` that nobody was asked for stands there too, with nothing recorded: an agent
     is to see the tools that it saw then.

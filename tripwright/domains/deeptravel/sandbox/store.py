@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
-from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, RateLimits
+from tripwright.domains.deeptravel.sandbox.provider import LONGEST_QUEUE_S, RateLimits
 from tripwright.errors import UserError
 
 SCHEMA_VERSION = "1"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.keys import checked_day
-from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
@@ -65,8 +64,7 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
             raise UserError(
                 "--replay and --snapshot are of recorded answers: give --store as well."
             )
-        limits = LocalLimits()
-        yield _source(options, _providers(options, None, limits), None, "live", limits)
+        yield _source(options, _providers(options, None), None, "live")
         return
     if options.snapshot is not None:
         checked_day(options.snapshot)  # before a store is made
@@ -78,13 +76,8 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
                 " are."
             )
         try:
-            source = _source(
-                options,
-                _providers(options, store, store),
-                store,
-                "replay" if options.replay else "record",
-                store,
-            )
+            mode: Mode = "replay" if options.replay else "record"
+            source = _source(options, _providers(options, store), store, mode)
         except ProviderFault as fault:  # the store can be opened and not be read
             raise UserError(str(fault)) from None
         yield source
@@ -92,9 +85,7 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
         store.close()
 
 
-def _providers(
-    options: PlaceOptions, store: Store | None, limits: RateLimits
-) -> dict[str, Provider]:
+def _providers(options: PlaceOptions, store: Store | None) -> dict[str, Provider]:
     if (
         options.replay
         and options.world is None
@@ -105,21 +96,15 @@ def _providers(
         # no key and no vendor's client is needed
         return recorded_providers(store, options.snapshot, tools=tools)
     if options.services is not None:
-        return load_services(options.services, limits)
+        return load_services(options.services)
     assert options.world is not None
     provider = WorldProvider(World.open(options.world))
     return dict.fromkeys(sorted(provider.tools), provider)
 
 
 def _source(
-    options: PlaceOptions,
-    providers: dict[str, Provider],
-    store: Store | None,
-    mode: Mode,
-    limits: RateLimits,
+    options: PlaceOptions, providers: dict[str, Provider], store: Store | None, mode: Mode
 ) -> LiveSource:
-    """`limits` keep the budgets of those who are asked for positions; a sandbox without a store
-    keeps its own there too."""
     first = next(iter(providers.values()))
     day = options.snapshot or (
         first.day
@@ -129,9 +114,7 @@ def _source(
     tools = {tool: f"{provider.name} {provider.version}" for tool, provider in providers.items()}
     identity: dict[str, Any] = {"tools": tools}
     if store is None:
-        source: AnswerSource = (
-            first if options.world is not None else Sandbox(providers, limits=limits)
-        )
+        source: AnswerSource = first if options.world is not None else Sandbox(providers)
     else:
         source = Sandbox(providers, store, mode, day)
         identity |= {"snapshot": day, "mode": mode, "store": store.name}

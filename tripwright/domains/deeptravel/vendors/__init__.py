@@ -1,2 +1,1 @@
-"""Real services behind the six tools, each built from its vendor's published documentation. None
-has been called from here."""
+"""What of a user's own stands behind the six tools: Python functions and MCP servers."""

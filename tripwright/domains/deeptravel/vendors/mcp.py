@@ -1,10 +1,12 @@
 """Any MCP server's tools, https://modelcontextprotocol.io/specification: as one of the six, or
 under their own names.
 
-A tool that a table maps onto one of the six answers with that tool's records; one that is offered
-under its own name answers with generic rows, and its JSON schema comes from the server. Nobody
-knows a server's terms: what it answers may be kept only where `may_store` says so. Never called
-live here; tested against servers of the official package on this machine.
+A tool that a table maps onto one of the six answers with that tool's records: the table says which
+tool of the server answers, how our arguments are called there, where the rows are, and where each
+field of a record is in a row. A tool that is offered under its own name answers with generic rows,
+and its JSON schema comes from the server. Nobody knows a server's terms: what it answers may be
+kept only where `may_store` says so. Never called live here; tested against servers of the official
+package on this machine.
 
 A server reports an error of a tool as text (`isError`), whoever is to blame. A text that speaks of
 limits, outages and time is taken for a fault of our side, any other for a refusal of the call.
@@ -15,27 +17,48 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import fields as fields_of
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Provenance, ProviderAnswer, Record
-from tripwright.domains.deeptravel.vendors.mcp_mapping import ToolMap, listed, rows_of, tool_map
-from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, McpSession
-from tripwright.domains.deeptravel.vendors.reading import readable
-from tripwright.domains.deeptravel.vendors.vendor import utc_now
+from pydantic import Field, model_validator
+
+from tripwright.domains.deeptravel.sandbox.provider import (
+    FaultKind,
+    ProviderFault,
+    answer_from,
+)
+from tripwright.domains.deeptravel.sandbox.services import Options, TermsOptions, options_of
+from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
+    ProviderAnswer,
+    Record,
+    VendorRow,
+)
+from tripwright.domains.deeptravel.vendors.mcp_session import McpSession, check_address
+from tripwright.domains.deeptravel.vendors.rows import (
+    ESSENTIAL,
+    MOMENTS,
+    MOST_ROWS,
+    OF_THE_CALL,
+    at,
+    moment_or_none,
+    money_or_none,
+    number_or_none,
+    text_or_empty,
+    written,
+)
 from tripwright.errors import UserError
-from tripwright.tools.http import Redaction
+from tripwright.tools.http import MAX_ANSWER_MB, Redaction, key_in, with_keys
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import CallToolResult
 
-MOST_ROWS = 10_000  # of an answer: no model reads as many
 PAGES = 100  # of a server's list of tools, before it is taken for endless
 CLIENT_VERSION = 1
+OWN_RESULT = "result"  # under which servers of the official package put what is no object
 FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     (re.compile(r"rate.?limit|too many requests|\b429\b|quota", re.IGNORECASE), "rate_limit"),
     (re.compile(r"time[d ]*out", re.IGNORECASE), "timeout"),
@@ -50,65 +73,169 @@ FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     ),
     (re.compile(r"^Unknown tool", re.IGNORECASE), "bad_response"),
 )
-SERVER_OPTIONS = ("url", "command", "token_env", "env", "timeout_s", "max_answer_mb")
-KINDS: Mapping[str, tuple[Any, str]] = {
-    **dict.fromkeys(
-        ("url", "token_env", "name", "version", "attribution", "terms_url"), (str, "a text")
-    ),
-    **dict.fromkeys(("command", "env", "own"), (list, "a list of texts")),
-    **dict.fromkeys(
-        ("timeout_s", "max_answer_mb", "requests_per_second"), (int | float, "a number")
-    ),
-    "burst": (int, "a whole number"),
-    "may_store": (bool, "true or false"),
-    "maps": (dict, "a table"),
-}
+
+
+class ToolMap(Options):
+    """`arguments`: ours to theirs, and only those named are sent. `constants` are sent with every
+    call. `rows` and the values of `fields` are paths with dots, numbers for places in a list;
+    fields without an entry are looked for under their own name. `currency` is for prices whose row
+    names none."""
+
+    tool: str = Field(min_length=1)
+    arguments: dict[str, str] = {}
+    constants: dict[str, Any] = {}
+    rows: str = ""
+    fields: dict[str, str] = {}
+    currency: str = ""
+
+    def sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What the server's tool is called with. Blank arguments are left out: ours mean "no wish"
+        by them."""
+        renamed = {
+            theirs: arguments[ours]
+            for ours, theirs in self.arguments.items()
+            if arguments.get(ours) not in (None, "")
+        }
+        return {**self.constants, **renamed}
+
+    def rows_in(self, content: Any) -> list[Any] | None:
+        """None where there is no list. One object is a list of one."""
+        rows = at(content, *_path(self.rows))
+        if not self.rows and isinstance(rows, Mapping) and set(rows) == {OWN_RESULT}:
+            rows = rows[OWN_RESULT]
+        if isinstance(rows, Mapping):
+            return [rows]
+        return rows if isinstance(rows, list) else None
+
+    def record(self, tool: str, row: Any, arguments: Mapping[str, Any]) -> Record | None:
+        """None where it lacks what its kind of record cannot do without."""
+        kind, values = RECORDS[tool], {}
+        for entry in fields_of(kind):
+            raw = self._at(row, entry.name)
+            if entry.name in OF_THE_CALL and not text_or_empty(raw):
+                raw = arguments.get(OF_THE_CALL[entry.name])
+            values[entry.name] = self._value(entry.name, str(entry.type), raw, row)
+        if "minutes" in values and values["minutes"] is None and "departs_at" in values:
+            values["minutes"] = self._minutes(row)
+        if tool == "web_search":
+            values["title"] = values["title"] or values["url"]
+        if any(values[name] in (None, "") for name in ESSENTIAL[tool]):
+            return None
+        return kind(**{name: value for name, value in values.items() if value is not None})
+
+    def _at(self, row: Any, name: str) -> Any:
+        return at(row, *_path(self.fields.get(name, name)))
+
+    def _value(self, name: str, kind: str, value: Any, row: Any) -> Any:
+        if name == "price":
+            currency = text_or_empty(self._at(row, "currency")) or self.currency
+            return money_or_none(number_or_none(value), currency)
+        if name in MOMENTS:
+            moment = moment_or_none(text_or_empty(value))
+            return written(moment) if moment is not None else ""
+        if kind.startswith(("int", "float")):
+            number = number_or_none(value)
+            return round(number) if number is not None and kind.startswith("int") else number
+        # a train may be called 571
+        return text_or_empty(str(value) if isinstance(value, int) else value)
+
+    def _minutes(self, row: Any) -> int | None:
+        """Between two moments that state their offsets; local times of two places say nothing
+        about it."""
+        begins, ends = (moment_or_none(text_or_empty(self._at(row, name))) for name in MOMENTS)
+        if begins is None or ends is None or begins.tzinfo is None or ends.tzinfo is None:
+            return None
+        return round((ends - begins).total_seconds() / 60) if ends >= begins else None
+
+
+class McpOptions(TermsOptions):
+    """Where the server is (a `url`, or a `command` that speaks over stdin and stdout), its terms,
+    `own` tools that are offered as they are, and a table in `maps` for each of the six it answers.
+
+    Keys are named, and read from the environment: `token_env` names the variable whose value is
+    sent as a bearer token, `env` those that the command gets (besides PATH, HOME and the like, it
+    gets no others), a {VARIABLE} in the URL stands for one. `version` is yours to raise when the
+    server changes; the tables are part of a recording's key anyway. Raises UserError.
+    """
+
+    url: str = ""
+    command: list[str] = []
+    token_env: str = ""
+    env: list[str] = []
+    timeout_s: float = Field(30.0, gt=0)
+    max_answer_mb: float = Field(MAX_ANSWER_MB, gt=0)
+    name: str = "mcp"
+    version: str = "1"
+    requests_per_second: float = Field(1.0, ge=0)
+    may_store: bool = False
+    own: list[str] = []
+    maps: dict[str, ToolMap] = {}
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        if bool(self.url) == bool(self.command):
+            found = "both" if self.url else "neither"
+            raise UserError(f"An MCP server has either a url or a command: found {found}.")
+        if self.token_env and self.command or self.env and self.url:
+            raise UserError(
+                "An MCP server with a url takes token_env, one with a command takes env: found the"
+                " other one."
+            )
+        if self.url:
+            check_address(self.url)
+            with_keys(self.url)
+        for variable in filter(None, (self.token_env, *self.env)):
+            key_in(variable, "An MCP server")
+        if not self.maps and not self.own:
+            raise UserError(
+                f"MCP server '{self.name}' answers nothing: expected maps onto"
+                f" {', '.join(RECORDS)}, or own tools by name."
+            )
+        if clashes := sorted(set(self.own) & set(RECORDS)):
+            raise UserError(
+                f"MCP server '{self.name}' cannot offer '{clashes[0]}' as its own tool: expected"
+                f" maps.{clashes[0]} with its fields."
+            )
+        for tool, table in self.maps.items():
+            if tool not in RECORDS:
+                raise UserError(
+                    f"An MCP server's tool can stand for {', '.join(RECORDS)}: found maps.{tool}."
+                )
+            names = {entry.name for entry in fields_of(RECORDS[tool])}
+            known = names | ({"currency"} if "price" in names else set())
+            if unknown := sorted(set(table.fields) - known):
+                raise UserError(
+                    f"maps.{tool}.fields of an MCP server knows {', '.join(sorted(known))}: found"
+                    f" '{unknown[0]}'."
+                )
+        return self
+
+
+def mcp_of_options(table: Mapping[str, Any], where: str = "vendors.mcp") -> McpProvider:
+    """Of one table of a services file. Raises UserError."""
+    named = {"name": where.removeprefix("vendors."), **table}
+    return McpProvider(options_of(McpOptions, named, where))
 
 
 class McpProvider:
-    """`maps` by our tool's name, `own` names of the server's tools to be offered as they are.
-    Threads may share one.
+    """Threads may share one. Raises UserError."""
 
-    `version` is yours to raise when the server changes; the tables are part of the key anyway.
-    Raises UserError.
-    """
-
-    def __init__(
-        self,
-        server: McpServer,
-        maps: Mapping[str, ToolMap] | None = None,
-        own: Collection[str] = (),
-        *,
-        name: str = "mcp",
-        version: str = "1",
-        terms: Terms | None = None,
-        now: Callable[[], datetime] = utc_now,
-    ):
+    def __init__(self, options: McpOptions):
         if find_spec("mcp") is None:
             raise UserError(
                 "MCP servers need the package 'mcp', which is not installed: pip install"
                 " 'tripwright[mcp]'."
             )
-        self.name, self._maps, self._own, self._now = name, dict(maps or {}), frozenset(own), now
-        if not self._maps and not self._own:
-            raise UserError(
-                f"MCP server '{name}' answers nothing: expected maps onto {', '.join(RECORDS)}, or"
-                " own tools by name."
-            )
-        if clashes := sorted(self._own & set(RECORDS)):
-            raise UserError(
-                f"MCP server '{name}' cannot offer '{clashes[0]}' as its own tool: expected"
-                f" maps.{clashes[0]} with its fields."
-            )
-        self.terms = terms or Terms(requests_per_second=1.0, may_store=False)
+        self.name, self.terms, self._maps = options.name, options.terms, options.maps
+        self._own = frozenset(options.own)
         tables = json.dumps(
-            {tool: vars(table) for tool, table in self._maps.items()}, sort_keys=True, default=dict
+            {tool: table.model_dump() for tool, table in self._maps.items()}, sort_keys=True
         )
         self.version = (
-            f"{CLIENT_VERSION}; server={version};"
+            f"{CLIENT_VERSION}; server={options.version};"
             f" maps={hashlib.sha256(tables.encode()).hexdigest()[:12]}"
         )
-        self._session = McpSession(server)
+        self._session = McpSession(options)
 
     @property
     def tools(self) -> frozenset[str]:
@@ -143,6 +270,7 @@ class McpProvider:
         ]
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
+        """Raises ProviderFault and nothing else."""
         from mcp import MCPError
 
         if tool not in self.tools:
@@ -160,7 +288,7 @@ class McpProvider:
             result = self._session.run(call)
         except MCPError as error:
             if table is None:  # with a table, the parameters are our side's
-                return self._answer((), self._session.server.shown(error), refused=True)
+                return answer_from(self, (), Redaction().shown(error), refused=True)
             raise self._session.fault("bad_response", error) from None
         text = "\n".join(part.text for part in result.content if part.type == "text")
         if result.is_error:
@@ -171,40 +299,36 @@ class McpProvider:
             else _json_or_text(text)
         )
         rows = table.rows_in(content) if table else listed(content)
-        if rows and len(rows) > MOST_ROWS:
+        if rows is None:
+            where = table.rows if table and table.rows else "the top"
+            raise self._session.fault(
+                "bad_response", f"{theirs} answered without a list at '{where}'"
+            )
+        if len(rows) > MOST_ROWS:
             raise self._session.fault(
                 "bad_response", f"{theirs} answered {len(rows):,} rows: at most {MOST_ROWS:,} fit"
             )
         if table is None:
-            return self._answer(rows_of(rows), f"{tool} answered nothing.")
-        if rows is None:
+            return answer_from(self, rows_of(rows), f"{tool} answered nothing.")
+        read = (table.record(tool, row, arguments) for row in rows)
+        records = tuple(record for record in read if record is not None)
+        if rows and not records:
+            # an interface that has changed must not look like "nothing found"
             raise self._session.fault(
-                "bad_response", f"{theirs} answered without a list at '{table.rows or 'the top'}'"
+                "bad_response", f"{theirs} answered {len(rows)} rows, none with the fields named"
             )
-        records: list[Record] = readable(
-            self.name, rows, lambda row: table.record(tool, row, arguments)
-        )
-        return self._answer(tuple(records), f"{theirs} found nothing.")
+        return answer_from(self, records, f"{theirs} found nothing.")
 
     def close(self) -> None:
         """A later call opens the connection again."""
         self._session.close()
 
     def _error(self, text: str) -> ProviderAnswer:
-        line = self._session.server.shown(text)
+        line = Redaction().shown(text)
         for pattern, kind in FAULTS:
             if pattern.search(line):
                 raise self._session.fault(kind, text)
-        return self._answer((), line or "The tool failed and said nothing.", refused=True)
-
-    def _answer(
-        self, records: tuple[Record, ...], note: str, *, refused: bool = False
-    ) -> ProviderAnswer:
-        fetched_at = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        source = Provenance(
-            self.name, self.version, fetched_at, self.terms.attribution, self.terms.may_store
-        )
-        return ProviderAnswer(records, source, "" if records else note, refused)
+        return answer_from(self, (), line or "The tool failed and said nothing.", refused=True)
 
 
 async def _all_tools(client: Client) -> list[Any]:
@@ -221,6 +345,37 @@ async def _all_tools(client: Client) -> list[Any]:
     )
 
 
+def rows_of(content: Any) -> tuple[VendorRow, ...]:
+    """An answer as generic records: one for each element of a list, one for anything else. What is
+    nested stays JSON."""
+    return tuple(VendorRow(values) for row in listed(content) if (values := _scalars(row)))
+
+
+def listed(content: Any) -> list[Any]:
+    """The rows of an answer that no table describes."""
+    if isinstance(content, Mapping) and set(content) == {OWN_RESULT}:
+        content = content[OWN_RESULT]
+    return content if isinstance(content, list) else [content]
+
+
+def _scalars(row: Any) -> tuple[tuple[str, str | float], ...]:
+    values = row if isinstance(row, Mapping) else {"text" if isinstance(row, str) else "value": row}
+    return tuple(
+        (text_or_empty(str(name)), _scalar(value))
+        for name, value in values.items()
+        if value is not None and value != ""
+    )
+
+
+def _scalar(value: Any) -> str | float:
+    is_number = not isinstance(value, str) and number_or_none(value) is not None
+    if isinstance(value, int | float) and is_number:
+        return value
+    whole = isinstance(value, str)  # with its line breaks
+    text = value if whole else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return str(text.encode("utf-8", "replace").decode())
+
+
 def _json_or_text(text: str) -> Any:
     """Servers that know no structured content write their JSON as text."""
     try:
@@ -229,37 +384,6 @@ def _json_or_text(text: str) -> Any:
         return text
 
 
-def mcp_of_options(options: Mapping[str, Any], label: str = "mcp") -> McpProvider:
-    """Of one table of a TOML file: where the server is, its terms, `own` tools, and a table
-    `maps.TOOL` for each of the six it answers. Raises UserError."""
-    if unknown := sorted(set(options) - set(KINDS)):
-        raise UserError(
-            f"An MCP server ('{label}') has the options {', '.join(KINDS)}: found '{unknown[0]}'."
-        )
-    for name, value in options.items():
-        kind, parts = KINDS[name]
-        whole = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-        if not whole or (kind is list and not all(isinstance(part, str) for part in value)):
-            raise UserError(
-                f"'{name}' of an MCP server ('{label}') should be {parts}: found"
-                f" {type(value).__name__}."
-            )
-    rate = options.get("requests_per_second", 1.0)
-    if not 0 <= rate < float("inf") or options.get("burst", 1) < 1:
-        raise UserError(
-            f"requests_per_second of an MCP server ('{label}') is at least 0 (no limit), and burst"
-            " at least 1."
-        )
-    terms = Terms(
-        requests_per_second=rate or None,
-        burst=options.get("burst", 1),
-        may_store=options.get("may_store", False),
-        attribution=options.get("attribution", ""),
-        terms_url=options.get("terms_url", ""),
-    )
-    server = McpServer(**{name: value for name, value in options.items() if name in SERVER_OPTIONS})
-    maps = {tool: tool_map(tool, table) for tool, table in options.get("maps", {}).items()}
-    name, version = options.get("name", label.removeprefix("vendors.")), options.get("version", "1")
-    return McpProvider(
-        server, maps, options.get("own", ()), name=name, version=version, terms=terms
-    )
+def _path(dotted: str) -> list[str | int]:
+    steps = dotted.split(".") if dotted else []
+    return [int(step) if step.lstrip("-").isdecimal() else step for step in steps]

@@ -1,35 +1,38 @@
 """One connection to an MCP server, kept open between calls and used from any thread.
 
 Built on the official client, package `mcp` 2 (https://py.sdk.modelcontextprotocol.io/, extra
-`mcp`): Streamable HTTP for a URL, stdio for a command. A connection that breaks is closed and the
-next call opens another one; one that is open when the program ends is closed then.
+`mcp`): Streamable HTTP for a URL, stdio for a command. Each connection has an event loop in a
+thread of its own, which anyio's portal runs. One that breaks is closed and the next call opens
+another one; one that is open when the program ends is closed then.
 """
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import logging
+import math
 import os
+import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+import anyio
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault
-from tripwright.domains.deeptravel.vendors.vendor import check_address
 from tripwright.errors import UserError
+from tripwright.llm.endpoint import is_address
 from tripwright.tools.http import (
-    MAX_ANSWER_MB,
+    PLACE_OF_KEY,
     USER_AGENT,
     Redaction,
-    key_in,
+    fault_of_status,
     retry_after_s,
-    run,
-    start,
     with_keys,
 )
 
@@ -37,76 +40,54 @@ if TYPE_CHECKING:
     import httpx2
     from mcp import Client
 
+    from tripwright.domains.deeptravel.vendors.mcp import McpOptions
+
 GRACE_S = 0.5  # the protocol's own timeout comes first, and leaves the connection whole
 CLOSE_S = 8.0  # for ending a session, and a command's process
+PLAIN_WORD = re.compile(r"[A-Za-z._-]{0,32}|.{0,15}")  # in a URL; any other may be a key
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class McpServer:
-    """Where the server is: a URL, or a command that speaks over stdin and stdout. Keys are named,
-    and read from the environment.
-
-    `token_env` names the variable whose value is sent as a bearer token; `env` names variables that
-    the command gets (besides PATH, HOME and the like, it gets no others). A {VARIABLE} in the URL
-    stands for a key. Raises UserError.
-    """
-
-    url: str = ""
-    command: Sequence[str] = ()
-    token_env: str = ""
-    env: Sequence[str] = ()
-    timeout_s: float = 30.0
-    max_answer_mb: float = MAX_ANSWER_MB
-
-    def __post_init__(self) -> None:
-        if bool(self.url) == bool(self.command):
-            found = "both" if self.url else "neither"
-            raise UserError(f"An MCP server has either a url or a command: found {found}.")
-        if self.url:
-            check_address("The url of an MCP server", self.url, takes_query=True)
-        for name in ("timeout_s", "max_answer_mb"):
-            if not 0 < (value := getattr(self, name)) < float("inf"):
-                raise UserError(f"{name} of an MCP server is above 0: found {value:g}.")
-        if self.token_env and self.command or self.env and self.url:
+def check_address(url: str) -> None:
+    """Raises UserError for what is no URL, and for one that may hold a key: it is written into
+    messages, this one excepted."""
+    if not is_address(url) or PLACE_OF_KEY.search(urlsplit(url).netloc):
+        raise UserError("The url of an MCP server is no URL: expected one like https://a.example.")
+    parts = urlsplit(url)
+    if "@" in parts.netloc or parts.fragment:
+        raise UserError("The url of an MCP server is a plain address: found one with a user.")
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    for word in [*parts.path.split("/"), *(word for pair in pairs for word in pair)]:
+        if not PLAIN_WORD.fullmatch(PLACE_OF_KEY.sub("", word)):
             raise UserError(
-                "An MCP server with a url takes token_env, one with a command takes env: found the"
-                " other one."
+                "The url of an MCP server has a part that may be a key. Write the name of an"
+                " environment variable in its place, as in https://example.org/{MY_KEY}/v1, and set"
+                " that variable."
             )
-        for name in (self.token_env, *self.env):
-            if name:
-                key_in(name, "An MCP server")
-        with_keys(self.url)
-
-    @property
-    def label(self) -> str:
-        """For messages: no arguments of a command and no query of a URL, which may hold keys."""
-        return self.url.partition("?")[0] if self.url else os.path.basename(self.command[0])
-
-    def shown(self, message: object) -> str:
-        """One short line of a foreign message, without keys."""
-        return Redaction().shown(message)
 
 
 class _Connection(NamedTuple):
     client: Client
-    leave: asyncio.Event
-    task: Future[None]  # holds it open until `leave`
+    portal: BlockingPortal
+    leave: threading.Event
+    thread: threading.Thread  # holds it open until `leave`
     process: int
 
 
 class McpSession:
     """Threads may share one."""
 
-    def __init__(self, server: McpServer):
+    def __init__(self, server: McpOptions):
         self.server = server
+        # for messages: no arguments of a command and no query of a URL, which may hold keys
+        self.label = server.url.partition("?")[0] or os.path.basename(server.command[0])
         self._lock = threading.Lock()
         self._open: _Connection | None = None
         # the last HTTP status that was an error: the package keeps it to itself
         self._problem: tuple[int, float | None] | None = None
         self._refused: ProviderFault | None = None  # an answer that was not read to its end
 
-    def run(self, work: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
+    def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """What `work` finds out; connecting, where that is needed, is part of its time. Raises
         ProviderFault, and MCPError where the server says that the parameters are wrong."""
         import mcp  # noqa: F401  # takes a second, which is not the server's
@@ -114,7 +95,11 @@ class McpSession:
         opened, give_up_at = None, time.monotonic() + self.server.timeout_s + GRACE_S
         try:
             opened = self._connected(give_up_at)
-            return run(work(opened.client), give_up_at - time.monotonic())
+            call = opened.portal.start_task_soon(work, opened.client)
+            try:
+                return call.result(give_up_at - time.monotonic())
+            finally:
+                call.cancel()  # of what has ended, nothing
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
@@ -122,7 +107,7 @@ class McpSession:
 
     def close(self) -> None:
         if opened := self._leave(self._open):
-            wait([opened.task], CLOSE_S + GRACE_S)
+            opened.thread.join(CLOSE_S + GRACE_S)
 
     def _leave(self, opened: _Connection | None) -> _Connection | None:
         """The connection, which now ends by itself; None where another thread has done so before,
@@ -134,13 +119,11 @@ class McpSession:
         atexit.unregister(self.close)
         if opened.process != os.getpid():
             return None
-        start(_set(opened.leave))
+        opened.leave.set()
         return opened
 
     def fault(self, kind: FaultKind, message: object, wait_s: float | None = None) -> ProviderFault:
-        return ProviderFault(
-            kind, f"MCP server {self.server.label}: {self.server.shown(message)}", wait_s
-        )
+        return ProviderFault(kind, f"MCP server {self.label}: {Redaction().shown(message)}", wait_s)
 
     def _explained(self, cause: BaseException, opened: _Connection | None) -> Exception:
         """Errors that the protocol states leave the connection whole; after anything else the next
@@ -160,9 +143,9 @@ class McpSession:
             problem, self._problem = self._problem, None
             # what the package says instead of an HTTP status
             if problem is not None and kind == "server_error":
-                return self.fault(
-                    _kind_of_status(problem[0]), f"answered {problem[0]}: {cause}", problem[1]
-                )
+                status, wait_s = problem
+                told = f"answered {status}: {cause}"
+                return self.fault(fault_of_status(status) or kind, told, wait_s)
             return self.fault(kind, cause) if kind is not None else cause
         self._leave(opened)
         if isinstance(cause, TimeoutError | httpx2.TimeoutException):
@@ -179,70 +162,74 @@ class McpSession:
             raise TimeoutError  # another thread is connecting
         try:
             opened = self._open
-            # a fork has neither the thread nor the connection
-            if opened is None or opened.process != os.getpid() or opened.task.done():
-                opened = self._open = self._connect(give_up_at)
+            if opened is None or opened.process != os.getpid():  # a fork has not got the thread
+                self._problem, entered = None, Future[_Connection]()
+                threading.Thread(target=self._hold, args=(entered,), daemon=True).start()
+                try:
+                    opened = self._open = entered.result(give_up_at - time.monotonic())
+                finally:
+                    entered.cancel()
                 atexit.unregister(self.close)
                 atexit.register(self.close)
             return opened
         finally:
             self._lock.release()
 
-    def _connect(self, give_up_at: float) -> _Connection:
+    def _hold(self, entered: Future[_Connection]) -> None:
+        """What a connection's thread does."""
         _silence()
-        self._problem = None
-        entered: Future[tuple[Client, asyncio.Event]] = Future()
-        task = start(self._hold(entered))
-        ends: list[Future[Any]] = [task, entered]
-        wait(ends, give_up_at - time.monotonic(), FIRST_COMPLETED)
-        if task.done():
-            task.result()  # raises
-        if not entered.done():
-            task.cancel()
-            raise TimeoutError
-        return _Connection(*entered.result(), task, os.getpid())
+        try:
+            with (
+                start_blocking_portal() as portal,
+                portal.wrap_async_context_manager(self._client()) as client,
+            ):
+                leave, thread = threading.Event(), threading.current_thread()
+                if entered.set_running_or_notify_cancel():
+                    entered.set_result(_Connection(client, portal, leave, thread, os.getpid()))
+                    leave.wait()
+        except BaseException as error:
+            # of a connection that did not come about, or ends in disorder
+            if not entered.done():
+                entered.set_exception(error)
 
-    async def _hold(self, entered: Future[tuple[Client, asyncio.Event]]) -> None:
-        """Opens and closes in one task, as the package wants it."""
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[Client]:
         from mcp import Client
         from mcp.types import Implementation
 
+        server = self.server
         info = Implementation(name="tripwright", version=USER_AGENT.partition("/")[2])
-        leave = asyncio.Event()
-        async with (
-            asyncio.timeout(None) as limit,
-            Client(
-                self._transport(), read_timeout_seconds=self.server.timeout_s, client_info=info
-            ) as client,
-        ):
-            entered.set_result((client, leave))
-            await leave.wait()
-            limit.reschedule(asyncio.get_running_loop().time() + CLOSE_S)
-
-    def _transport(self) -> AbstractAsyncContextManager[Any]:
-        if self.server.url:
-            return self._over_http()
-        return _over_stdio(self.server)
+        with anyio.fail_after(server.timeout_s + GRACE_S) as limit:
+            transport: AbstractAsyncContextManager[Any] = (
+                self._over_http() if server.url else _over_stdio(server)
+            )
+            async with Client(
+                transport, read_timeout_seconds=server.timeout_s, client_info=info
+            ) as client:
+                limit.deadline = math.inf
+                yield client
+                limit.deadline = anyio.current_time() + CLOSE_S
 
     @asynccontextmanager
     async def _over_http(self) -> Any:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
+        server = self.server
         # what is not packed need not be unpacked
         headers = {"user-agent": USER_AGENT, "accept-encoding": "identity"}
-        if self.server.token_env:
-            headers["authorization"] = f"Bearer {os.environ[self.server.token_env].strip()}"
-        timeout = httpx2.Timeout(self.server.timeout_s + GRACE_S, connect=self.server.timeout_s)
+        if server.token_env:
+            headers["authorization"] = f"Bearer {os.environ[server.token_env].strip()}"
+        timeout = httpx2.Timeout(server.timeout_s + GRACE_S, connect=server.timeout_s)
         hooks: dict[str, list[Callable[..., Any]]] = {"response": [self._note_status, self._limit]}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as http,
-            streamable_http_client(with_keys(self.server.url), http_client=http) as streams,
+            streamable_http_client(with_keys(server.url), http_client=http) as streams,
         ):
             yield streams
 
     async def _note_status(self, response: httpx2.Response) -> None:
-        if response.status_code in (401, 402, 403, 408, 429) or response.status_code >= 500:
+        if fault_of_status(response.status_code) is not None:
             self._problem = response.status_code, retry_after_s(response.headers)
 
     async def _limit(self, response: httpx2.Response) -> None:
@@ -277,7 +264,7 @@ class McpSession:
 
 
 @asynccontextmanager
-async def _over_stdio(server: McpServer) -> Any:
+async def _over_stdio(server: McpOptions) -> Any:
     from mcp import StdioServerParameters, stdio_client
 
     env = {name: os.environ[name] for name in server.env}
@@ -302,12 +289,6 @@ def kind_of_error(code: int, message: str) -> FaultKind | None:
     return kinds.get(code, "bad_response")
 
 
-def _kind_of_status(status: int) -> FaultKind:
-    if status == 429:
-        return "rate_limit"
-    return "server_error" if status >= 500 or status == 408 else "unauthorized"
-
-
 def _first(error: BaseException) -> BaseException:
     """Task groups wrap what went wrong, sometimes several times."""
     while isinstance(error, BaseExceptionGroup):
@@ -326,7 +307,3 @@ def _silence() -> None:
 
 def _unread(record: logging.LogRecord) -> bool:
     return record.levelno < logging.ERROR
-
-
-async def _set(event: asyncio.Event) -> None:
-    event.set()

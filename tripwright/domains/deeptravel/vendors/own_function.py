@@ -13,22 +13,24 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from datetime import UTC
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer
+from tripwright.domains.deeptravel.sandbox.provider import (
+    FaultKind,
+    ProviderFault,
+    Terms,
+    answer_from,
+)
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.domains.deeptravel.vendors.own_rows import BadRow, record_of_row
-from tripwright.domains.deeptravel.vendors.vendor import utc_now
+from tripwright.domains.deeptravel.vendors.rows import MOST_ROWS, BadRow, record_of_row
 from tripwright.errors import UserError
-from tripwright.tools.http import Redaction
+from tripwright.tools.http import Redaction, fault_of_status, retry_after_s
 
 CLIENT_VERSION = 1
-MOST_ROWS = 10_000  # of an answer: no model reads as many
 FORM = 'function = "my_flights.py:search_flights"'
 
 
@@ -61,8 +63,9 @@ class OwnFunction:
             rows = self._function(**passed)
         except (Exception, SystemExit) as error:
             if type(error) is ValueError:
-                return self._answer((), str(error) or "The call was refused.", refused=True)
-            raise ProviderFault(_kind(error), self._told(error)) from error
+                return answer_from(self, (), str(error) or "The call was refused.", refused=True)
+            kind, wait_s = _kind_of(error)
+            raise ProviderFault(kind, self._told(error), wait_s) from error
         if not isinstance(rows, list | tuple) or len(rows) > MOST_ROWS:
             what = f"{len(rows):,} rows" if isinstance(rows, list | tuple) else type(rows).__name__
             raise ProviderFault(
@@ -77,13 +80,7 @@ class OwnFunction:
         except BadRow as problem:
             shown = Redaction().shown(problem)
             raise ProviderFault("bad_response", f"{self.shown} answered {shown}") from None
-        return self._answer(records, "Nothing was found.")
-
-    def _answer(self, records: Any, note: str, refused: bool = False) -> ProviderAnswer:
-        at = utc_now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        terms = self.terms
-        source = Provenance(self.name, self.version, at, terms.attribution, terms.may_store)
-        return ProviderAnswer(records, source, "" if records else note, refused)
+        return answer_from(self, records, "Nothing was found.")
 
     def _told(self, error: BaseException) -> str:
         """With the last line of the function's own file that took part."""
@@ -99,12 +96,19 @@ class OwnFunction:
         )
 
 
-def _kind(error: BaseException) -> FaultKind:
-    """A timeout or a lost connection may pass, and is tried again; a mistake in the function is
-    not."""
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    return "connection" if isinstance(error, OSError) else "bad_response"
+def _kind_of(error: BaseException) -> tuple[FaultKind, float | None]:
+    """A timeout, a lost connection and a busy server may pass, and are tried again, after the
+    seconds that the server asked for; a mistake in the function is not."""
+    import httpx2
+
+    if isinstance(error, httpx2.HTTPStatusError):
+        status = error.response.status_code
+        wait_s = retry_after_s(error.response.headers, limited=status == 429)
+        return fault_of_status(status) or "bad_response", wait_s
+    if isinstance(error, TimeoutError | httpx2.TimeoutException):
+        return "timeout", None
+    is_lost = isinstance(error, OSError | httpx2.TransportError)
+    return "connection" if is_lost else "bad_response", None
 
 
 def _found(vendor: str, function: str, path: Path) -> tuple[Callable[..., Any], bytes]:

@@ -106,7 +106,7 @@ def refresh_day(
         --services live.toml --tool flight_search
     """
     with _opened(store) as answer_store:
-        sandbox = Sandbox(load_services(services, answer_store), answer_store, "record", to_day)
+        sandbox = Sandbox(load_services(services), answer_store, "record", to_day)
         line = StatusLine()
         try:
             counts = refresh(

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,14 @@ from tripwright.domains.deeptravel.tools.answers import (
     VendorRow,
     WebPage,
 )
-from tripwright.domains.deeptravel.vendors.mcp import MOST_ROWS, McpProvider, mcp_of_options
-from tripwright.domains.deeptravel.vendors.mcp_mapping import ToolMap, rows_of
-from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, kind_of_error
+from tripwright.domains.deeptravel.vendors.mcp import (
+    McpOptions,
+    McpProvider,
+    ToolMap,
+    mcp_of_options,
+    rows_of,
+)
+from tripwright.domains.deeptravel.vendors.mcp_session import kind_of_error
 from tripwright.errors import UserError
 
 pytest.importorskip("mcp")
@@ -64,7 +69,22 @@ CALL = {
     "is_transfer": 0,
     "hotel_name": "",
 }
-OWN = ("weather", "says", "fails", "crashes", "sleeps", "trains", "absent")
+OWN = ["weather", "says", "fails", "crashes", "sleeps", "trains", "absent"]
+MAPS = {"train_search": TRAINS}
+
+
+@pytest.fixture
+def provider_of() -> Iterator[Callable[..., McpProvider]]:
+    """provider_of(options) → a provider, which is closed after the test."""
+    made: list[McpProvider] = []
+
+    def make(**options: Any) -> McpProvider:
+        made.append(McpProvider(McpOptions(**options)))
+        return made[-1]
+
+    yield make
+    for provider in made:
+        provider.close()
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +113,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def over_http(url: str) -> Iterator[McpProvider]:
-    provider = McpProvider(McpServer(url=url), {"train_search": TRAINS}, OWN, name="trains")
+    provider = McpProvider(McpOptions(url=url, maps=MAPS, own=OWN, name="trains"))
     yield provider
     provider.close()
 
@@ -139,12 +159,7 @@ def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http: McpProvide
 
 
 def test_only_named_arguments_that_say_something_are_sent(over_http: McpProvider) -> None:
-    asked = ProviderAnswer.from_json(
-        McpProvider(over_http._session.server, {}, ("trains",))
-        .ask("trains", TRAINS.sent(CALL))
-        .to_json()
-    )
-    (row,) = asked.records
+    (row,) = over_http.ask("trains", TRAINS.sent(CALL)).records
     assert isinstance(row, VendorRow) and json.loads(str(dict(row.values)["asked"])) == [
         "Suzhou",
         "Wuhan",
@@ -163,62 +178,65 @@ def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http: McpP
         )
 
 
-def test_own_tools_come_with_their_schemas_and_answer_with_rows(over_http: McpProvider) -> None:
-    provider = McpProvider(over_http._session.server, {}, ("weather", "says"))
-    try:
-        says, weather = provider.schemas()
-        assert (says["function"]["name"], weather["function"]["description"]) == (
-            "says",
-            "The weather of a city.",
+def test_own_tools_come_with_their_schemas_and_answer_with_rows(
+    url: str, provider_of: Callable[..., McpProvider]
+) -> None:
+    provider = provider_of(url=url, own=["weather", "says"])
+    says, weather = provider.schemas()
+    assert (says["function"]["name"], weather["function"]["description"]) == (
+        "says",
+        "The weather of a city.",
+    )
+    assert weather["function"]["parameters"]["required"] == ["city"]
+    found = provider.ask("weather", {"city": "Wuhan", "days": 2})
+    assert found.records[1] == VendorRow(
+        (
+            ("day", 2),
+            ("sky", "clear"),
+            ("celsius", 21.5),
+            ("wind", '{"from":"west"}'),
+            ("city", "Wuhan"),
         )
-        assert weather["function"]["parameters"]["required"] == ["city"]
-        found = provider.ask("weather", {"city": "Wuhan", "days": 2})
-        assert found.records[1] == VendorRow(
-            (
-                ("day", 2),
-                ("sky", "clear"),
-                ("celsius", 21.5),
-                ("wind", '{"from":"west"}'),
-                ("city", "Wuhan"),
-            )
-        )
-        assert provider.ask("says", {"text": "hello\nyou"}).records == (
-            VendorRow((("text", "hello\nyou"),)),
-        )
-        assert ProviderAnswer.from_json(found.to_json()) == found
-    finally:
-        provider.close()
+    )
+    assert provider.ask("says", {"text": "hello\nyou"}).records == (
+        VendorRow((("text", "hello\nyou"),)),
+    )
+    assert ProviderAnswer.from_json(found.to_json()) == found
 
 
-def test_more_rows_than_anybody_reads_are_a_fault(over_http: McpProvider) -> None:
-    found = over_http.ask("weather", {"city": "Wuhan", "days": MOST_ROWS})
-    assert len(found.records) == MOST_ROWS
-    fault = fault_of(over_http, "weather", {"city": "Wuhan", "days": MOST_ROWS + 1})
-    assert fault.kind == "bad_response" and "10,001 rows" in str(fault)
+def test_more_rows_than_anybody_reads_are_a_fault(
+    over_http: McpProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.MOST_ROWS", 20)
+    assert len(over_http.ask("weather", {"city": "Wuhan", "days": 20}).records) == 20
+    fault = fault_of(over_http, "weather", {"city": "Wuhan", "days": 21})
+    assert fault.kind == "bad_response" and "21 rows" in str(fault)
 
 
-def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(url: str) -> None:
-    provider = McpProvider(McpServer(url=url, max_answer_mb=0.1), {}, ("says",))
+def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(
+    url: str, provider_of: Callable[..., McpProvider]
+) -> None:
+    provider = provider_of(url=url, max_answer_mb=0.1, own=["says"])
     for _ in range(2):
         fault = fault_of(provider, "says", {"text": "x" * 200_000})
         assert fault.kind == "bad_response" and "more than 0.1 MB" in str(fault)
         assert provider.ask("says", {"text": "again"}).records
-    provider.close()
 
 
 def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
     """With its connections open: what asks an event loop to stop must not wait for a thread that
     the interpreter has stopped already."""
-    path = tmp_path / "live.toml"
+    path, mark = tmp_path / "live.toml", tmp_path / "mark"
+    mark.touch()
     path.write_text(
-        "[tools]\nweather = 'mcp'\n[vendors.mcp]\nown = ['weather']\n"
-        f"command = {[sys.executable, str(SERVER)]!r}\n"
+        "[tools]\n'first tool' = 'mcp'\n[vendors.mcp]\nown = ['first tool']\n"
+        f"command = {[sys.executable, str(OLD_SERVER), str(mark)]!r}\n"
     )
     code = (
         "import sys\n"
         "from tripwright.domains.deeptravel.sandbox.services import load_services\n"
-        "kept = [load_services(sys.argv[1])['weather'] for _ in range(2)]\n"
-        "print(*[len(each.ask('weather', {'city': 'Wuhan'}).records) for each in kept])\n"
+        "kept = [load_services(sys.argv[1])['first tool'] for _ in range(2)]\n"
+        "print(*[len(each.ask('first tool', {}).records) for each in kept])\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60
@@ -273,90 +291,92 @@ def test_threads_share_one_connection(over_http: McpProvider) -> None:
     ]
 
 
-def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(url: str) -> None:
-    provider = McpProvider(McpServer(url=url, timeout_s=1.5), {}, ("sleeps", "says"))
-    try:
-        assert fault_of(provider, "sleeps", {}).kind == "timeout"
-        assert provider.ask("says", {"text": "again"}).records
-    finally:
-        provider.close()
+def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(
+    url: str, provider_of: Callable[..., McpProvider]
+) -> None:
+    provider = provider_of(url=url, timeout_s=1.0, own=["sleeps", "says"])
+    assert fault_of(provider, "sleeps", {}).kind == "timeout"
+    assert provider.ask("says", {"text": "again"}).records
 
 
 def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, provider_of: Callable[..., McpProvider]
 ) -> None:
     monkeypatch.setenv("TRAINS_KEY", "s3cret-of-mine")
     monkeypatch.setenv("OTHER_KEY", "of-nobody")
-    server = McpServer(command=[sys.executable, str(SERVER)], env=["TRAINS_KEY"])
-    provider = McpProvider(server, {"train_search": TRAINS}, ("key",))
-    try:
-        refused = provider.ask("key", {})
-        assert (
-            refused.note.endswith("bad key *** None")
-            and "s3cret" not in refused.to_json() + repr(server) + provider.version
-        )
-        assert len(provider.ask("train_search", CALL).records) == 2
-    finally:
-        provider.close()
+    command = [sys.executable, str(SERVER)]
+    provider = provider_of(command=command, env=["TRAINS_KEY"], maps=MAPS, own=["key"])
+    refused = provider.ask("key", {})
+    assert refused.note.endswith("bad key *** None")
+    assert "s3cret" not in refused.to_json() + provider.version
+    assert len(provider.ask("train_search", CALL).records) == 2
 
 
-def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path: Path) -> None:
-    server = McpServer(command=[sys.executable, str(OLD_SERVER), str(tmp_path / "mark")])
-    provider = McpProvider(server, {}, ("first tool", "second tool"))
-    try:
-        assert [schema["function"]["name"] for schema in provider.schemas()] == [
-            "first tool",
-            "second tool",
-        ]
-        assert fault_of(provider, "first tool", {}).kind == "connection"
-        assert provider.ask("first tool", {}).records == (
-            VendorRow((("city", "Wuhan"), ("open", "true"))),
-        )
-        # after which the package knows the schema that this tool does not keep to
-        assert len(provider.schemas()) == 2
-        assert fault_of(provider, "second tool", {}).kind == "bad_response"
-    finally:
-        provider.close()
+def test_an_older_server_that_dies_is_started_again_by_the_next_call(
+    tmp_path: Path, provider_of: Callable[..., McpProvider]
+) -> None:
+    command = [sys.executable, str(OLD_SERVER), str(tmp_path / "mark")]
+    provider = provider_of(command=command, own=["first tool", "second tool"])
+    names = [schema["function"]["name"] for schema in provider.schemas()]
+    assert names == ["first tool", "second tool"]
+    assert fault_of(provider, "first tool", {}).kind == "connection"
+    assert provider.ask("first tool", {}).records == (
+        VendorRow((("city", "Wuhan"), ("open", "true"))),
+    )
+    # after which the package knows the schema that this tool does not keep to
+    assert len(provider.schemas()) == 2
+    assert fault_of(provider, "second tool", {}).kind == "bad_response"
 
 
+@pytest.mark.parametrize(
+    ("answer", "kind", "wait_s"),
+    [
+        (({"message": "no such key"}, 401), "unauthorized", None),
+        (({"message": "slow down"}, 429, {"retry-after": "7"}), "rate_limit", 7.0),
+        (("<html>oops</html>", 500), "server_error", None),
+        (("", 503, {"retry-after": "30"}), "server_error", 30.0),
+        (('{"data": [', 200, None, True), "connection", None),
+        (("<html>welcome</html>",), "bad_response", None),
+        ((b"\xff\xfe\x00{",), "bad_response", None),
+        (("[" * 200_000,), "bad_response", None),
+        (({"hello": 1},), "bad_response", None),
+        ((None,), "bad_response", None),
+    ],
+)
 def test_every_failure_is_its_fault(
-    vendor: Any, failure: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    answer: Any,
+    kind: str,
+    wait_s: float | None,
+    vendor: Any,
+    provider_of: Callable[..., McpProvider],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("TRAINS_TOKEN", "s3cret-token")
-    vendor.on("/mcp", failure.answer)
-    provider = McpProvider(
-        McpServer(url=f"{vendor.base_url}/mcp", token_env="TRAINS_TOKEN", timeout_s=5),
-        {"train_search": TRAINS},
-    )
+    vendor.says(*answer)
+    url = f"{vendor.base_url}/mcp"
+    provider = provider_of(url=url, token_env="TRAINS_TOKEN", timeout_s=5.0, maps=MAPS)
     with caplog.at_level(logging.INFO):
         fault = fault_of(provider, "train_search", CALL)
-    assert (fault.kind, fault.retry_after_s) == (failure.kind, failure.retry_after_s)
-    assert vendor.asked[0].headers["authorization"] == "Bearer s3cret-token"
+    assert (fault.kind, fault.retry_after_s) == (kind, wait_s)
+    assert vendor.asked[0][1]["authorization"] == "Bearer s3cret-token"
     assert "s3cret-token" not in str(fault) + caplog.text
 
 
 def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(
-    vendor: Any, monkeypatch: pytest.MonkeyPatch
+    vendor: Any, provider_of: Callable[..., McpProvider], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRAINS_TOKEN", "s3cret-token")
-    error = {
-        "jsonrpc": "2.0",
-        "id": None,
-        "error": {"code": -32602, "message": "token s3cret-token is odd"},
-    }
-    vendor.on("/mcp", vendor.answer(error, 400))
-    provider = McpProvider(
-        McpServer(url=f"{vendor.base_url}/mcp", token_env="TRAINS_TOKEN"), {"train_search": TRAINS}
-    )
+    error = {"code": -32602, "message": "token s3cret-token is odd"}
+    vendor.says({"jsonrpc": "2.0", "id": None, "error": error}, 400)
+    provider = provider_of(url=f"{vendor.base_url}/mcp", token_env="TRAINS_TOKEN", maps=MAPS)
     assert "s3cret-token" not in str(fault_of(provider, "train_search", CALL))
 
 
-def test_nobody_listening_is_a_connection_fault() -> None:
-    provider = McpProvider(McpServer(url="http://127.0.0.1:9/mcp"), {"train_search": TRAINS})
+def test_nobody_listening_is_a_connection_fault(provider_of: Callable[..., McpProvider]) -> None:
+    provider = provider_of(url="http://127.0.0.1:9/mcp", maps=MAPS)
     assert fault_of(provider, "train_search", CALL).kind == "connection"
-    missing = McpProvider(
-        McpServer(command=["/no/such/program", "--key=s3cret"]), {"train_search": TRAINS}
-    )
+    missing = provider_of(command=["/no/such/program", "--key=s3cret"], maps=MAPS)
     fault = fault_of(missing, "train_search", CALL)
     assert fault.kind == "connection" and "s3cret" not in str(fault)
 
@@ -364,7 +384,8 @@ def test_nobody_listening_is_a_connection_fault() -> None:
 def test_records_of_other_tools() -> None:
     stay = {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}
     hotels = ToolMap(
-        "h", fields={"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"}
+        tool="h",
+        fields={"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"},
     )
     row = {
         "name": "Lake",
@@ -385,10 +406,10 @@ def test_records_of_other_tools() -> None:
     )
     assert hotels.record("hotel_search", {"name": ""}, stay) is None
     way = {"origin_name": "A", "destination_name": "B", "city_name": "Wuhan"}
-    assert ToolMap("r").record(
+    assert ToolMap(tool="r").record(
         "route_planning", {"minutes": 12.5, "distance_km": "3", "mode": "driving"}, way
     ) == RouteLeg("A", "B", "Wuhan", "driving", 12.5, 3.0)
-    assert ToolMap("w").record("web_search", {"url": "https://x.example"}, {}) == WebPage(
+    assert ToolMap(tool="w").record("web_search", {"url": "https://x.example"}, {}) == WebPage(
         "https://x.example", "https://x.example"
     )
 
@@ -398,17 +419,18 @@ def test_nothing_is_no_row(content: Any) -> None:
     assert rows_of(content) == ()
 
 
-def test_the_tables_are_part_of_the_version() -> None:
-    server = McpServer(url="http://localhost:1/mcp")
+def test_the_tables_are_part_of_the_version(provider_of: Callable[..., McpProvider]) -> None:
     versions = {
-        McpProvider(server, {"train_search": table}, version=own).version
-        for table in (TRAINS, ToolMap("t"))
-        for own in ("1", "2")
+        provider_of(
+            url="http://localhost:1/mcp", maps={"train_search": table}, version=version
+        ).version
+        for table in (TRAINS, ToolMap(tool="t"))
+        for version in ("1", "2")
     }
     assert len(versions) == 4
 
 
-def test_options_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_a_file() -> None:
     table = {"tool": "trains", "rows": "journeys", "fields": {"number": "code"}, "currency": "CNY"}
     options = {
         "url": "http://localhost:1/mcp",
@@ -417,7 +439,7 @@ def test_options_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
         "own": ["says"],
         "maps": {"train_search": table},
     }
-    provider = mcp_of_options(options, "trains")
+    provider = mcp_of_options(options, "vendors.trains")
     assert provider.name == "trains" and provider.tools == {"train_search", "says"}
     assert provider.terms == Terms(requests_per_second=1.0, may_store=True, attribution="me")
     assert not mcp_of_options({"url": "http://localhost:1/mcp", "own": ["says"]}).terms.may_store
@@ -426,7 +448,7 @@ def test_options_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_package_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install 'tripwright\\[mcp\\]'"):
-        McpProvider(McpServer(url="http://localhost:1/mcp"), {"train_search": TRAINS})
+        McpProvider(McpOptions(url="http://localhost:1/mcp", maps=MAPS))
 
 
 @pytest.mark.parametrize(
@@ -451,27 +473,40 @@ def test_errors_of_the_protocol(code: int, message: str, kind: str | None) -> No
         ({"url": "ftp://x", "own": ["x"]}, "is no URL"),
         ({"url": "http://x"}, "answers nothing"),
         ({"url": "http://x", "own": ["train_search"]}, "maps.train_search"),
-        ({"url": "http://x", "own": ["x"], "token": "s3cret"}, "found 'token'"),
+        ({"url": "http://x", "own": ["x"], "token": "s3cret"}, "vendors.mcp.token"),
         (
             {"url": "http://x", "own": ["x"], "token_env": "NO_SUCH_VARIABLE"},
             "NO_SUCH_VARIABLE, which is not set",
         ),
-        ({"url": "http://x", "own": "x"}, "'own'"),
+        ({"url": "http://x", "own": "x"}, "vendors.mcp.own"),
         ({"url": "http://x", "own": ["x"], "env": ["HOME"]}, "token_env"),
-        ({"url": "http://x", "own": ["x"], "timeout_s": 0}, "timeout_s"),
-        ({"url": "http://x", "own": ["x"], "timeout_s": "5"}, "a number"),
-        ({"url": "http://x", "own": ["x"], "may_store": "yes"}, "true or false"),
-        ({"url": "http://x", "own": ["x", 7]}, "a list of texts"),
-        ({"url": "http://x", "own": ["x"], "requests_per_second": -1}, "at least 0"),
-        ({"url": "http://x", "maps": {"train_search": "trains"}}, "should be a table"),
+        ({"url": "http://x", "own": ["x"], "timeout_s": 0}, "vendors.mcp.timeout_s"),
+        ({"url": "http://x", "own": ["x"], "timeout_s": "5"}, "vendors.mcp.timeout_s"),
+        ({"url": "http://x", "own": ["x"], "may_store": "yes"}, "vendors.mcp.may_store"),
+        ({"url": "http://x", "own": ["x", 7]}, "vendors.mcp.own.1"),
+        ({"url": "http://x", "own": ["x"], "requests_per_second": -1}, "requests_per_second"),
+        ({"url": "http://x", "maps": {"train_search": "trains"}}, "maps.train_search"),
         ({"url": "http://x", "maps": {"bus_search": {"tool": "x"}}}, "maps.bus_search"),
-        ({"url": "http://x", "maps": {"train_search": {"row": "x"}}}, "found 'row'"),
-        ({"url": "http://x", "maps": {"train_search": {"rows": "x"}}}, "names no tool"),
-        ({"url": "http://x", "maps": {"train_search": {"tool": "x", "rows": 3}}}, "right type"),
+        ({"url": "http://x", "maps": {"train_search": {"row": "x"}}}, "maps.train_search"),
+        ({"url": "http://x", "maps": {"train_search": {"rows": "x"}}}, "maps.train_search.tool"),
+        (
+            {"url": "http://x", "maps": {"train_search": {"tool": "x", "rows": 3}}},
+            "maps.train_search.rows",
+        ),
         (
             {"url": "http://x", "maps": {"train_search": {"tool": "x", "fields": {"colour": "c"}}}},
             "found 'colour'",
         ),
+        *[
+            ({"url": url, "own": ["x"]}, said)
+            for url, said in (
+                ("https://maps.example/s3cret-of-mine-42/v1", "may be a key"),
+                ("https://maps.example/?key=s3cret0123456789", "may be a key"),
+                ("https://me:s3cret@maps.example", "a user"),
+                ("https://{HOME}/v1", "is no URL"),
+                ("https://maps.example/{NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE, which is not set"),
+            )
+        ],
     ],
 )
 def test_a_mistake_in_a_file_is_one_line(options: dict[str, Any], said: str) -> None:

@@ -219,6 +219,32 @@ def test_an_exception_is_a_fault_of_our_side(
     assert fault.value.kind == kind and said in str(fault.value)
 
 
+@pytest.mark.parametrize(
+    ("raised", "kind", "wait_s"),
+    [
+        ("answer(401)", "unauthorized", None),
+        ("answer(404)", "bad_response", None),
+        ("answer(429, {'retry-after': '7'})", "rate_limit", 7.0),
+        ("answer(503, {'retry-after': '30'})", "server_error", 30.0),
+        ("httpx2.ReadTimeout('late')", "timeout", None),
+        ("httpx2.ConnectError('nobody there')", "connection", None),
+    ],
+)
+def test_a_fault_of_the_web_is_told_by_httpx2s_exceptions(
+    made: Callable[..., Any], raised: str, kind: str, wait_s: float | None
+) -> None:
+    provider = made(
+        "import httpx2\nasked = httpx2.Request('GET', 'https://x.example')\n"
+        "def answer(status, headers=None):\n"
+        "    response = httpx2.Response(status, headers=headers, request=asked)\n"
+        "    return httpx2.HTTPStatusError('no', request=asked, response=response)\n"
+        f"def search(**call):\n    raise {raised}\n"
+    )
+    with pytest.raises(ProviderFault) as fault:
+        provider.ask("flight_search", CALL)
+    assert (fault.value.kind, fault.value.retry_after_s) == (kind, wait_s)
+
+
 def test_no_key_is_repeated(made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OWN_API_KEY", "s3cret-of-mine")
     provider = made("def search(**call):\n    raise RuntimeError('?key=s3cret-of-mine')\n")
@@ -255,7 +281,7 @@ def test_a_function_that_cannot_answer_is_refused_before_any_call(
 @pytest.mark.parametrize(
     ("services", "said"),
     [
-        ('flight_search = "python"', "vendors.python needs function"),
+        ('flight_search = "python"', "vendors.python.function"),
         (
             'flight_search = "python"\n[vendors.python]\nfunction = "mine.search"',
             "is a file and a name in it",

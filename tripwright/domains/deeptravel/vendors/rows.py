@@ -1,24 +1,38 @@
-"""A dict that a user's function answered, as a record: checked field by field, so that a slip of
-the pen is said and not left out."""
+"""From what a user's function or an MCP server answered to records. A function's dicts are checked
+field by field, so that a slip of the pen is said and not left out; JSON of a foreign shape is read
+without trusting it: a part that is missing or of another type reads as nothing."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from datetime import date, datetime
 from typing import Any, get_type_hints
 
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Money, Record
-from tripwright.domains.deeptravel.vendors.fields import (
-    day_or_none,
-    moment_or_none,
-    money_or_none,
-    written,
-)
-from tripwright.domains.deeptravel.vendors.mcp_mapping import ESSENTIAL, MOMENTS, OF_THE_CALL
-from tripwright.domains.deeptravel.vendors.reading import number_or_none, text_or_empty
 from tripwright.errors import printable
 
+MOST_ROWS = 10_000  # of an answer: no model reads as many
+MOMENTS = ("departs_at", "arrives_at")
 DAYS = ("checkin_date", "checkout_date")
+ESSENTIAL: Mapping[str, tuple[str, ...]] = {  # without these a row is unreadable
+    "flight_search": ("number", "departs_at", "arrives_at", "minutes"),
+    "train_search": ("number", "departs_at", "arrives_at", "minutes"),
+    "route_planning": ("minutes", "distance_km"),
+    "hotel_search": ("name",),
+    "poi_search": ("name",),
+    "web_search": ("url",),
+}
+OF_THE_CALL: Mapping[str, str] = {
+    "depart_city": "depart_city_name",
+    "arrive_city": "arrival_city_name",
+    "origin": "origin_name",
+    "destination": "destination_name",
+    "city": "city_name",
+    "checkin_date": "checkin_date",
+    "checkout_date": "checkout_date",
+}
 
 
 class BadRow(ValueError):
@@ -73,7 +87,7 @@ def _value(where: str, name: str, hint: Any, value: Any, row: Mapping[str, Any])
         if moment is None:
             raise BadRow(f"{where} that is no time, as '2026-06-26T06:54': {found}")
         return written(moment)
-    if name in DAYS and (not isinstance(value, str) or day_or_none(value) is None):
+    if name in DAYS and (not isinstance(value, str) or not _is_day(value)):
         raise BadRow(f"{where} that is no day, as '2026-06-26': {found}")
     if hint is str:
         if not isinstance(value, str):
@@ -85,3 +99,60 @@ def _value(where: str, name: str, hint: Any, value: Any, row: Mapping[str, Any])
     if whole and value != int(value):
         raise BadRow(f"{where} that is no whole number: {found}")
     return int(value) if whole else float(value)
+
+
+def at(body: Any, *path: str | int) -> Any:
+    """What lies at the path; None where there is nothing."""
+    for step in path:
+        if isinstance(step, str):
+            body = body.get(step) if isinstance(body, Mapping) else None
+        else:
+            body = body[step] if isinstance(body, list) and -len(body) <= step < len(body) else None
+    return body
+
+
+def text_or_empty(value: Any) -> str:
+    """One line of text that can be sent on: JSON may hold line breaks and lone surrogates."""
+    return (
+        " ".join(value.encode("utf-8", "replace").decode().split())
+        if isinstance(value, str)
+        else ""
+    )
+
+
+def number_or_none(value: Any) -> float | None:
+    """A finite number, also where it is written as text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def money_or_none(amount: float | None, currency: str) -> Money | None:
+    is_currency = len(currency) == 3 and currency.isascii() and currency.isalpha()
+    if amount is None or amount < 0 or not is_currency:
+        return None
+    return Money(amount, currency.upper())
+
+
+def moment_or_none(text: str) -> datetime | None:
+    """A day with its time; aware where an offset is stated."""
+    try:
+        return datetime.fromisoformat(text) if "T" in text else None
+    except ValueError:
+        return None
+
+
+def written(local: datetime) -> str:
+    """Wall time to the minute, "2026-06-26T06:54"."""
+    return local.strftime("%Y-%m-%dT%H:%M")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return len(text) == 10 and bool(date.fromisoformat(text))
+    except ValueError:
+        return False

@@ -1,0 +1,73 @@
+"""The functions of examples/vendors, each against its vendor's answers as the documentation shows
+them (recorded.json). No server is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_plus
+
+import pytest
+
+from tripwright.domains.deeptravel.sandbox.services import EXAMPLES, load_services
+from tripwright.domains.deeptravel.tools.answers import RECORDS
+from tripwright.errors import UserError
+
+httpx2 = pytest.importorskip("httpx2")
+
+FOLDER = Path(__file__).parents[5] / "examples" / "vendors"
+RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAVILY_API_KEY", "tvly-dev-4dF7secret0kEy")
+    monkeypatch.setenv("DUFFEL_ACCESS_TOKEN", "duffel_test_s3cret-of-mine")
+
+
+@pytest.mark.parametrize("function", RECORDED)
+def test_a_vendors_published_answer_becomes_rows(
+    function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = RECORDED[function]
+    asked = []
+
+    def answer(self: Any, request: Any) -> Any:
+        where = unquote_plus(request.url.raw_path.decode())
+        fitting = [path for path in recorded["answers"] if where.startswith(path)]
+        asked.append(max(fitting, key=len))
+        return httpx2.Response(200, json=recorded["answers"][asked[-1]], request=request)
+
+    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", answer)
+    services = tmp_path / "live.toml"
+    where = (FOLDER / function).as_posix()
+    services.write_text(
+        f"[tools]\n{recorded['tool']} = 'python'\n[vendors.python]\nfunction = '{where}'\n"
+    )
+    provider = load_services(services)[recorded["tool"]]
+    found = json.loads(provider.ask(recorded["tool"], recorded["call"]).to_json())
+    kind = RECORDS[recorded["tool"]].__name__.replace("PointOfInterest", "Place")
+    assert found["records"] == [{"kind": kind, **row} for row in recorded["rows"]], found["note"]
+    assert set(asked) == recorded["answers"].keys()
+
+
+def test_the_services_file_beside_them_answers_all_six_tools() -> None:
+    services = load_services(FOLDER / "live.toml")
+    assert list(services) == list(RECORDS)
+    assert all(tool in provider.tools for tool, provider in services.items())
+
+
+@pytest.mark.parametrize("vendor", sorted(EXAMPLES))
+def test_a_vendor_that_was_inside_once_says_where_its_example_is(
+    vendor: str, tmp_path: Path
+) -> None:
+    (tmp_path / "live.toml").write_text(f"[tools]\npoi_search = '{vendor}'\n")
+    with pytest.raises(UserError, match=f"examples/vendors/{vendor}.py") as error:
+        load_services(tmp_path / "live.toml")
+    assert "\n" not in str(error.value) and (FOLDER / f"{vendor}.py").is_file()
+
+
+def test_an_example_is_short() -> None:
+    for path in FOLDER.glob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 60, path.name
