@@ -126,8 +126,8 @@ class Journal:
 
     Opening it shows each earlier record to `take`, cuts off what a kill left of the last line, and
     refuses any other bad line with its place and `foreign`; until all is read nothing in the file
-    is changed. One process has it: another is refused with `in_use`, or waits with `wait`; with
-    neither, whoever has locked the folder has it. `restart` leaves earlier records out and away.
+    is changed. One process has it: another is refused with `in_use`; without it, whoever
+    has locked the folder has it. `restart` leaves earlier records out and away.
     """
 
     def __init__(
@@ -136,7 +136,6 @@ class Journal:
         take: Take = lambda record: None,
         foreign: str = "not of this file.",
         in_use: str | None = None,
-        wait: bool = False,
         restart: bool = False,
     ):
         self.path = path
@@ -144,7 +143,7 @@ class Journal:
         # unbuffered: what could not be written must not come with what is written later
         self._file = path.open("ab", buffering=0)
         try:
-            self._lock(in_use, wait)
+            self._lock(in_use)
             self._file.truncate(0 if restart else self._take_up(take, foreign))
         except BaseException:
             self._file.close()
@@ -179,11 +178,9 @@ class Journal:
             self._file.truncate(begin)
             raise
 
-    def _lock(self, in_use: str | None, wait: bool) -> None:
+    def _lock(self, in_use: str | None) -> None:
         """Two writers would cut off each other's lines. The lock dies with its process."""
-        if wait:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-        elif in_use:
+        if in_use:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tripwright.cli.options import Json, Restart
+from tripwright.cli.table import rate_cells, table_lines
 from tripwright.errors import counted
-from tripwright.files import check_new
+from tripwright.files import check_new, write_atomically
 
 StudyFolder = Annotated[
     Path, typer.Argument(metavar="STUDY", help="The folder that 'study make' wrote.")
@@ -27,9 +29,7 @@ def make(
     per_run: Annotated[
         int, typer.Option(help="At most so many items of each run; 50 as in the paper.", min=1)
     ] = 50,
-    seed: Annotated[
-        int, typer.Option(help="Equal runs and seeds give equal studies and orders.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(help="Equal runs and seeds give equal studies.")] = 0,
     formatted: Annotated[
         bool,
         typer.Option(
@@ -39,31 +39,48 @@ def make(
 ) -> None:
     """Draw transcripts from runs for people to label, without saying which run each is from.
 
-    The same requests are drawn from every run where they exist. Unscored transcripts are left out.
-    Each rater sees the items in an order of their own. OUT/key.jsonl says what is from where: keep
-    it from the raters.
+    OUT/items.csv is a form to fill in, OUT/items.jsonl the same for labelling tools. The same
+    requests are drawn from every run where they exist. Unscored transcripts are left out.
+    OUT/key.jsonl says what is from where: keep it from the raters.
 
     Examples:
       tripwright study make runs/sft runs/rl --out studies/first --per-run 25
       tripwright study make runs/a/transcripts.jsonl others.jsonl --out studies/second --seed 7
       tripwright study make by_deepseek.jsonl by_qwen.jsonl --formatted --out studies/formatters
     """
-    from tripwright.evals.study.dimensions import paper_dimensions, reading_dimensions
-    from tripwright.evals.study.sample import make_study, sources
+    from tripwright.evals.study import FORM, make_study
 
-    dimensions = reading_dimensions() if formatted else paper_dimensions()
-    counts = make_study(sources(transcripts), out, dimensions, per_run, seed, formatted)
-    left_out = "unscored or without a plan read out of words" if formatted else "unscored"
-    unscored = f"; {counts.unscored} {left_out} left out" if counts.unscored else ""
-    runs = (
-        f"{len(counts.runs)} runs, {counts.shared_requests} requests answered by several"
-        if len(counts.runs) > 1
-        else "1 run"
-    )
+    counts = make_study(transcripts, out, "reading" if formatted else "paper", per_run, seed)
     print(
-        f"{counts.items} items from {runs}{unscored}. Next: tripwright study serve {out}",
+        f"{counts.items} items from {counted(len(transcripts), 'run')},"
+        f" {counts.shared_requests} requests answered by several, {counts.left_out} transcripts"
+        f" left out. Next: have {out / FORM} filled in, then tripwright study import {out} FILE",
         file=sys.stderr,
     )
+
+
+def import_(
+    study: StudyFolder,
+    labels: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A .csv or .jsonl file: item, rater, a TRUE or FALSE for each dimension.",
+        ),
+    ],
+) -> None:
+    """Take labels of a file, all of them or none: a bad line is named with its number.
+
+    Other columns are left alone. Labels that are imported later count.
+
+    Examples:
+      tripwright study import studies/first from_anna.csv
+    """
+    from tripwright.evals.study import Study, import_labels
+
+    given = import_labels(Study.open(study), labels)
+    raters = counted(len({label.rater for label in given}), "rater")
+    print(f"imported {counted(len(given), 'label')} of {raters}", file=sys.stderr)
 
 
 def agreement(
@@ -92,75 +109,68 @@ def agreement(
         --verdicts rl=runs/rl/judge.jsonl
       tripwright study agreement studies/first --unblind --json > figures.json
     """
-    from tripwright.cli.study_tables import summary_text
-    from tripwright.evals.study.folder import Study
-    from tripwright.evals.study.labels import read
-    from tripwright.evals.study.summary import summary
-    from tripwright.evals.study.verdicts import written_verdicts
+    from tripwright.evals.study import Study
+    from tripwright.evals.study_figures import summary, written_verdicts
 
-    items = Study.open(study)
-    figures = summary(items, read(items), unblind, written_verdicts(items, verdicts or ()))
-    typer.echo(json.dumps(figures, ensure_ascii=False) if as_json else summary_text(items, figures))
+    opened = Study.open(study)
+    figures = summary(opened, unblind, written_verdicts(opened, verdicts or ()))
+    names = {dimension.key: dimension.name for dimension in opened.dimensions}
+    names["all"] = f"all {len(names)} TRUE"
+    typer.echo(
+        json.dumps(figures, ensure_ascii=False) if as_json else "\n".join(_text(names, figures))
+    )
 
 
 def export(
     study: StudyFolder,
-    out: Annotated[Path, typer.Option(help="File to write, .csv or .jsonl.")],
-    merge: Annotated[
-        bool,
-        typer.Option("--merge", help="One line an item: what most raters say; ties are left out."),
-    ] = False,
+    out: Annotated[Path, typer.Option(help="File of JSON lines to write.")],
     run: Annotated[
         str | None, typer.Option(help="Only items of this run.", show_default=False)
     ] = None,
     restart: Restart = False,
 ) -> None:
-    """Write the labels to a file, with the runs and ids they belong to: whoever reads it is no
-    longer blind.
-
-    Merged JSON lines (id, passes, dimensions …) are what "tripwright verify --labels" reads. Ids
-    are unique within a run: name one.
+    """Write what most raters say of each item, with its run and id: what 'tripwright verify
+    --labels' reads. Ties are left out. Ids are unique within a run: name one.
 
     Examples:
-      tripwright study export studies/first --out labels.csv
-      tripwright study export studies/first --out people.jsonl --merge --run rl
+      tripwright study export studies/first --out people.jsonl --run rl
     """
     check_new(out, restart)
-    from tripwright.evals.study.exchange import exported, merged, write_export
-    from tripwright.evals.study.folder import Study
-    from tripwright.evals.study.labels import read
+    from tripwright.evals.study import Study
+    from tripwright.evals.study_figures import merged
 
-    items = Study.open(study)
-    lines = (merged if merge else exported)(items, read(items), run)
-    write_export(items, lines, out)
+    lines = merged(Study.open(study), run)
+    write_atomically(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     print(f"{counted(len(lines), 'line')} in {out}", file=sys.stderr)
 
 
-def import_(
-    study: StudyFolder,
-    labels: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A .csv or .jsonl file: item, rater, a TRUE or FALSE for each dimension.",
-        ),
-    ],
-) -> None:
-    """Take labels that were made elsewhere, all of them or none: a bad line is named with its
-    number.
+def _text(names: Mapping[str, str], figures: Mapping[str, Any]) -> list[str]:
+    raters = [f"{rater} {each['done']}" for rater, each in figures["raters"].items()]
+    lines = [f"{figures['items']} items; done by {', '.join(raters) or 'nobody yet'}", ""]
+    rows = []
+    for key, each in figures["dimensions"].items():
+        agree = "-" if each["agreement"] is None else f"{each['agreement']:.1%}"
+        kappas = (each[name] for name in ("cohen_kappa", "fleiss_kappa", "krippendorff_alpha"))
+        cells = [*rate_cells(each["true"]), str(each["tied"]), agree, *map(_figure, kappas)]
+        rows.append([names[key], *cells])
+    header = ["dimension", "TRUE", "", "", "tied", "agree", "Cohen κ", "Fleiss κ", "alpha"]
+    lines += table_lines(rows, "<><>", header)
+    if len(pairs := figures["dimensions"]["all"]["cohen_kappa_by_pair"]) > 1:
+        by_pair = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
+        lines += ["", f"Cohen's κ on {names['all']}, by pair: {by_pair}"]
+    if figures["verdicts"]:
+        rows = [
+            [name, names[each["against"]], *rate_cells(each["agreement"]),
+             _figure(each["cohen_kappa"]), str(each["too_strict"]), str(each["too_lenient"])]
+            for name, each in figures["verdicts"].items()
+        ]  # fmt: skip
+        header = ["verdict", "against", "agrees", "", "", "κ", "too strict", "too lenient"]
+        lines += ["", *table_lines(rows, "<<><>", header)]
+    for run, each in figures.get("runs", {}).items():
+        rows = [[names[key], *rate_cells(share)] for key, share in each["true"].items()]
+        lines += ["", f"{run} ({each['items']} items)", *table_lines(rows, "<><>")]
+    return lines
 
-    The columns are those of 'study export'; id, run and passes may be missing. A line with a moment
-    (at) wins over earlier labels of the same rater and item, one without over all.
 
-    Examples:
-      tripwright study import studies/first from_anna.csv
-    """
-    from tripwright.evals.study.exchange import import_labels
-    from tripwright.evals.study.folder import Study
-
-    rows = import_labels(Study.open(study), labels)
-    raters = len({label.rater for label in rows})
-    print(
-        f"imported {len(rows)} labels of {raters} {'rater' if raters == 1 else 'raters'}",
-        file=sys.stderr,
-    )
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -71,21 +71,18 @@ HOUSE = (
         "Draw episodes for people to judge, blind and in random order.",
     ),
     Verb(
-        "study serve",
-        "tripwright.cli.study_serve",
-        "serve",
-        "Serve the page on which raters label them.",
-    ),
-    Verb(
         "study agreement",
         "tripwright.cli.study",
         "agreement",
         "Say how raters judged and how far they agree.",
     ),
+    Verb("study import", "tripwright.cli.study", "import_", "Take the labels that people made."),
     Verb(
-        "study export", "tripwright.cli.study", "export", "Write the labels as CSV or JSON lines."
+        "study export",
+        "tripwright.cli.study",
+        "export",
+        "Write what most raters say of each item, to calibrate a judge.",
     ),
-    Verb("study import", "tripwright.cli.study", "import_", "Add labels that were made elsewhere."),
     Verb(
         "data collect",
         "tripwright.cli.data",

@@ -128,7 +128,7 @@ def page_script() -> str:
 
 
 def script_file(name: str) -> str:
-    """A file of `script/`; the labelling page draws answers with two of them."""
+    """A file of `script/`."""
     return (
         files("tripwright.evals.report.browser")
         .joinpath("script", name)

@@ -1,5 +1,5 @@
-// An answer in words: the tree that Python made of its markdown, as elements. The report and the
-// labelling page both draw it with this; `card` makes the element of an evidence card.
+// An answer in words: the tree that Python made of its markdown, as elements. `card` makes the
+// element of an evidence card.
 
 function markdown(blocks, card) {
   const inline = (nodes) => nodes.map((node) => INLINE[node.kind](node));

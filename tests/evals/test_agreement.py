@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.evals.study.raters import majority, pairs_of, rater_pairs
+from tripwright.evals.study_figures import majority
 from tripwright.statistics.agreement import (
     cohens_kappa,
     fleiss_kappa,
@@ -98,9 +98,6 @@ def test_percent_agreement_weighs_items_alike() -> None:
     ) == pytest.approx((1 / 3 + 1) / 2)
 
 
-def test_majorities_and_pairs() -> None:
+def test_majorities() -> None:
     assert majority([True, True, False]) is True and majority([False]) is False
     assert majority([True, False]) is None and majority([]) is None
-    some = [{"A": 1, "B": 0}, {"A": 1, "C": 1}]
-    assert rater_pairs(some) == [("A", "B"), ("A", "C"), ("B", "C")]
-    assert pairs_of(some, "A", "B") == [(1, 0)]

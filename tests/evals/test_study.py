@@ -1,0 +1,735 @@
+"""The human study: what is drawn and what raters may not find in it, labels that come in, and
+figures that can be counted by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.domains.deeptravel.verifying.labels import read_labels
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.errors import UserError
+from tripwright.evals.study import Study, import_labels, make_study, rater_name, verdicts_of
+from tripwright.evals.study_figures import merged, summary, written_verdicts
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
+from tripwright.world.generator import build_world
+
+FLIGHTS = Rows(
+    "FlightOffer",
+    ("number", "depart_city", "departs_at", "price", "currency"),
+    (
+        ("TW 214", "Ashford", "2026-06-26T06:54", 123.0, "USD"),
+        ("TW 38", "Ashford", "2026-06-26T09:10", 99.0, "USD"),
+    ),
+    about={"source": "closed world, 2026-06-20T09:30:00Z"},
+    total=2,
+)
+ANSWER = """From Ashford to Berryton on 2026-06-26.
+
+### Outbound recommendations (2026-06-26)
+#### TW 38 flight (Ashford → Berryton)
+- **Price**: 99 USD per person
+- **Why**: the cheapest
+- **Evidence**: [call 1, row 2]
+
+### Risks and alternatives
+- See [call 1, row 9].
+"""
+
+
+def errand(
+    number: int,
+    answer: str | None = ANSWER,
+    seconds: float | None = 31.24,
+    passes: bool = True,
+    **more: Any,
+) -> dict[str, Any]:
+    """A line of transcripts as a run of travellers' requests (row D8) leaves it."""
+    call = ToolCall(
+        "flight_search",
+        {"depart_city_name": "Ashford", "arrival_poi": ""},
+        json.dumps(FLIGHTS.records()),
+        rows=FLIGHTS,
+    )
+    segments = [
+        Segment("system", "SYSTEM PROMPT"),
+        Segment("assistant", "<think>A SECRET THOUGHT</think>", call=call),
+        Segment("tool", f"<tool_response>{call.result}</tool_response>"),
+    ]
+    stop = StopReason.ANSWER if answer is not None else StopReason.MAX_TURNS
+    transcript = Transcript(
+        segments, stop, answer, usage={} if seconds is None else {"seconds": seconds}
+    )
+    request = {
+        "id": f"r{number}",
+        "query": f"I go from Ashford to Berryton, trip {number}.",
+        "origin": "Ashford",
+        "destination": "Berryton",
+    }
+    conclusion = "very_satisfied" if passes else "dissatisfied_logic"
+    trajectory = {"conclusion": conclusion, "rubrics": {"logic": passes, "backup_plan": None}}
+    turns = [{"call": 1, "conclusion": "satisfied"}] if passes else []
+    verifier = {
+        "name": "rules",
+        "reward": float(passes),
+        "trajectory": trajectory,
+        "turns": turns,
+        "turns_saved": 1 - len(turns),
+    }
+    whole = {
+        "domain": "deeptravel",
+        "request": {
+            **request,
+            "depart_date": "2026-06-26",
+            "total_budget": 1200.0,
+            "level": "hard",
+        },
+        "verdict": {"final": passes},
+        "verifier": verifier,
+    }
+    return {"id": f"r{number}", "transcript": transcript.to_json(), **whole, **more}
+
+
+def journey(number: int, final: bool = True) -> dict[str, Any]:
+    """A line of transcripts as a run of TravelPlanner requests leaves it."""
+    places = [{"name": "Kendale Inn", "price": 345}, {"name": "Talfall Rest", "price": 413}]
+    call = ToolCall("search_accommodations", {"city": "Rowestow"}, json.dumps(places))
+    answer = '[{"days": 1}]'
+    transcript = Transcript(
+        [Segment("assistant", "Stay.", call=call), Segment("tool", call.result)],
+        StopReason.ANSWER,
+        answer,
+    )
+    query = {
+        "query": f"Plan trip {number} to Rowestow.",
+        "org": "Wynon",
+        "dest": "Rowestow",
+        "days": 3,
+        "date": ["2022-03-07", "2022-03-08", "2022-03-09"],
+        "people_number": 2,
+        "budget": 1530,
+        "local_constraint": {"cuisine": ["Mexican", "Thai"], "room type": None},
+        "level": "medium",
+        "oracle": {"plan": "THE ORACLE'S PLAN"},
+    }
+    plan = [
+        {
+            "days": 1,
+            "current_city": "from Wynon to Rowestow",
+            "transportation": "-",
+            "attraction": "Malmoor Trail, Rowestow;Old Pier;",
+        }
+    ]
+    return {
+        "id": f"q{number}",
+        "domain": "travelplanner",
+        "request": query,
+        "world": "nano-7",
+        "transcript": transcript.to_json(),
+        "plan": plan,
+        "verdict": {"final": final},
+    }
+
+
+Maker = Callable[[str, list[dict[str, Any]]], Path]
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Maker:
+    """run_folder(name, lines) → a run with these transcripts."""
+
+    def make(name: str, lines: list[dict[str, Any]]) -> Path:
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        (folder / "transcripts.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines)
+        )
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def study(run_folder: Maker, tmp_path: Path) -> Study:
+    """Four requests answered by two runs."""
+    good = run_folder("patient", [errand(n) for n in range(4)])
+    bad = run_folder("hasty", [errand(n, passes=False, seconds=None) for n in range(4)])
+    make_study([good, bad], tmp_path / "study", seed=3)
+    return Study.open(tmp_path / "study")
+
+
+def items_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+
+
+def label(study: Study, *rows: tuple[str, str, Mapping[str, Any]]) -> None:
+    """rows: (rater, item, values)"""
+    path = study.folder.parent / "labels-to-import.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"rater": rater, "item": item, "values": values}) + "\n"
+            for rater, item, values in rows
+        )
+    )
+    import_labels(study, path)
+
+
+def all_true(study: Study, **changed: Any) -> dict[str, Any]:
+    return {**dict.fromkeys(study.keys, True), **changed}
+
+
+# ---- out
+
+
+def test_every_run_answers_the_same_requests(run_folder: Maker, tmp_path: Path) -> None:
+    runs = [
+        run_folder(name, [errand(n) for n in numbers])
+        for name, numbers in (("a", range(9)), ("b", range(4, 12)))
+    ]
+    counts = make_study(runs, tmp_path / "s", per_run=4, seed=1)
+    drawn: dict[str, set[str]] = {}
+    for entry in Study.open(tmp_path / "s").key.values():
+        drawn.setdefault(entry.run, set()).add(entry.id)
+    assert drawn["a"] == drawn["b"] and len(drawn["a"]) == 4
+    assert (counts.items, counts.shared_requests) == (8, 4)
+
+
+def test_where_runs_share_too_little_each_adds_its_own(run_folder: Maker, tmp_path: Path) -> None:
+    runs = [
+        run_folder(name, [errand(n) for n in numbers])
+        for name, numbers in (("a", range(3)), ("b", range(2, 9)))
+    ]
+    make_study(runs, tmp_path / "s", per_run=3)
+    ids = Counter(entry.run for entry in Study.open(tmp_path / "s").key.values())
+    assert ids == {"a": 3, "b": 3}
+    assert [entry.id for entry in Study.open(tmp_path / "s").key.values()].count("r2") == 2
+
+
+def test_one_transcript_of_each_request_and_only_what_was_scored(
+    run_folder: Maker, tmp_path: Path
+) -> None:
+    twice = [{**errand(1, answer=f"Answer {n}."), "id": f"r1-{n}"} for n in range(5)]
+    again = [errand(2, answer="Old."), errand(2, answer="New.")]
+    unscored = errand(3)
+    unscored["transcript"]["stop_reason"] = "unscored"
+    folder = run_folder("a", [*twice, *again, unscored])
+    with (folder / "transcripts.jsonl").open("a") as file:
+        file.write('{"id": "torn')
+    assert make_study([folder], tmp_path / "s").left_out == 1
+    answers = {item["answer"] for item in items_of(tmp_path / "s")}
+    assert len(answers) == 2 and "New." in answers
+
+
+def test_raters_see_nothing_of_the_run(run_folder: Maker, tmp_path: Path) -> None:
+    """Not its name, not the transcript's id, not a verdict, a thought, a level or the oracle's
+    plan."""
+    lines = [errand(n, passes=False) for n in range(3)] + [journey(n) for n in range(3)]
+    make_study([run_folder("THE RUN", lines)], tmp_path / "s")
+    for file in ("items.jsonl", "items.csv"):
+        shown = (tmp_path / "s" / file).read_text()
+        secrets = ("THE RUN", "nano-7", "SECRET", "SYSTEM", "ORACLE", "dissatisfied", "verdict")
+        for secret in (*secrets, "verifier", "final", "level", "hard", '"r1"', '"q1"'):
+            assert secret not in shown, secret
+    assert "THE RUN" in (tmp_path / "s" / "key.jsonl").read_text()
+
+
+def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(
+    run_folder: Maker, tmp_path: Path
+) -> None:
+    runs = [run_folder(name, [errand(n) for n in range(20)]) for name in ("a", "b")]
+    for out, seed in (("one", 5), ("two", 5), ("three", 6)):
+        make_study(runs, tmp_path / out, per_run=10, seed=seed)
+    one, two, three = (
+        [(tmp_path / out / file).read_bytes() for file in ("items.jsonl", "key.jsonl")]
+        for out in ("one", "two", "three")
+    )
+    assert one == two != three
+    first = [entry.run for entry in Study.open(tmp_path / "one").key.values()][:10]
+    assert 0 < Counter(first)["a"] < 10
+
+
+def test_requests_answers_and_calls_are_kept_as_people_read_them(
+    run_folder: Maker, tmp_path: Path
+) -> None:
+    silent, faulty = errand(8, answer=None, seconds=None), errand(9)
+    faulty["transcript"]["segments"][2]["text"] = "The service is down."
+    make_study([run_folder("a", [errand(1), journey(1), silent, faulty])], tmp_path / "s")
+    by_request = {item["request"].split()[-1]: item for item in items_of(tmp_path / "s")}
+    first, plan = by_request["1."], by_request["Rowestow."]
+    assert "### Outbound" in first["answer"] and first["seconds"] == 31.2
+    assert "Budget in all: 1,200 USD" in first["facts"] and "Leaves: 2026-06-26" in first["facts"]
+    assert 'row 2: {"number": "TW 38"' in first["calls"] and "instead" not in first["calls"]
+    assert "Malmoor Trail, Rowestow; Old Pier" in plan["answer"] and "Mexican" in plan["facts"]
+    assert by_request["8."]["answer"] == "(no answer: max turns)"
+    assert "shown instead: The service is down." in by_request["9."]["calls"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("not json", "transcripts.jsonl:2: not an episode of a run: not JSON"),
+        ('{"id": "x", "domain": "deeptravel", "request": {"query": "Go."}}', "no 'transcript'"),
+        ('{"id": "x", "transcript": {"segments": []}}', "no 'request'"),
+    ],
+)
+def test_a_line_that_is_no_transcript_is_named(
+    line: str, words: str, run_folder: Maker, tmp_path: Path
+) -> None:
+    folder = run_folder("a", [errand(1)])
+    with (folder / "transcripts.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(UserError, match=words):
+        make_study([folder], tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_runs_are_named_apart_and_a_study_is_never_overwritten(
+    run_folder: Maker, tmp_path: Path
+) -> None:
+    one, two = run_folder("x/run", [errand(1)]), run_folder("y/run", [errand(1)])
+    other = tmp_path / "more.jsonl"
+    other.write_text(json.dumps(errand(1)) + "\n")
+    make_study([one, two, other], tmp_path / "s")
+    assert set(Study.open(tmp_path / "s").runs) == {str(one), str(two), "more"}
+    for sources, out, words in (
+        ([tmp_path / "nowhere"], tmp_path / "t", "No transcripts at"),
+        ([one, one / "transcripts.jsonl"], tmp_path / "t", "named twice"),
+        ([one], tmp_path / "s", "holds a study already"),
+    ):
+        with pytest.raises(UserError, match=words):
+            make_study(sources, out)
+
+
+# ---- in
+
+
+def form_rows(study: Study) -> tuple[list[str], list[dict[str, str]]]:
+    with (study.folder / "items.csv").open(newline="") as file:
+        reader = csv.DictReader(file)
+        return list(reader.fieldnames or ()), list(reader)
+
+
+def saved(path: Path, header: list[str], rows: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, header)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_a_form_that_was_filled_in_comes_back(study: Study, tmp_path: Path) -> None:
+    header, rows = form_rows(study)
+    assert header[-9:] == ["rater", *study.keys, "note"] and len(rows) == 8
+    words = dict(zip(study.keys, ("true", "0", " No ", "1", "", "yes", "TRUE"), strict=True))
+    rows[0] |= {"rater": "  Zoë  LEE ", "note": "'=SUM(A1)", **words}
+    import_labels(study, saved(tmp_path / "zoe.csv", header, rows))
+    ((item, said),) = study.labels()["zoë lee"].items()
+    assert (item, said.note, said.passes(study.keys)) == (rows[0]["item"], "=SUM(A1)", False)
+    assert list(said.values.values()) == [True, False, False, True, True, True]
+
+
+def test_a_spreadsheet_gets_no_formula_and_no_cell_that_is_too_long(
+    run_folder: Maker, tmp_path: Path
+) -> None:
+    lines = [errand(1, answer="=1+1"), errand(2, answer="x" * 40_000)]
+    make_study([run_folder("a", lines)], tmp_path / "s")
+    _, rows = form_rows(Study.open(tmp_path / "s"))
+    assert {row["answer"][:2] for row in rows} == {"'=", "xx"}
+    assert all(len(cell) < 32_767 for row in rows for cell in row.values())
+
+
+def test_labels_of_a_tool_come_in_and_the_later_import_counts(study: Study, tmp_path: Path) -> None:
+    item = next(iter(study.key))
+    line = {"id": 7, "annotator": 3, "item": item, **all_true(study)}
+    (path := tmp_path / "x.jsonl").write_text(json.dumps(line) + "\n")
+    import_labels(study, path)
+    assert study.labels()["3"][item].passes(study.keys) is True
+    label(study, ("3", item, {"clarity": False}))
+    assert study.labels()["3"][item].values == {"clarity": False}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"clarity": "perhaps"}, "'clarity' must be TRUE, FALSE or empty, found 'perhaps'"),
+        ({"item": "item-77"}, "no item 'item-77'"),
+        ({"item": ["x"]}, "no item"),
+        ({"rater": ""}, "a rater's name"),
+        ({"rater": "x" * 41}, "a rater's name"),
+        ({"note": "x" * 4001}, "a note is text"),
+        ({"values": 3}, "expected an object"),
+        ({"rater": "ann"}, "has labelled"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_is_imported(
+    changed: dict[str, Any], words: str, study: Study, tmp_path: Path
+) -> None:
+    item = next(iter(study.key))
+    good = {"item": item, "rater": "ann", **all_true(study)}
+    lines = [good, {**good, "rater": "bob", **changed}, {**good, "rater": "cid"}]
+    (path := tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(UserError, match=f"x.jsonl:2: .*{words}"):
+        import_labels(study, path)
+    assert study.labels() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("x.csv", "item,rater\nitem-1,eve\n", "no 'intention': expected item, rater, intention"),
+        ("x.csv", "", "holds no labels"),
+        ("x.csv", "item,rater,KEYS\nitem-1,eve,1\n", "not as many cells"),
+        ("x.jsonl", "{", "not JSON"),
+        ("x.xlsx", "", r"Expected a \.csv or \.jsonl file"),
+    ],
+)
+def test_files_of_another_shape_are_refused(
+    name: str, text: str, words: str, study: Study, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text.replace("KEYS", ",".join(study.keys)))
+    with pytest.raises(UserError, match=words):
+        import_labels(study, tmp_path / name)
+
+
+def test_names_that_a_person_would_call_the_same_are_one_rater() -> None:
+    assert rater_name("  Ann   LEE ") == "ann lee" and rater_name("李雷") == "李雷"
+    for wrong in ("", "  ", "a\x00b"):
+        with pytest.raises(UserError, match="a rater's name"):
+            rater_name(wrong)
+
+
+# ---- figures
+
+
+@pytest.fixture
+def labelled(study: Study) -> Study:
+    """Two raters on all eight items. Ann says of each item of the hasty run that it is not
+    feasible; Bob agrees but for one."""
+    hasty = [entry.item for entry in study.key.values() if entry.run == "hasty"]
+    label(
+        study,
+        *(
+            (rater, item, all_true(study, feasibility=feasible))
+            for item in study.key
+            for rater in ("ann", "bob")
+            for feasible in [item not in hasty or (rater == "bob" and item == hasty[0])]
+        ),
+    )
+    return study
+
+
+def test_shares_ties_and_agreement(labelled: Study) -> None:
+    found = summary(labelled)
+    feasibility, clarity = found["dimensions"]["feasibility"], found["dimensions"]["clarity"]
+    assert (feasibility["true"]["k"], feasibility["true"]["n"], feasibility["tied"]) == (4, 8, 1)
+    assert feasibility["labels"] == {"true": 9, "n": 16} and feasibility["agreement"] == 7 / 8
+    # p_o = 7/8; p_e = (4·5 + 4·3)/64 = 1/2
+    assert feasibility["cohen_kappa"] == pytest.approx(0.75)
+    assert feasibility["fleiss_kappa"] == pytest.approx(
+        (7 / 8 - (81 + 49) / 256) / (1 - (81 + 49) / 256)
+    )
+    assert feasibility["krippendorff_alpha"] == pytest.approx(1 - (1 / 8) / (2 * 9 * 7 / (16 * 15)))
+    assert clarity["true"]["value"] == clarity["agreement"] == 1 and clarity["cohen_kappa"] is None
+    assert found["dimensions"]["all"]["true"]["k"] == 4
+    assert found["raters"] == {"ann": {"begun": 8, "done": 8}, "bob": {"begun": 8, "done": 8}}
+
+
+def test_runs_are_named_only_when_unblinded(labelled: Study) -> None:
+    assert "patient" not in json.dumps(summary(labelled))
+    runs = summary(labelled, unblind=True)["runs"]
+    assert {run: found["true"]["feasibility"]["value"] for run, found in runs.items()} == {
+        "patient": 1.0,
+        "hasty": 0.0,
+    }
+
+
+def test_verdicts_of_transcripts_are_held_against_people(labelled: Study) -> None:
+    found = summary(labelled)["verdicts"]
+    assert list(found) == ["joint", "trajectory", "rubric logic", "turns"]
+    logic, trajectory = found["rubric logic"], found["trajectory"]
+    assert logic["against"] == "feasibility" and trajectory["against"] == "all"
+    # the tied item has no say
+    assert (logic["agreement"]["k"], logic["agreement"]["n"]) == (7, 7)
+    assert trajectory["cohen_kappa"] == 1
+    assert trajectory["too_strict"] == trajectory["too_lenient"] == 0
+
+
+def written(path: Path, passes: dict[str, bool | None]) -> Path:
+    """A file as `verify --out` leaves it; None: unscored."""
+    lines = []
+    for line, (id, passed) in enumerate(passes.items(), start=1):
+        trajectory = {
+            "conclusion": "basically_satisfied",
+            "rubrics": {"logic": passed, "backup_plan": None},
+        }
+        verdict = {
+            "line": line,
+            "id": id,
+            "reward": float(passed or 0),
+            "trajectory": trajectory,
+            "passes": passed,
+            "turns": [],
+        }
+        lines.append(
+            {"line": line, "id": id, "reward": None, "unscored": "a timeout"}
+            if passed is None
+            else verdict
+        )
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_verdicts_of_verify_are_held_against_people(labelled: Study, tmp_path: Path) -> None:
+    """Files of one name are one verifier over all runs; what passes is what `verify` was told
+    (`--passing`)."""
+    good = written(
+        tmp_path / "a" / "judge.jsonl", {f"r{n}": True for n in range(4)} | {"of nobody": False}
+    )
+    tied, let_pass, refused, unscored = [
+        entry.id for entry in labelled.key.values() if entry.run == "hasty"
+    ]
+    bad = written(
+        tmp_path / "b" / "judge.jsonl",
+        {tied: False, let_pass: True, refused: False, unscored: None},
+    )
+    verdicts = written_verdicts(labelled, [f"patient={good}", f"hasty={bad}"])
+    found = summary(labelled, verdicts=verdicts)["verdicts"]
+    assert list(found)[4:] == ["judge: joint", "judge: trajectory", "judge: rubric logic"]
+    assert found["judge: rubric logic"]["against"] == "feasibility"
+    # People call the four of "patient" good and those of "hasty" bad, but for one on which they are
+    # tied.
+    trajectory = found["judge: trajectory"]
+    assert (trajectory["agreement"]["k"], trajectory["agreement"]["n"]) == (5, 6)
+    assert (trajectory["too_lenient"], trajectory["too_strict"]) == (1, 0)
+
+
+def test_a_file_of_verdicts_that_is_not_of_the_study(labelled: Study, tmp_path: Path) -> None:
+    good, other = (
+        written(tmp_path / "v.jsonl", {"r0": True}),
+        written(tmp_path / "o.jsonl", {"q7": True}),
+    )
+    transcripts = tmp_path / "patient" / "transcripts.jsonl"
+    for text, problem in (
+        (str(good), "Give RUN=FILE, with RUN one of patient, hasty"),
+        (f"patient={tmp_path / 'none.jsonl'}", "No verdicts at"),
+        (f"patient={other}", "from run 'patient': the file has 'q7', the items are 'r"),
+        (f"patient={transcripts}", "transcripts.jsonl:1: expected a verdict"),
+    ):
+        with pytest.raises(UserError, match=problem):
+            written_verdicts(labelled, [text])
+
+
+def test_missing_labels_are_missing_and_not_false(study: Study) -> None:
+    first, second = list(study.key)[:2]
+    label(
+        study,
+        ("ann", first, {"clarity": True}),
+        ("bob", first, {"clarity": False, "intention": True}),
+        ("cid", second, {"clarity": True, "intention": None}),
+    )
+    found = summary(study)["dimensions"]
+    clarity, intention = found["clarity"], found["intention"]
+    assert (clarity["true"]["n"], clarity["compared"], clarity["complete"]) == (2, 1, 0)
+    assert clarity["fleiss_kappa"] is None
+    assert clarity["krippendorff_alpha"] == pytest.approx(0.0)
+    assert (intention["true"]["k"], intention["true"]["n"]) == (1, 1)
+    assert intention["agreement"] is None
+    assert found["all"]["true"]["n"] == 1  # Bob's: FALSE somewhere is FALSE in all
+
+
+def test_three_raters_are_compared_pair_by_pair(labelled: Study) -> None:
+    label(labelled, *(("cid", item, {"feasibility": True}) for item in labelled.key))
+    found = summary(labelled)["dimensions"]["feasibility"]
+    assert list(found["cohen_kappa_by_pair"]) == ["ann · bob", "ann · cid", "bob · cid"]
+    assert found["cohen_kappa"] is None
+    assert found["complete"] == 8 and found["fleiss_kappa"] is not None
+
+
+def test_what_most_say_calibrates_a_judge(study: Study, tmp_path: Path) -> None:
+    first, second, third = list(study.key)[:3]
+    label(
+        study,
+        *((r, first, all_true(study, clarity=r == "ann")) for r in ("ann", "bob", "cid")),
+        ("ann", second, all_true(study, feasibility=False)),
+        *((r, third, all_true(study, clarity=r == "ann")) for r in ("ann", "bob")),  # a tie
+    )
+    lines = merged(study)
+    assert [(line["passes"], line["dimensions"]["clarity"], line["raters"]) for line in lines] == [
+        (False, False, ["ann", "bob", "cid"]),
+        (False, True, ["ann"]),
+    ]
+    assert sorted(line["item"] for run in study.runs for line in merged(study, run)) == [
+        first,
+        second,
+    ]
+    (path := tmp_path / "p.jsonl").write_text(json.dumps(lines[1]) + "\n")
+    ((id, said),) = read_labels(path).items()
+    assert (id, said.trajectory, said.rubrics["logic"]) == (study.key[second].id, False, False)
+    with pytest.raises(UserError, match="No run 'x' in this study"):
+        merged(study, "x")
+
+
+SATISFIED, WRONG = {"conclusion": "satisfied"}, {"conclusion": "tool_call_logic_error"}
+VERY, BASICALLY = {"conclusion": "very_satisfied"}, {"conclusion": "basically_satisfied"}
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"domain": "travelplanner", "verdict": {"final": True}}, {"judge": True}),
+        ({"domain": "outside", "verdict": None}, {}),
+        (
+            {
+                "verdict": {"final": False},
+                "verifier": {"reward": 0.0, "trajectory": None, "turns": []},
+            },
+            {"joint": False},
+        ),
+        (
+            {"verifier": {"reward": 0.0, "trajectory": BASICALLY, "turns": [], "turns_saved": 2}},
+            {"joint": False, "trajectory": False},
+        ),
+        (
+            {"verifier": {"reward": 1.0, "trajectory": VERY, "turns": [SATISFIED]}},
+            {"joint": True, "trajectory": True, "turns": True},
+        ),
+        (
+            {
+                "verifier": {
+                    "reward": 0.0,
+                    "trajectory": VERY,
+                    "turns": [SATISFIED, WRONG],
+                    "turns_saved": 3,
+                }
+            },
+            {"joint": False, "trajectory": True, "turns": False},
+        ),
+        (
+            {
+                "verifier": {
+                    "reward": None,
+                    "trajectory": VERY,
+                    "turns": [SATISFIED],
+                    "turns_saved": 1,
+                }
+            },
+            {"trajectory": True},
+        ),
+    ],
+)
+def test_verdicts_as_runs_leave_them(record: dict[str, object], found: dict[str, bool]) -> None:
+    assert verdicts_of({"domain": "deeptravel", **record}) == found
+
+
+# ---- the verbs
+
+
+def test_from_runs_to_figures(
+    run_folder: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [str(run_folder(name, [errand(n) for n in range(5)])) for name in ("alpha", "beta")]
+    out = str(tmp_path / "study")
+    assert main(["study", "make", *runs, "--out", out, "--per-run", "3", "--seed", "4"]) == 0
+    assert "6 items from 2 runs, 3 requests answered by several" in capsys.readouterr().err
+    assert main(["study", "agreement", out]) == 0
+    assert "nobody yet" in capsys.readouterr().out
+    study = Study.open(Path(out))
+    label(study, *((r, item, all_true(study)) for r in ("ann", "bob") for item in study.key))
+    assert main(["study", "import", out, str(tmp_path / "labels-to-import.jsonl")]) == 0
+    assert "imported 12 labels of 2 raters" in capsys.readouterr().err
+    assert main(["study", "agreement", out, "--unblind"]) == 0
+    said = capsys.readouterr().out
+    assert "all 7 TRUE" in said and "100.0%" in said and "alpha (3 items)" in said
+    assert main(["study", "agreement", out, "--json"]) == 0
+    assert "runs" not in json.loads(capsys.readouterr().out)
+    people = tmp_path / "people.jsonl"
+    assert main(["study", "export", out, "--out", str(people), "--run", "beta"]) == 0
+    assert len(people.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["make", "nowhere", "--out", "x"], "No transcripts at 'nowhere'"),
+        (["agreement", "nowhere"], "No study in 'nowhere'"),
+        (["export", "nowhere", "--out", "x.csv"], "No study in 'nowhere'"),
+        (["import", "nowhere", "x.csv"], "No study in 'nowhere'"),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["study", *words]) == 2
+    said = capsys.readouterr().err
+    assert problem in said and said.count("\n") == 1
+
+
+# ---- plans beside the words they were read out of (STAR, B.4)
+
+
+@pytest.fixture
+def readings(tmp_path: Path) -> list[Path]:
+    """What two formatters made of the same run: one reads truly, one loses every lunch."""
+    world = build_world(tmp_path / "world", "nano", 2)
+    queries = tmp_path / "q.jsonl"
+    queries.write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 6, 1))
+    )
+    play = ["run", "--policy", "expert", "--dialect", "star", "--queries", str(queries)]
+    assert main([*play, "--world", str(tmp_path / "world"), "--out", str(tmp_path / "run")]) == 0
+    true, lossy = tmp_path / "true.jsonl", tmp_path / "lossy.jsonl"
+    assert main(["format", str(tmp_path / "run"), "--out", str(true)]) == 0
+    lines = [json.loads(line) for line in true.read_text().splitlines()]
+    for line in lines:
+        line["plan"] = [{**day, "lunch": "-"} for day in line["plan"]]
+    lossy.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return [true, lossy]
+
+
+def test_agreement_with_people_is_drawn_and_counted(
+    readings: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, labels = tmp_path / "study", tmp_path / "labels.jsonl"
+    files = [str(path) for path in readings]
+    make = ["study", "make", *files, "--formatted", "--per-run", "4", "--out", str(study)]
+    assert main(make) == 0
+    assert "8 items from 2 runs, 4 requests answered by several" in capsys.readouterr().err
+    items = items_of(study)
+    keys = [json.loads(line) for line in (study / "key.jsonl").read_text().splitlines()]
+    names = list(Study.open(study).keys)
+    rows = []
+    for item, key in zip(items, keys, strict=True):
+        text = item["answer"]
+        words, plan = text.split("# The plan as read")
+        faithful = plan.count("- lunch: ") == words.count("- Lunch: [")
+        assert faithful or key["run"] == "lossy"
+        assert item["calls"] == "" and not key["verdicts"]
+        says = dict.fromkeys(names, True) | {"meals": faithful}
+        rows += [{"item": item["item"], "rater": rater, **says} for rater in ("Ann", "Bo")]
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["study", "import", str(study), str(labels)]) == 0
+    capsys.readouterr()
+    assert main(["study", "agreement", str(study), "--unblind", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert set(figures["dimensions"]) == {*names, "all"} and figures["verdicts"] == {}
+    meals = {run: said["true"]["meals"]["k"] for run, said in figures["runs"].items()}
+    assert meals == {"true": 4, "lossy": 0}
+    assert figures["runs"]["lossy"]["true"]["accommodation"]["k"] == 4
+
+
+def test_answers_that_are_data_are_not_labelled(
+    readings: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = json.loads(readings[0].read_text().splitlines()[0])
+    line["transcript"]["answer"] = json.dumps(line["plan"])
+    (path := tmp_path / "data.jsonl").write_text(json.dumps(line) + "\n")
+    assert main(["study", "make", str(path), "--formatted", "--out", str(tmp_path / "s")]) == 2
+    assert "No transcript to label" in capsys.readouterr().err
