@@ -16,13 +16,14 @@ from tripwright.domains.travelplanner.oracle.options import (
     Leg,
     attractions,
     cents,
+    city_pool,
     cuisine_mask,
     flight_leg,
     restaurants,
     road_legs,
     stays,
+    why_unplannable,
 )
-from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.store import World
 

@@ -23,8 +23,12 @@ from tripwright.domains.desk import (
 )
 from tripwright.domains.domain import Place
 from tripwright.domains.travelplanner.desk_view import view
-from tripwright.domains.travelplanner.oracle.explanation import TRANSPORTATION, explain, malformed
-from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
+from tripwright.domains.travelplanner.oracle.explanation import explain, malformed
+from tripwright.domains.travelplanner.oracle.options import (
+    FORBIDDEN_BY_RULE,
+    ROOM_TYPES,
+    TRANSPORTATION,
+)
 from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.queries.counts import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete

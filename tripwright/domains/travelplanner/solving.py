@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from tripwright.domains.travelplanner.expert import expert_solution
-from tripwright.domains.travelplanner.oracle.phrases import usd
+from tripwright.domains.travelplanner.oracle.explanation import usd
 from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.travelplanner.oracle.explanation import other_dates
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.oracle.repairs import repairs
-from tripwright.domains.travelplanner.oracle.requirements import other_dates
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tripwright.domains.travelplanner.oracle.explanation import Explanation, explain
-from tripwright.domains.travelplanner.oracle.options import road_legs
-from tripwright.domains.travelplanner.oracle.problem import Problem, city_pool
+from tripwright.domains.travelplanner.oracle.options import Problem, city_pool, road_legs
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.generator import build_tables

@@ -30,7 +30,7 @@ ANY = Mix(days=(3, 5, 7), levels=(1, 2, 3), cuisines=(2, 4))
 
 
 def kind(solution: Solution) -> tuple[Any, ...]:
-    return solution.family, tuple(
+    return solution.legs[0].mode == "self-driving", tuple(
         (choice.city, choice.nights, choice.stay.accommodation.name) for choice in solution.cities
     )
 

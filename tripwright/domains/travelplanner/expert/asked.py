@@ -8,8 +8,7 @@ from typing import Any
 from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.expert.ways import leg_taken, way_cost, way_words
 from tripwright.domains.travelplanner.expert.work import NONE, called
-from tripwright.domains.travelplanner.oracle.options import Leg
-from tripwright.domains.travelplanner.oracle.problem import Problem
+from tripwright.domains.travelplanner.oracle.options import Leg, Problem
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import Flight
 from tripwright.world.store import World

@@ -77,14 +77,19 @@ from tripwright.domains.travelplanner.expert.work import (
     nights_tried,
     signs_of,
 )
-from tripwright.domains.travelplanner.oracle.options import MEALS, Leg, Stay
+from tripwright.domains.travelplanner.oracle.options import (
+    MEALS,
+    Leg,
+    Stay,
+    city_pool,
+    why_unplannable,
+)
 from tripwright.domains.travelplanner.oracle.planner import (
     CityChoice,
     Solution,
     SolveStatus,
     plan_days,
 )
-from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate
 from tripwright.errors import counted

@@ -1,31 +1,67 @@
-"""Why a request has no plan: a minimal set of requirements that conflict, and what the
-world offers under them, in words.
+"""Why a request has no plan: a minimal set of requirements that conflict, and what the world offers
+under them, in words.
+
+A request is taken apart into requirements that can be dropped one by one. What a dropped
+requirement leaves: no wish of that kind, any budget, at most as many cities, or any dates of the
+same length that the world has flights for. Each of them only widens the choice, so what is feasible
+stays feasible when more is dropped, and every answer spares others.
 
 The set is found by deletion: each requirement is dropped in turn, and stays dropped if the rest
 still cannot be met. What remains cannot be met together, and can be met without any one of them. A
 request may hold several conflicts: those that share no requirement with the first come after it in
 `also`.
+
+The words answer three questions, of which those are asked that bear on the conflict: which cities
+have a fitting stay and enough to eat and see for the nights there are, which wanted cuisines they
+serve, and how one gets there, about and back. What is not explained by the cities or by their
+cuisines is a lack of transport: there is nothing else that a trip needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+import itertools
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
-from tripwright.domains.travelplanner.oracle.phrases import people, usd
-from tripwright.domains.travelplanner.oracle.planner import Solution
-from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
-from tripwright.domains.travelplanner.oracle.requirements import Relaxations, Requirement
-from tripwright.domains.travelplanner.oracle.world_offers import asked_for, world_offers
-from tripwright.domains.travelplanner.query import Query, why_outside
+from tripwright.domains.travelplanner.oracle.options import (
+    Problem,
+    attractions,
+    city_pool,
+    flight_leg,
+    restaurants,
+    road_legs,
+    stays,
+    unplannable,
+)
+from tripwright.domains.travelplanner.oracle.planner import (
+    Solution,
+    SolveStatus,
+    first_within_budget,
+    solve,
+)
+from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.wording import listed
 from tripwright.errors import counted
 from tripwright.world.store import World
 
-TRANSPORTATION = ("no flight", "no self-driving")
+MOST_NAMED = 6  # cities of one kind that are listed by name
+STAYS = {"room type", "house rule"}
+
+
+class Requirement(NamedTuple):
+    """`kind`: budget, transportation, cuisine, house rule, room type, cities or dates. Each cuisine
+    is one requirement."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.value}"
 
 
 @dataclass(frozen=True)
@@ -64,7 +100,8 @@ def explain(query: Query, world: World) -> Explanation | None:
     without: set[Requirement] = set()
     while not relaxed.feasible(without):
         conflict = minimal_conflict(relaxed, without)
-        conflicts.append(Explanation(conflict or (_route(query),), _words(relaxed, conflict)))
+        route = Requirement("route", f"{query.org} to {query.dest}")
+        conflicts.append(Explanation(conflict or (route,), _words(relaxed, conflict)))
         if not conflict:
             break  # nothing is asked for any more: the trip itself cannot be made
         without |= set(conflict)
@@ -94,42 +131,144 @@ def minimal_conflict(
     return tuple(conflict)
 
 
+# ---- a request without some of its requirements
+
+
+class Relaxations:
+    """One query with any of its requirements dropped; answers are remembered."""
+
+    def __init__(self, query: Query, world: World):
+        self.query, self.world = query, world
+        self._feasible: dict[frozenset[Requirement], bool] = {}
+
+    @cached_property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """In the order in which a search for a minimal conflict should do without them: the dates
+        last, as they cost most to free."""
+        query = self.query
+        count = query.visiting_city_number
+        return (
+            Requirement("budget", usd(query.budget)),
+            *dict.fromkeys(wishes_of(query)),
+            *([Requirement("cities", str(count))] if count > 1 else []),
+            Requirement("dates", f"{query.date[0]} to {query.date[-1]}"),
+        )
+
+    def without(self, relaxed: Set[Requirement]) -> Iterator[Query]:
+        """Requests of which at least one has a plan if and only if what is left can be met; the
+        original dates come first."""
+        base = without_wishes(self.query, relaxed)
+        kinds = {each.kind for each in relaxed}
+        if "budget" in kinds:
+            base = base.model_copy(update={"budget": math.inf})
+        count = base.visiting_city_number
+        counts = range(1, count + 1) if "cities" in kinds else (count,)
+        for cities in counts:
+            yield base.model_copy(update={"visiting_city_number": cities})
+        if "dates" not in kinds or base.local_constraint.transportation == "no flight":
+            return
+        # Roads are the same on every day: whoever can drive can drive on the dates tried above, and
+        # only flights are left to try.
+        flying = base.local_constraint.model_copy(update={"transportation": "no self-driving"})
+        flying_query = base.model_copy(update={"local_constraint": flying})
+        for _, dates in other_dates(base, self.world):
+            for cities in counts:
+                yield flying_query.model_copy(
+                    update={"visiting_city_number": cities, "date": dates}
+                )
+
+    def feasible(self, relaxed: Set[Requirement]) -> bool:
+        key = frozenset(relaxed)
+        for tried_set, answer in self._feasible.items():
+            if (answer and tried_set <= key) or (not answer and tried_set >= key):
+                return answer
+        answer = any(has_plan(query, self.world) for query in self.without(key))
+        self._feasible[key] = answer
+        return answer
+
+    def cheapest(self, relaxed: Set[Requirement]) -> Solution | None:
+        """The cheapest plan when these are dropped, the budget aside; None where there is none."""
+        best: Solution | None = None
+        for query in self.without(relaxed):
+            # costs are whole cents
+            below = math.inf if best is None or best.cost_usd is None else best.cost_usd - 0.005
+            if has_plan(query.model_copy(update={"budget": below}), self.world):
+                best = solve(query, self.world)
+        return best
+
+
+def has_plan(query: Query, world: World) -> bool:
+    """Whether any plan keeps the rules, the wishes and the budget."""
+    return first_within_budget(query, world).status is not SolveStatus.INFEASIBLE
+
+
+def wishes_of(query: Query) -> list[Requirement]:
+    wishes = query.local_constraint
+    stated = (
+        ("transportation", wishes.transportation),
+        *(("cuisine", name) for name in wishes.cuisine or ()),
+        ("house rule", wishes.house_rule),
+        ("room type", wishes.room_type),
+    )
+    return [Requirement(kind, value) for kind, value in stated if value is not None]
+
+
+def without_wishes(query: Query, relaxed: Set[Requirement]) -> Query:
+    """The query less those wishes of `relaxed` that it states."""
+    kept = [each for each in wishes_of(query) if each not in relaxed]
+    wishes: dict[str, Any] = {kind: value for kind, value in kept if kind != "cuisine"}
+    wishes["cuisine"] = [value for kind, value in kept if kind == "cuisine"] or None
+    return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
+
+
+def other_dates(query: Query, world: World) -> Iterator[tuple[int, list[str]]]:
+    """(days shifted, dates) for every other start within the days that the world has flights for:
+    nearest first, later before earlier.
+
+    Dates that are no calendar days, and a world without flights, have no others.
+    """
+    try:
+        start = datetime.date.fromisoformat(query.date[0])
+        first, last = (datetime.date.fromisoformat(world.dates[end]) for end in (0, -1))
+    except (IndexError, ValueError):
+        return
+    shifts = range((first - start).days, (last - start).days - query.days + 2)
+    for shift in sorted(shifts, key=lambda days: (abs(days), -days)):
+        dates = consecutive(start + datetime.timedelta(days=shift), query.days)
+        if dates != list(query.date):
+            yield shift, dates
+
+
+def consecutive(start: datetime.date, days: int) -> list[str]:
+    return [(start + datetime.timedelta(days=day)).isoformat() for day in range(days)]
+
+
+# ---- the words of a conflict
+
+
 def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
-    query, world = relaxed.query, relaxed.world
-    if not any(each.kind == "budget" for each in conflict):
-        return world_offers(query, world, conflict)
+    query = relaxed.query
+    money = {each for each in conflict if each.kind == "budget"}
+    if not money:
+        return world_offers(query, relaxed.world, conflict)
     others = set(relaxed.requirements) - set(conflict)
-    rest = [each for each in conflict if each.kind != "budget"]
-    budget, kept_usd = (
-        usd(query.budget),
-        _cost_usd(relaxed.cheapest(others | {each for each in conflict if each.kind == "budget"})),
-    )
-    whole = relaxed.cheapest({each for each in conflict if each.kind == "budget"})
-    least = "" if kept_usd is None else usd(kept_usd)
+    rest = [each for each in conflict if each not in money]
+    kept, whole = relaxed.cheapest(others | money), relaxed.cheapest(money)
+    budget, least = usd(query.budget), "" if kept is None else usd(kept.cost_usd or 0)
+    bill = "" if whole is None else _bill(query, whole)
+    is_least = kept is not None and whole is not None and whole.cost_usd == kept.cost_usd
     if rest:
-        head = f"{asked_for(query, rest)}, within {budget}: "
+        told = f"as asked the cheapest plan costs {bill}; with only these kept {least}."
         if whole is None:
-            return f"{head}with only these kept the cheapest plan costs {least}."
-        if _cost_usd(whole) == kept_usd:
-            return f"{head}the cheapest plan costs {_bill(query, whole)}."
-        return (
-            f"{head}as asked the cheapest plan costs {_bill(query, whole)}; with only these kept"
-            f" {least}."
-        )
+            told = f"with only these kept the cheapest plan costs {least}."
+        elif is_least:
+            told = f"the cheapest plan costs {bill}."
+        return f"{asked_for(query, rest)}, within {budget}: {told}"
+    freed = f"even {_all_freed(others)}, the cheapest"
     if whole is None:
-        return (
-            f"even {_all_freed(others)}, the cheapest plan costs {least}, the budget is {budget}."
-        )
-    shortfall = f"the cheapest plan costs {_bill(query, whole)}, the budget is {budget}"
-    return shortfall + (
-        "."
-        if _cost_usd(whole) == kept_usd
-        else f"; even {_all_freed(others)}, the cheapest still costs {least}."
-    )
-
-
-def _cost_usd(plan: Solution | None) -> float | None:
-    return None if plan is None else plan.cost_usd
+        return f"{freed} plan costs {least}, the budget is {budget}."
+    shortfall = f"the cheapest plan costs {bill}, the budget is {budget}"
+    return f"{shortfall}." if is_least else f"{shortfall}; {freed} still costs {least}."
 
 
 def _all_freed(others: set[Requirement]) -> str:
@@ -139,21 +278,296 @@ def _all_freed(others: set[Requirement]) -> str:
 
 
 def _bill(query: Query, plan: Solution) -> str:
+    party = query.party_size
     legs = sum(leg.party_cost_usd for leg in plan.legs)
-    stays = sum(choice.stay.night_cost_usd * choice.nights for choice in plan.cities)
-    meals = (
-        sum(row.average_cost_usd for choice in plan.cities for row in choice.meals)
-        * query.party_size
-    )
-    parts = (
-        f"transport {usd(legs)}, stays {usd(stays)}, meals {usd(meals)} for"
-        f" {people(query.party_size)}"
-    )
+    nights = sum(choice.stay.night_cost_usd * choice.nights for choice in plan.cities)
+    meals = sum(row.average_cost_usd for choice in plan.cities for row in choice.meals) * party
+    parts = f"transport {usd(legs)}, stays {usd(nights)}, meals {usd(meals)} for {people(party)}"
     return f"{usd(plan.cost_usd or 0)} ({parts})"
 
 
-def _route(query: Query) -> Requirement:
-    return Requirement("route", f"{query.org} to {query.dest}")
+def world_offers(query: Query, world: World, requirements: Collection[Requirement]) -> str:
+    """One line for a conflict without the budget: what is asked for, then what the world offers.
+    Without `requirements` it is of the trip itself."""
+    offers = WorldOffers(query, world, requirements)
+    parts = []
+    if offers.kinds & STAYS or not offers.enough:
+        parts.append(offers.about_stays())
+    if "cuisine" in offers.kinds:
+        parts.append(offers.about_cuisines())
+    if offers.enough and offers.served:
+        parts.append(offers.about_transport())
+    head = asked_for(query, requirements)
+    return f"{head or f'{query.org} to {query.dest}, whatever is asked'}: {'; '.join(parts)}."
+
+
+def asked_for(query: Query, requirements: Collection[Requirement]) -> str:
+    """The requirements as a phrase: "private room that allows parties, French food, 2 cities in
+    Michigan"."""
+    values: dict[str, list[str]] = {}
+    for each in requirements:
+        values.setdefault(each.kind, []).append(each.value)
+    phrases = []
+    if STAYS & set(values):
+        room, rule = (values.get(kind, [None])[0] for kind in ("room type", "house rule"))
+        phrases.append(stay_phrase(room, rule))
+    if "cuisine" in values:
+        phrases.append(f"{listed(values['cuisine'])} food")
+    phrases += values.get("transportation", [])
+    if "cities" in values:
+        phrases.append(f"{query.visiting_city_number} cities in {query.dest}")
+    return ", ".join([*phrases, *values.get("dates", [])])
+
+
+class HostCity(NamedTuple):
+    name: str
+    nights: tuple[int, ...]  # how many nights can be spent there
+    lack: str  # why none can, or ""
+
+
+class WorldOffers:
+    """The request with only these of its requirements, and what a world can do for it."""
+
+    def __init__(self, query: Query, world: World, requirements: Collection[Requirement]):
+        self.world = world
+        self.query = without_wishes(query, set(wishes_of(query)) - set(requirements))
+        self.kinds = {each.kind for each in requirements}
+        self.wishes: LocalConstraint = self.query.local_constraint
+        most = query.visiting_city_number
+        self.city_count = most if "cities" in self.kinds else 1
+        # how many cities a trip may have: as many as asked for, or (where that is free) fewer
+        self.counts = range(self.city_count, most + 1)
+        one_count = self.query.model_copy(update={"visiting_city_number": self.city_count})
+        self.problem = Problem(one_count, world)
+        self.cities = [self._city(name) for name in city_pool(query, world)]
+        self.fitting = [city for city in self.cities if city.nights]
+        shared, every = self._shared(), (1 << len(self.problem.wanted)) - 1
+        self.enough, self.served = bool(shared), every in shared  # without a thought for transport
+
+    # ---- stays, meals and attractions, city by city
+
+    def _city(self, name: str) -> HostCity:
+        longest = self.query.days - self.city_count  # with one night in each of the others
+        few = range(1, longest + 1) if self.query.visiting_city_number > 1 else (longest,)
+        fitting = stays(self.query, self.world, name)
+        if not fitting:
+            count = len(self.world.accommodations(name))
+            lack = f"{counted(count, 'stay')}, {self._none()}" if count else "no stays at all"
+            return HostCity(name, (), lack)
+        those, ask = f"the {len(fitting)} stays that fit", "ask"
+        if len(fitting) == 1:
+            those, ask = "the one stay that fits", "asks"
+        least = min(stay.accommodation.minimum_nights for stay in fitting)
+        if least > few[-1]:
+            most = f"at most {counted(few[-1], 'night')} can be spent there"
+            return HostCity(name, (), f"{those} {ask} for {least:g} nights or more, {most}")
+        to_be_had = [nights for nights in few if any(stay.fits(nights) for stay in fitting)]
+        if not to_be_had:
+            return HostCity(name, (), f"{those} cannot be had for {span(few)} nights")
+        can = tuple(nights for nights in to_be_had if self.problem.offer(name, nights) is not None)
+        return HostCity(name, can, "" if can else self._too_little(name, to_be_had[0]))
+
+    def _too_little(self, name: str, nights: int) -> str:
+        """What a city lacks for this many nights: three meals and an attraction on each whole
+        day."""
+        lacks = [
+            (counted(has, thing), str(need))
+            for has, thing, need in (
+                (len(restaurants(self.world, name)), "restaurant", 3 * (nights - 1)),
+                (len(attractions(self.world, name)), "attraction", nights - 1),
+            )
+            if has < need
+        ]
+        has, need = (" and ".join(pair[side] for pair in lacks) for side in (0, 1))
+        return f"{has} where {counted(nights, 'night')} take {need}"
+
+    def _none(self) -> str:
+        room, rule = self.wishes.room_type, self.wishes.house_rule
+        return f"none that allows {rule}" if rule and not room else f"no {stay_phrase(room, rule)}"
+
+    def _shared(self) -> set[int]:
+        """The sets of wanted cuisines (as masks) that the fitting cities can serve while they share
+        the nights of a trip; empty where they cannot even share the nights. City by city: (cities
+        so far, nights so far) → masks."""
+        coverable: dict[tuple[int, int], set[int]] = {(0, 0): {0}}
+        for city in self.fitting:
+            offers = {nights: self.problem.offer(city.name, nights) for nights in city.nights}
+            for (count, before), masks in list(coverable.items()):
+                for nights, offer in offers.items():
+                    if count < self.counts[-1] and before + nights < self.query.days and offer:
+                        more = {a | b for a in masks for b, _, _ in offer.meals}
+                        coverable.setdefault((count + 1, before + nights), set()).update(more)
+        ends = ((count, self.query.days - 1) for count in self.counts)
+        return {mask for end in ends for mask in coverable.get(end, ())}
+
+    def about_stays(self) -> str:
+        if len(self.cities) == 1:
+            name, can, lack = self.cities[0]
+            return f"{name}: {lack}" if lack else f"{name} can host {counted(can[0], 'night')}"
+        names, of = [city.name for city in self.fitting], len(self.cities)
+        few = f"{len(names)} of" if len(names) < of else "all"
+        sentence = f"{few} {of} cities of {self.query.dest} qualify"
+        if len(names) == 1:
+            sentence = f"only {names[0]} qualifies"
+        elif names:
+            sentence += f" ({some_of(names)})"
+        if not self.enough and len(names) >= self.city_count:
+            sentence += f", {self._too_short()}"
+        return "; ".join([sentence, *self._lacks()])
+
+    def _too_short(self) -> str:
+        """Why the cities that qualify cannot share the nights."""
+        nights = self.query.days - 1
+        if len(self.fitting) == 1:
+            return f"for {span(self.fitting[0].nights)} of the {nights} nights"
+        spans = [f"{city.name} {span(city.nights)}" for city in self.fitting]
+        return (
+            f"but {counted(nights, 'night')} cannot be shared out among {span(self.counts)} of them"
+            f" as they need ({some_of(spans)})"
+        )
+
+    def _lacks(self) -> list[str]:
+        """Why the other cities do not qualify: the nearest misses first, those without any fitting
+        stay together."""
+        without: dict[bool, list[HostCity]] = {True: [], False: []}  # any fitting stay
+        for city in self.cities:
+            if city.lack:
+                without[not stays(self.query, self.world, city.name)].append(city)
+        near, none = without[False], without[True]
+        reasons = [f"{city.name}: {city.lack}" for city in near[:MOST_NAMED]]
+        if len(near) > MOST_NAMED:
+            reasons.append(f"{len(near) - MOST_NAMED} more like these")
+        if len(none) <= 3:
+            return reasons + [f"{city.name}: {city.lack}" for city in none]
+        stay = stay_phrase(self.wishes.room_type, self.wishes.house_rule)
+        return [*reasons, f"{len(none)} have no {stay} ({some_of([each.name for each in none])})"]
+
+    # ---- cuisines
+
+    def about_cuisines(self) -> str:
+        places, wanted = self.fitting or self.cities, self.wishes.cuisine or ()
+        where = f"the {len(places)} cities that qualify"
+        if len(places) <= MOST_NAMED:
+            where = some_of([city.name for city in places])
+        said = []
+        for cuisine in wanted:
+            serving = [city for city in self.cities if self._serves(city, cuisine)]
+            if names := [city.name for city in serving if city in places]:
+                said.append(f"{cuisine} is served in {some_of(names)}")
+                continue
+            said.append(f"no restaurant in {where} serves {cuisine} food")
+            said += [
+                f"{city.name} has {cuisine} food, but cannot host this trip: {city.lack}"
+                for city in serving[:MOST_NAMED]
+            ]
+        if not self.served and all(
+            any(self._serves(city, cuisine) for city in places) for cuisine in wanted
+        ):
+            said.append(
+                f"but no {span(self.counts)} of the cities can share"
+                f" {counted(self.query.days - 1, 'night')} and serve"
+                f" {'it' if len(self.problem.wanted) == 1 else 'them all'}"
+            )
+        return "; ".join(said)
+
+    def _serves(self, city: HostCity, cuisine: str) -> bool:
+        return any(cuisine in row.cuisines for row in restaurants(self.world, city.name))
+
+    # ---- transport
+
+    def about_transport(self) -> str:
+        """From home to each fitting city and back, then between the cities where the trip needs
+        that."""
+        home, wanted = self.query.org, self.problem.wanted
+        names = [
+            city.name
+            for city in self.fitting
+            if self.counts[-1] > 1 or all(self._serves(city, cuisine) for cuisine in wanted)
+        ]
+        if len(names) == 1 or self.counts[-1] == 1:
+            said = [self._no_round_trip(name) for name in names]
+            if len(said) > MOST_NAMED:
+                none = f"none of {len(names)} cities can be reached from {home} and left for it"
+                said = [f"{none} again", *said[:3]]
+            return "; ".join(said)
+        out = {name: self._no_way(home, name, 0) for name in names}
+        back = {name: self._no_way(name, home, -1) for name in names}
+        ends = ((out, "reached from"), (back, "left for"))
+        for lacks, what in ends:
+            if all(lacks.values()):
+                none = f"none of {some_of(names)} can be {what} {home}"
+                return "; ".join([none, *_first_lacks(lacks)])
+        begin, end = ([name for name in names if not lacks[name]] for lacks, _ in ends)
+        said = []
+        if begin == end != names:
+            only = f"only {some_of(begin)} can be reached from {home} and left for it again"
+            said = [only, *_first_lacks(out)]
+            if len(begin) == 1 and (alone := self._not_alone(begin[0])):
+                return "; ".join([*said, alone])
+        else:
+            for (lacks, what), can in zip(ends, (begin, end), strict=True):
+                if can != names:
+                    said += [f"only {some_of(can)} can be {what} {home}", *_first_lacks(lacks)]
+        return "; ".join([*said, *self._between(names)])
+
+    def _not_alone(self, name: str) -> str:
+        """Why one city is not enough where a trip can neither begin nor end with any other; ""
+        where it could be."""
+        begins = "begins in one of them and ends in another"
+        if self.city_count > 1:
+            return f"a trip to {self.city_count} cities {begins}"
+        nights = self.query.days - 1
+        if any(city.name == name and nights in city.nights for city in self.fitting):
+            return ""
+        return (
+            f"{name} alone cannot have all {nights} nights, and a trip to several cities {begins}"
+        )
+
+    def _between(self, names: Sequence[str]) -> list[str]:
+        pairs, dates = list(itertools.permutations(names, 2)), self.query.date[1:-1]
+        joined = sum(any(not self._lack(a, b, date) for date in dates) for a, b in pairs)
+        few = f"{joined} of the" if joined < len(pairs) else "all"
+        food = " and serves every wanted cuisine" if self.problem.wanted else ""
+        return [
+            f"{few} {len(pairs)} ways between {some_of(names)} can be travelled",
+            f"but no route through {span(self.counts)} of them fits the nights{food} and has a way"
+            " for every leg on its day",
+        ]
+
+    def _no_round_trip(self, name: str) -> str:
+        home, days = self.query.org, self.query.days
+        apart = f"one can go from {home} to {name} and from {name} to {home}, but never {days} days"
+        lack = self._no_way(home, name, 0) or self._no_way(name, home, -1)
+        return lack or f"{apart} apart"
+
+    def _no_way(self, origin: str, destination: str, day: int) -> str:
+        lack = self._lack(origin, destination, self.query.date[day])
+        return lack and f"no way from {origin} to {destination} ({lack})"
+
+    def _lack(self, origin: str, destination: str, date: str) -> str:
+        """What keeps a party from going, or ""."""
+        query, world = self.query, self.world
+        if road_legs(query, world, origin, destination):
+            return ""
+        ground = world.ground(origin, destination)
+        road = "a road that takes a day or more" if ground and ground.duration else "no road"
+        if self.wishes.transportation == "no flight":
+            return f"{road}, and no flight wanted"
+        dates = [date]
+        if "dates" not in self.kinds:  # the same day of trips on other dates
+            at = query.date.index(date)
+            dates += [other[at] for _, other in other_dates(query, world)]
+        if any(flight_leg(query, world, origin, destination, day) for day in dates):
+            return ""
+        if len(dates) > 1:
+            return f"{road}, and no flight on any day that is known"
+        if world.flights(origin, destination, date) is None:
+            return f"{road}, and the flights of {date} are not known"
+        return f"{road}, and no flight on {date}"
+
+
+def _first_lacks(lacks: dict[str, str]) -> list[str]:
+    return [lack for lack in lacks.values() if lack][:3]
 
 
 # ---- requests that cannot even be tried
@@ -162,74 +576,41 @@ def _route(query: Query) -> Requirement:
 def malformed(query: Query, world: World) -> Explanation | None:
     """The first thing that is wrong with the request itself in this world; None where a planner can
     try it."""
-
-    def problem(kind: str, value: object, words: str) -> Explanation:
-        return Explanation((Requirement(kind, str(value)),), words, malformed=True)
-
-    wishes, cities = query.local_constraint, query.visiting_city_number
-    if query.org not in world.cities:
-        return problem(
-            "origin",
-            query.org,
-            f"'{query.org}' is not a city in this world{_near(query.org, world.cities)}.",
-        )
-    if wrong := _wrong_destination(query, world):
-        return problem("destination", query.dest, wrong)
-    if len(query.date) != query.days:
-        problem_words = (
-            f"the request is for {counted(query.days, 'day')} and gives"
-            f" {counted(len(query.date), 'date')}."
-        )
-        return problem("dates", ", ".join(query.date) or "none", problem_words)
-    if outside := why_outside(query, world):
-        return problem("dates", f"{query.date[0]} to {query.date[-1]}", outside)
-    for kind, wish, vocabulary in (
-        ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
-        ("room type", wishes.room_type, ROOM_TYPES),
-        ("transportation", wishes.transportation, TRANSPORTATION),
-    ):
-        if wish is not None and wish not in vocabulary:
-            return problem(
-                kind, wish, f"unknown {kind} '{wish}'; known are {', '.join(vocabulary)}."
-            )
-    if query.days - 1 < cities:
-        problem_words = (
+    wrong, cities = unplannable(query, world), query.visiting_city_number
+    kind, value, words = wrong or ("cities", str(cities), _too_few_cities(query, world))
+    if kind == "origin":
+        words = f"{words.removesuffix('.')}{_near(query.org, world.cities)}."
+    elif kind == "destination":
+        words = _wrong_destination(query, world) or words
+    elif wrong and kind == "cities":
+        words = (
             f"{counted(cities, 'city')} and a night in each take {cities + 1} days or more,"
             f" {counted(query.days, 'day')} are given."
         )
-        return problem("cities", cities, problem_words)
+    return Explanation((Requirement(kind, value),), words, malformed=True) if words else None
+
+
+def _too_few_cities(query: Query, world: World) -> str:
+    cities = query.visiting_city_number
     if query.days <= 3 and cities > 1:
-        return problem(
-            "cities",
-            cities,
-            f"a trip of {query.days} days goes to one city, {query.dest}; {cities} are asked for.",
-        )
-    if len(there := city_pool(query, world)) < cities:
-        names = f" ({', '.join(there)})" if there else ""
-        less = f" besides {query.org}" if world.cities[query.org] == query.dest else ""
-        return problem(
-            "cities",
-            cities,
-            f"{query.dest} has {len(there)} of the {cities} cities asked for{less}{names}.",
-        )
-    if why := why_unplannable(query, world):
-        kind = "destination" if query.org == query.dest else "cuisine"
-        return problem(
-            kind, query.dest if kind == "destination" else ", ".join(wishes.cuisine or ()), why
-        )
-    return None
+        one = f"a trip of {query.days} days goes to one city, {query.dest}"
+        return f"{one}; {cities} are asked for."
+    there = city_pool(query, world)
+    if len(there) >= cities:
+        return ""
+    names = f" ({', '.join(there)})" if there else ""
+    less = f" besides {query.org}" if world.cities[query.org] == query.dest else ""
+    return f"{query.dest} has {len(there)} of the {cities} cities asked for{less}{names}."
 
 
-def _wrong_destination(query: Query, world: World) -> str | None:
+def _wrong_destination(query: Query, world: World) -> str:
     kind, names = ("city", world.cities) if query.days <= 3 else ("state", world.states)
     if query.dest in names:
-        return None
+        return ""
     trips = f"{counted(query.days, 'day')} {'goes' if query.days == 1 else 'go'} to a {kind}"
     if query.dest in world.states:
-        return (
-            f"'{query.dest}' is a state: {trips}, such as"
-            f" {listed(world.states[query.dest][:3], word='or')}."
-        )
+        some = listed(world.states[query.dest][:3], word="or")
+        return f"'{query.dest}' is a state: {trips}, such as {some}."
     if query.dest in world.cities:
         return f"'{query.dest}' is a city: {trips}, such as {world.cities[query.dest]}."
     return f"'{query.dest}' is not a {kind} in this world ({trips}){_near(query.dest, names)}."
@@ -238,3 +619,33 @@ def _wrong_destination(query: Query, world: World) -> str | None:
 def _near(name: str, names: Iterable[str]) -> str:
     close = get_close_matches(name, list(names), n=1)
     return f"; the nearest name is '{close[0]}'" if close else ""
+
+
+# ---- phrases
+
+
+def people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count} people"
+
+
+def span(numbers: Sequence[int]) -> str:
+    """ "3", "1 to 3", "1 or 3"."""
+    if len(numbers) > 2 and len(numbers) == numbers[-1] - numbers[0] + 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return listed([str(number) for number in numbers], word="or")
+
+
+def usd(amount: float) -> str:
+    sign, amount = ("-", -amount) if amount < 0 else ("", amount)
+    return f"{sign}${amount:,.0f}" if amount == int(amount) else f"{sign}${amount:,.2f}"
+
+
+def stay_phrase(room: str | None, rule: str | None) -> str:
+    """Without an article: "private room that allows pets"."""
+    name = "unshared room" if room == "not shared room" else room or "stay"
+    return f"{name} that allows {rule}" if rule else name
+
+
+def some_of(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return listed(names) if more <= 1 else f"{', '.join(names[:MOST_NAMED])} and {more} more"

@@ -1,25 +1,66 @@
-"""What each city and leg offers to one query: the parts that the planner combines.
+"""What each city and leg offers to one query, and the query in one world as numbers: what each city
+costs for so many nights, and each leg on each day.
 
 Written from the benchmark's rules, without looking at the judge's code: tests make the two
 agree. The official rules look a name up as a substring and take the first row that has it; the
 strict rules take the rows of exactly this name. An option is offered where both charge the same and
 accept it, and left out where they do not or where its name would not survive the plan's text: a
 plan of these options means the same, and costs the same, under both.
+
+Costs of a `Problem` are whole cents for the whole party. Everything is looked up when it is first
+asked for, and kept as long as the problem is. A search takes as long as it needs, unless whoever
+asks for strangers sets an end (`at_most`); the long loops look at it.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import time
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, partial
+from typing import Literal, NamedTuple
 
-from tripwright.domains.travelplanner.oracle.patience import check_time
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, why_outside
+from tripwright.errors import UserError, counted
 from tripwright.world.records import Accommodation, Attraction, Flight, Ground, Restaurant
 from tripwright.world.store import World
+
+# ---- how long a search may take
+
+
+_UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
+
+
+class OutOfTime(UserError):
+    """The search was not over in time."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """A search inside raises OutOfTime after so long."""
+    token = _UNTIL.set(time.monotonic() + seconds)
+    try:
+        yield
+    except OutOfTime:
+        raise OutOfTime(
+            f"No plan was found or ruled out within {seconds:g} s. Ask for fewer days or cities."
+        ) from None
+    finally:
+        _UNTIL.reset(token)
+
+
+def check_time() -> None:
+    if (until := _UNTIL.get()) is not None and time.monotonic() > until:
+        raise OutOfTime
+
+
+# ---- what each city and leg offers
+
 
 FORBIDDEN_BY_RULE = {
     "smoking": "No smoking",
@@ -34,6 +75,7 @@ ROOM_TYPES = {
     "entire room": {"Entire home/apt"},
     "not shared room": {"Private room", "Entire home/apt"},
 }
+TRANSPORTATION = ("no flight", "no self-driving")
 SELF_DRIVING_USD_PER_KM, TAXI_USD_PER_KM = 0.05, 1.0
 SEATS = {"self-driving": 5, "taxi": 4}
 MEALS = ("breakfast", "lunch", "dinner")
@@ -110,17 +152,9 @@ def flight_leg(query: Query, world: World, origin: str, destination: str, date: 
             continue
         # the official price is that of the number's first row
         if world.flights_numbered(flight.number)[0].price_usd == flight.price_usd:
-            miles = f"{flight.distance_miles:g} miles"
-            return Leg(
-                "flight",
-                origin,
-                destination,
-                flight.duration,
-                miles,
-                flight.price_usd,
-                flight.price_usd * query.party_size,
-                flight,
-            )
+            miles, price = f"{flight.distance_miles:g} miles", flight.price_usd
+            way = ("flight", origin, destination, flight.duration, miles)
+            return Leg(*way, price, price * query.party_size, flight)
     return None
 
 
@@ -138,19 +172,17 @@ def stays(query: Query, world: World, city: str) -> list[Stay]:
         same = [row for row in fitting if _night_cost_usd(query, row) == charged]
         if same:
             row = min(same, key=lambda row: row.minimum_nights)
-            below = min(
-                (row.minimum_nights for row in fitting if _night_cost_usd(query, row) < charged),
-                default=math.inf,
-            )
+            cheaper = (each for each in fitting if _night_cost_usd(query, each) < charged)
+            below = min((each.minimum_nights for each in cheaper), default=math.inf)
             options.append(Stay(row, _rooms(query, row), charged, below))
     return sorted(options, key=lambda stay: stay.night_cost_usd)
 
 
 def _keeps_wishes(query: Query, row: Accommodation) -> bool:
     rule, room = query.local_constraint.house_rule, query.local_constraint.room_type
-    return not (rule and FORBIDDEN_BY_RULE[rule] in row.house_rules) and not (
-        room and row.room_type not in ROOM_TYPES[room]
-    )
+    if rule and FORBIDDEN_BY_RULE[rule] in row.house_rules:
+        return False
+    return not room or row.room_type in ROOM_TYPES[room]
 
 
 def _rooms(query: Query, row: Accommodation) -> int:
@@ -167,11 +199,7 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
     options = []
     for name in dict.fromkeys(row.name.strip() for row in rows if _is_plain(row.name)):
         first = next(row for row in rows if name in row.name)
-        exact = (
-            first
-            if first.name.strip() == name
-            else next(row for row in rows if row.name.strip() == name)
-        )
+        exact = next(row for row in rows if row.name.strip() == name)
         if (first.average_cost_usd, first.cuisines) == (exact.average_cost_usd, exact.cuisines):
             options.append(exact)
     return sorted(options, key=lambda row: row.average_cost_usd)
@@ -252,3 +280,194 @@ def night_splits(nights: int, cities: int) -> tuple[tuple[int, ...], ...]:
         for rest in night_splits(nights - first, cities - 1)
     ]
     return tuple(sorted(splits, key=lambda split: (max(split) - min(split), split)))
+
+
+# ---- one query in one world as numbers
+
+
+Splits = Literal["equal", "all"]
+# so many extra meals always find a place on the days of travel: three on each, and one city has two
+# of them
+MOST_CUISINES = 9
+
+
+class Unplannable(NamedTuple):
+    """What is wrong with a request: its kind as an explanation names it, what it says, and a
+    sentence."""
+
+    kind: str
+    value: str
+    words: str
+
+
+def unplannable(query: Query, world: World) -> Unplannable | None:
+    """Why a request cannot even be tried; words that are not known are refused, never ignored."""
+    wishes, dates = query.local_constraint, query.date
+    cuisines = wishes.cuisine or []
+    days, cities = counted(query.days, "day"), query.visiting_city_number
+    if query.org not in world.cities:
+        return Unplannable("origin", query.org, f"'{query.org}' is not a city in this world.")
+    if query.days <= cities:
+        asked = f"trips need as many nights as cities: {counted(cities, 'city')} asked for"
+        has = f"{days} {'has' if query.days == 1 else 'have'} {counted(query.days - 1, 'night')}"
+        return Unplannable("cities", str(cities), f"{asked}, {has}.")
+    if query.dest not in (world.cities if query.days <= 3 else world.states):
+        known = "(a city for 3 days, a state for more)"
+        words = f"'{query.dest}' is not a destination in this world {known}."
+        return Unplannable("destination", query.dest, words)
+    if query.dest == query.org and query.days <= 3:
+        words = f"the trip starts in {query.org} and goes to {query.org}."
+        return Unplannable("destination", query.dest, words)
+    if len(dates) != query.days:
+        words = f"the request is for {days} and gives {counted(len(dates), 'date')}."
+        return Unplannable("dates", ", ".join(dates) or "none", words)
+    if outside := why_outside(query, world):
+        return Unplannable("dates", f"{dates[0]} to {dates[-1]}", outside)
+    for kind, wish, vocabulary in (
+        ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
+        ("room type", wishes.room_type, ROOM_TYPES),
+        ("transportation", wishes.transportation, TRANSPORTATION),
+    ):
+        if wish is not None and wish not in vocabulary:
+            words = f"unknown {kind} '{wish}'; known are {', '.join(vocabulary)}."
+            return Unplannable(kind, wish, words)
+    said = ", ".join(cuisines)
+    if len(set(cuisines)) < len(cuisines):
+        words = f"a cuisine is asked for twice ({said}), which the official rules cannot pass."
+        return Unplannable("cuisine", said, words)
+    if len(cuisines) > MOST_CUISINES:
+        tries = f"the planner tries up to {MOST_CUISINES}."
+        return Unplannable("cuisine", said, f"{len(cuisines)} cuisines are asked for; {tries}")
+    return None
+
+
+def why_unplannable(query: Query, world: World) -> str | None:
+    wrong = unplannable(query, world)
+    return None if wrong is None else wrong.words
+
+
+def city_pool(query: Query, world: World) -> list[str]:
+    """The cities a plan may visit, in the world's order: one for up to three days, those of a state
+    for more (row T2)."""
+    if query.days <= 3:
+        return [query.dest]
+    return [
+        city
+        for city in world.states[query.dest]
+        if city != query.org and world.cities[city] == query.dest
+    ]
+
+
+@dataclass(frozen=True)
+class CityOffer:
+    """One city for so many nights. `stays` is cheapest first; `meals` holds no set that a cheaper
+    one covers."""
+
+    stays: tuple[Stay, ...]
+    stay_cents: tuple[int, ...]  # all nights
+    # (cuisine mask, cents, restaurants by index), cheapest first
+    meals: tuple[tuple[int, int, tuple[int, ...]], ...]
+
+
+class Problem:
+    def __init__(
+        self, query: Query, world: World, comfortable: bool = False, splits: Splits = "all"
+    ):
+        self.query, self.world, self.comfortable = query, world, comfortable
+        self.wanted = tuple(query.local_constraint.cuisine or ())
+        self.visits, self.nights = query.visiting_city_number, query.days - 1
+        each, more = divmod(self.nights, self.visits)
+        longest = self.nights - self.visits + 1
+        # Nights that one city may have.
+        self.lengths = (
+            range(1, longest + 1)
+            if splits == "all" and self.visits > 1
+            else range(each, each + 1 + bool(more))
+        )
+        self.stays = cache(partial(stays, query, world))
+        self.meals, self.sights = cache(self._meals), cache(self._sights)
+        self._offer, self._road = cache(self._made_offer), cache(self._made_road)
+        self._flight_or_taxi = cache(self._cheaper)
+
+    @cached_property
+    def cities(self) -> list[str]:
+        """The pool without the cities that fit for no number of nights."""
+        pool = city_pool(self.query, self.world)
+        return [city for city in pool if any(self.offer(city, some) for some in self.lengths)]
+
+    def offer(self, city: str, nights: int) -> CityOffer | None:
+        offer = self._offer(city, nights)
+        return None if isinstance(offer, str) else offer
+
+    def why_not(self, city: str, nights: int) -> str | None:
+        """Why the city cannot be had for so many nights, in a sentence; None where it can."""
+        offer = self._offer(city, nights)
+        return offer if isinstance(offer, str) else None
+
+    def _made_offer(self, city: str, nights: int) -> CityOffer | str:
+        check_time()
+        fitting = tuple(
+            stay
+            for stay in self.stays(city)
+            if stay.fits(nights) and not (self.comfortable and stay.rooms > 1)
+        )
+        if not fitting:
+            kept = f"no stay in {city} keeps the stated preferences"
+            return f"{kept} with at most {nights} minimum nights."
+        counts = self.meals(city)[1]
+        required = len(MEALS) * (nights - 1)
+        # Beside the required meals, at most one per wanted cuisine, and no more than its two days
+        # of travel have.
+        most = max(required, min(len(self.wanted), required + 2 * len(MEALS)))
+        sets: dict[int, tuple[int, tuple[int, ...]]] = {}
+        for meals in counts[required : most + 1]:
+            for mask, value in meals.items():
+                if mask not in sets or value[0] < sets[mask][0]:
+                    sets[mask] = value
+        if not sets:
+            return f"{city} has too few restaurants for distinct meals."
+        if len(self.sights(city)) < nights - 1:
+            return f"{city} has too few attractions."
+        costs = tuple(cents(stay.accommodation.price_usd) * stay.rooms * nights for stay in fitting)
+        return CityOffer(fitting, costs, _undominated(sets, self.query.party_size))
+
+    def _meals(self, city: str) -> tuple[list[Restaurant], list[Meals]]:
+        rows = restaurants(self.world, city)
+        most = max(len(MEALS) * (self.lengths[-1] - 1), len(self.wanted))
+        return rows, cheapest_meals(rows, self.wanted, most)
+
+    def _sights(self, city: str) -> tuple[str, ...]:
+        return tuple(row.name for row in attractions(self.world, city))
+
+    def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
+        """The cheapest way for the whole party on the day with this index: by own car, or by flight
+        or taxi."""
+        if driving:
+            return self._road(origin, destination).get("self-driving")
+        return self._flight_or_taxi(origin, destination, day)
+
+    def _cheaper(self, origin: str, destination: str, day: int) -> Leg | None:
+        flight = flight_leg(self.query, self.world, origin, destination, self.query.date[day])
+        taxi = self._road(origin, destination).get("taxi")
+        if flight is None or taxi is None:
+            return flight or taxi
+        fly = self.comfortable or self.leg_cents(flight) <= self.leg_cents(taxi)
+        return flight if fly else taxi
+
+    def _made_road(self, origin: str, destination: str) -> dict[str, Leg]:
+        return {leg.mode: leg for leg in road_legs(self.query, self.world, origin, destination)}
+
+    def leg_cents(self, leg: Leg) -> int:
+        """For the whole party. Road costs are whole dollars, a flight's price is per person."""
+        party_size = self.query.party_size
+        return cents(leg.cost_usd) * party_size if leg.flight else cents(leg.party_cost_usd)
+
+
+def _undominated(sets: Meals, party_size: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+    menus: list[tuple[int, int, tuple[int, ...]]] = []
+    for mask, (price, indices) in sorted(
+        sets.items(), key=lambda item: (item[1][0], -item[0].bit_count(), item[0])
+    ):
+        if not any(mask & ~other == 0 for other, _, _ in menus):
+            menus.append((mask, price * party_size, indices))
+    return tuple(menus)

@@ -3,8 +3,18 @@
 Given the order of cities and the nights spent in each, cost is a sum of parts that do not touch
 each other: the legs (one choice between driving everywhere and flights/taxis, because the two may
 not be mixed), the cheapest fitting stay per city, and meals, which touch only through the cuisines
-they cover together. The parts are made in `options.py` and `problem.py`; `bounds.py` and
-`search.py` find the best order and nights.
+they cover together. The parts are made in `options.py`.
+
+Trips come best first. `Bounds` say what finishing a trip costs at least, from every city and day. A
+layered graph: after the k-th city, in which city, on which day, with which cuisines still to be
+eaten. The backward pass is exact but for one thing: it lets a trip come back to a city it visited
+before the last one. So a bound is nearly always the true cost, and where no city would repeat it is
+exactly that. Legs inside a state are the many look-ups. One is made only if the cheapest trip
+through it, with every such leg before it taken as free, stays within `limit_cents`.
+
+The search extends the unfinished trip whose bound is least; a bound is never above the true cost,
+so a finished trip that comes up is the cheapest that is left. Of trips with the same cost, the
+further advanced and then the first in the world's order of cities comes up first.
 
 What a plan contains: transport and the night's stay on travel days; three distinct meals and one
 attraction on full days; further meals on travel days only where a wanted cuisine needs them. That
@@ -13,40 +23,369 @@ is the least the rules ask for, hence the cheapest.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.oracle.bounds import NEVER, Bounds
-from tripwright.domains.travelplanner.oracle.options import MEALS, Leg
-from tripwright.domains.travelplanner.oracle.problem import (
+from tripwright.domains.travelplanner.oracle.options import (
+    MEALS,
+    Leg,
     Problem,
     Splits,
+    Stay,
+    check_time,
     city_pool,
     why_unplannable,
-)
-from tripwright.domains.travelplanner.oracle.search import PricedTrip, cheapest_trips, meals_of
-from tripwright.domains.travelplanner.oracle.solution import (
-    CityChoice,
-    Solution,
-    SolveStatus,
-    leg_record,
-    plan_days,
 )
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import Restaurant
 from tripwright.world.store import World
 
-__all__ = [
-    "CityChoice",
-    "Solution",
-    "SolveStatus",
-    "first_within_budget",
-    "k_best",
-    "leg_record",
-    "plan_days",
-    "solve",
-]
+# ---- bounds
+
+
+NEVER = 1 << 60  # cents; more than any trip
+Row = list[int]  # cents by the set of cuisines still to be eaten, as a mask
+
+
+class Bounds:
+    """For one transport family. Cities are indices into `problem.cities`."""
+
+    def __init__(self, problem: Problem, driving: bool, limit_cents: int = NEVER):
+        self.problem, self.driving, self.limit_cents = problem, driving, limit_cents
+        self.count = len(problem.cities)
+        self.all_cuisines = (1 << len(problem.wanted)) - 1
+        self.first = [self._leg_cents(problem.query.org, city, 0) for city in problem.cities]
+        self.last = [
+            self._leg_cents(city, problem.query.org, problem.nights) for city in problem.cities
+        ]
+        self._inner: dict[tuple[int, int, int], int] = {}
+        self._days = self._reachable_days()
+        self._before = self._cheapest_before()
+        # by cities done: (city, day) → row
+        self.to_leave: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits + 1)]
+        self.to_arrive: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits)]
+        self._work_backwards()
+
+    def leg_cents(self, origin: int, destination: int, day: int) -> int:
+        key = (origin, destination, day)
+        if key not in self._inner:
+            cities = self.problem.cities
+            self._inner[key] = self._leg_cents(cities[origin], cities[destination], day)
+        return self._inner[key]
+
+    def _leg_cents(self, origin: str, destination: str, day: int) -> int:
+        leg = self.problem.leg(origin, destination, day, self.driving)
+        return NEVER if leg is None else self.problem.leg_cents(leg)
+
+    def lengths(self, visited: int, day: int) -> Iterator[int]:
+        """How many nights the next city may have, so that the cities after it can use up the
+        rest."""
+        check_time()
+        for nights in self.problem.lengths:
+            if day + nights in self._days[visited + 1]:
+                yield nights
+
+    def _reachable_days(self) -> list[set[int]]:
+        """By cities done: the days on which a trip may leave the last of them and still end in
+        time."""
+        problem = self.problem
+        shortest, longest = problem.lengths[0], problem.lengths[-1]
+        days = []
+        for visited in range(problem.visits + 1):
+            ahead = problem.visits - visited
+            least = max(visited * shortest, problem.nights - ahead * longest)
+            days.append(
+                set(range(least, min(visited * longest, problem.nights - ahead * shortest) + 1))
+            )
+        return days
+
+    def _cheapest_before(self) -> list[dict[tuple[int, int], int]]:
+        """By cities done: (city, day) → the least a trip can have cost on leaving that city, legs
+        inside the state taken as free."""
+        least: list[dict[tuple[int, int], int]] = [{}]
+        free = {0: 0}  # day → the least, over all cities
+        for visited in range(self.problem.visits):
+            here: dict[tuple[int, int], int] = {}
+            for city in range(self.count):
+                for day, before in free.items():
+                    arrived = self.first[city] if visited == 0 else before
+                    for nights in self.lengths(visited, day):
+                        floor = self._floor(city, nights)
+                        key = (city, day + nights)
+                        if arrived + floor < here.get(key, NEVER):
+                            here[key] = arrived + floor
+            free = {}
+            for (_, day), value in here.items():
+                free[day] = min(value, free.get(day, NEVER))
+            least.append(here)
+        return least
+
+    def _floor(self, city: int, nights: int) -> int:
+        offer = self.problem.offer(self.problem.cities[city], nights)
+        return NEVER if offer is None else offer.stay_cents[0] + offer.meals[0][1]
+
+    def _work_backwards(self) -> None:
+        visits, nights = self.problem.visits, self.problem.nights
+        for city in range(self.count):
+            if self.last[city] < NEVER:
+                self.to_leave[visits][city, nights] = [self.last[city]] + [
+                    NEVER
+                ] * self.all_cuisines
+        for visited in range(visits - 1, -1, -1):
+            for city in range(self.count):
+                for day in self._days[visited]:
+                    row = self._stay_row(visited, city, day)
+                    if row[0] < NEVER:
+                        self.to_arrive[visited][city, day] = row
+            if visited:
+                for city, day in self._before[visited]:
+                    row = self._leave_row(visited, city, day)
+                    if row[0] < NEVER:
+                        self.to_leave[visited][city, day] = row
+
+    def _stay_row(self, visited: int, city: int, day: int) -> Row:
+        row = [NEVER] * (self.all_cuisines + 1)
+        for nights in self.lengths(visited, day):
+            after = self.to_leave[visited + 1].get((city, day + nights))
+            offer = self.problem.offer(self.problem.cities[city], nights) if after else None
+            if after is None or offer is None:
+                continue
+            stay = offer.stay_cents[0]
+            for mask, meals, _ in offer.meals:
+                here, rest = stay + meals, ~mask
+                for cuisines in range(self.all_cuisines + 1):
+                    cost = here + after[cuisines & rest]
+                    if cost < row[cuisines]:
+                        row[cuisines] = cost
+        return row
+
+    def _leave_row(self, visited: int, city: int, day: int) -> Row:
+        row = [NEVER] * (self.all_cuisines + 1)
+        check_time()
+        room = self.limit_cents - self._before[visited][city, day]
+        arriving = self.to_arrive[visited]
+        for other in range(self.count):
+            after = arriving.get((other, day))
+            if after is None or other == city or after[0] > room:
+                continue
+            leg = self.leg_cents(city, other, day)
+            if leg < NEVER:
+                row = [min(cost, leg + more) for cost, more in zip(row, after, strict=True)]
+        return row
+
+
+# ---- trips in order of cost
+
+
+class Visit(NamedTuple):
+    city: int  # index into `problem.cities`
+    nights: int
+    stay: int  # index into the offer's stays
+
+
+Costs = tuple[tuple[int, int], ...]  # (cuisines still to be eaten, the least cents so far)
+Node = tuple[int, int, tuple[Visit, ...], int, Costs]  # bound, −cities done, visits, day, costs
+
+
+class PricedTrip(NamedTuple):
+    cost_cents: int
+    driving: bool
+    visits: tuple[Visit, ...]
+
+
+def cheapest_trips(bounds: Bounds, other_stays: bool = False) -> Iterator[PricedTrip]:
+    """Every trip within the bounds' limit, cheapest first; without `other_stays` only those in the
+    cheapest fitting stays."""
+    problem = bounds.problem
+    heap = list(_extensions(bounds, (0, 0, (), 0, ((bounds.all_cuisines, 0),))))
+    heapq.heapify(heap)
+    while heap:
+        check_time()
+        node = heapq.heappop(heap)
+        bound, _, visits, _, _ = node
+        if other_stays and (sibling := _next_stay(problem, node)) is not None:
+            heapq.heappush(heap, sibling)
+        if len(visits) == problem.visits:
+            yield PricedTrip(bound, bounds.driving, visits)
+            continue
+        for extended in _extensions(bounds, node):
+            heapq.heappush(heap, extended)
+
+
+def _extensions(bounds: Bounds, node: Node) -> Iterator[Node]:
+    """The trip with one more city, in its cheapest stay."""
+    _, _, visits, day, costs = node
+    visited_count = len(visits)
+    visited = {visit.city for visit in visits}
+    for city, arrival_day in bounds.to_arrive[visited_count]:
+        if arrival_day != day or city in visited:
+            continue
+        after = bounds.to_arrive[visited_count][city, day]
+        leg = NEVER
+        if visited_count == 0:
+            leg = bounds.first[city]
+        elif min(cost + after[mask] for mask, cost in costs) <= bounds.limit_cents:
+            leg = bounds.leg_cents(visits[-1].city, city, day)
+        if leg >= NEVER:
+            continue
+        for nights in bounds.lengths(visited_count, day):
+            extended = _stayed(bounds, node, leg, Visit(city, nights, 0))
+            if extended is not None:
+                yield extended
+
+
+def _stayed(bounds: Bounds, node: Node, leg: int, visit: Visit) -> Node | None:
+    """The trip after one more stay; None where it cannot be finished within the limit."""
+    _, _, visits, day, costs = node
+    offer = bounds.problem.offer(bounds.problem.cities[visit.city], visit.nights)
+    day += visit.nights
+    rest = bounds.to_leave[len(visits) + 1].get((visit.city, day))
+    if offer is None or rest is None:
+        return None
+    least: dict[int, int] = {}
+    base = leg + offer.stay_cents[visit.stay]
+    for mask_before, cost in costs:
+        for mask, meals, _ in offer.meals:
+            missing_mask, total = mask_before & ~mask, cost + base + meals
+            if total < least.get(missing_mask, NEVER):
+                least[missing_mask] = total
+    bound = min(total + rest[missing_mask] for missing_mask, total in least.items())
+    if bound > bounds.limit_cents or bound >= NEVER:
+        return None
+    return bound, -len(visits) - 1, (*visits, visit), day, tuple(least.items())
+
+
+def _next_stay(problem: Problem, node: Node) -> Node | None:
+    """The same trip in the next dearer stay of its last city. It may exceed the limit: what is
+    asked for ends before that matters."""
+    bound, progress, visits, day, costs = node
+    last = visits[-1]
+    offer = problem.offer(problem.cities[last.city], last.nights)
+    assert offer is not None
+    if last.stay + 1 == len(offer.stays):
+        return None
+    more = offer.stay_cents[last.stay + 1] - offer.stay_cents[last.stay]
+    visits = (*visits[:-1], last._replace(stay=last.stay + 1))
+    return bound + more, progress, visits, day, tuple((mask, cost + more) for mask, cost in costs)
+
+
+def meals_of(problem: Problem, visits: tuple[Visit, ...]) -> list[tuple[int, ...]]:
+    """For each city the restaurants (by index) that together serve every wanted cuisine at the
+    least cost."""
+    states: dict[int, tuple[int, tuple[tuple[int, ...], ...]]] = {0: (0, ())}
+    for visit in visits:
+        offer = problem.offer(problem.cities[visit.city], visit.nights)
+        assert offer is not None
+        merged: dict[int, tuple[int, tuple[tuple[int, ...], ...]]] = {}
+        for eaten, (cost, indices) in states.items():
+            for mask, meals, more_indices in offer.meals:
+                key, total = eaten | mask, cost + meals
+                if key not in merged or total < merged[key][0]:
+                    merged[key] = total, (*indices, more_indices)
+        states = merged
+    return list(states[(1 << len(problem.wanted)) - 1][1])
+
+
+# ---- the answer, and as a plan in Planner-R1's schema
+
+
+class SolveStatus(StrEnum):
+    OPTIMAL = "optimal"  # proved the cheapest
+    FEASIBLE = "feasible"  # a plan, without that proof
+    INFEASIBLE = "infeasible"  # proved that there is none
+
+
+@dataclass(frozen=True)
+class CityChoice:
+    city: str
+    nights: int
+    stay: Stay
+    # the first 3 × (nights − 1) are for the full days, the rest for the days of arrival and
+    # departure
+    meals: tuple[Restaurant, ...]
+    attractions: tuple[str, ...]  # one per full day
+
+
+@dataclass(frozen=True)
+class Solution:
+    """`cost_usd` is for the whole party; None with `why` where there is no plan."""
+
+    status: SolveStatus
+    cost_usd: float | None = None
+    cities: tuple[CityChoice, ...] = ()
+    legs: tuple[Leg, ...] = ()
+    why: str | None = None
+    comfortable: bool = False  # sought among the comfortable plans only
+
+
+def plan_days(query: Query, solution: Solution) -> list[dict[str, Any]]:
+    """The plan in Planner-R1's schema, as plain JSON."""
+    days: list[dict[str, Any]] = []
+    here, left_over = query.org, list[str]()
+    for choice, leg in zip(solution.cities, solution.legs, strict=False):
+        full_days, stay = choice.nights - 1, choice.stay.accommodation.name
+        meals = [row.name for row in choice.meals]
+        arrival = _day(len(days) + 1, {"from": here, "to": choice.city}, leg_record(leg), stay)
+        left_over = _eat(arrival, left_over, meals[3 * full_days :])
+        days.append(arrival)
+        for i in range(full_days):
+            day = _day(len(days) + 1, choice.city, "-", stay)
+            day["attraction"] = [choice.attractions[i]]
+            day.update(zip(MEALS, meals[3 * i : 3 * i + 3], strict=True))
+            days.append(day)
+        here = choice.city
+    home = {"from": here, "to": query.org}
+    days.append(_day(len(days) + 1, home, leg_record(solution.legs[-1]), "-"))
+    _eat(days[-1], left_over, [])
+    return days
+
+
+def _eat(day: dict[str, Any], before: list[str], after: list[str]) -> list[str]:
+    """Meals of a day of travel: those of the city that is left from breakfast on, those of the next
+    one from dinner back.
+
+    Returns those of the next city that found no place: they wait until it is left in turn.
+    """
+    day.update(zip(MEALS, before, strict=False))
+    free = len(MEALS) - len(before)
+    day.update(zip(reversed(MEALS), after[:free], strict=False))
+    return after[free:]
+
+
+def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dict[str, Any]:
+    return {
+        "days": number,
+        "city": city,
+        "transportation": transportation,
+        "attraction": "-",
+        "accommodation": accommodation,
+        **dict.fromkeys(MEALS, "-"),
+    }
+
+
+def leg_record(leg: Leg) -> dict[str, Any]:
+    """The leg in Planner-R1's schema: `cost` is US dollars per person (flight) or per vehicle."""
+    record: dict[str, Any] = {
+        "mode": leg.mode,
+        "from": leg.origin,
+        "to": leg.destination,
+        "duration": leg.duration,
+        "distance": leg.distance,
+        "cost": int(leg.cost_usd),
+    }
+    if (flight := leg.flight) is not None:
+        record["flight_number"] = flight.number
+        record["departure_time"] = flight.departure_time
+        record["arrival_time"] = flight.arrival_time
+    return record
+
+
+# ---- the planner
 
 
 def solve(
@@ -63,11 +402,9 @@ def solve(
     if why := why_unplannable(query, world):
         return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
     problem = Problem(query, world, comfortable, splits)
-    best = next(_trips(problem, 1), None)
-    if best is None:
-        return Solution(
-            SolveStatus.INFEASIBLE, why=_why_infeasible(problem), comfortable=comfortable
-        )
+    if (best := next(_trips(problem, 1), None)) is None:
+        why = _why_infeasible(problem)
+        return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
     return _solution(problem, best, SolveStatus.OPTIMAL)
 
 
@@ -84,13 +421,12 @@ def first_within_budget(query: Query, world: World) -> Solution:
     limit_cents = math.floor(min(max(-1, 100 * query.budget + 1e-6), NEVER - 1))
     anyhow, equally = Problem(query, world), Problem(query, world, splits="equal")
     for problem, driving in ((anyhow, True), (equally, False), (anyhow, False)):
-        if _may(problem, driving) and (
-            trip := next(cheapest_trips(problem, Bounds(problem, driving, limit_cents)), None)
-        ):
-            return _solution(problem, trip, SolveStatus.FEASIBLE)
-    return Solution(
-        SolveStatus.INFEASIBLE, why=f"no plan within the rules costs at most ${query.budget:,}."
-    )
+        if _may(problem, driving):
+            trips = cheapest_trips(Bounds(problem, driving, limit_cents))
+            if (trip := next(trips, None)) is not None:
+                return _solution(problem, trip, SolveStatus.FEASIBLE)
+    why = f"no plan within the rules costs at most ${query.budget:,}."
+    return Solution(SolveStatus.INFEASIBLE, why=why)
 
 
 def k_best(
@@ -122,15 +458,11 @@ def _trips(problem: Problem, k: int) -> Iterator[PricedTrip]:
     limit_cents, trips = NEVER - 1, list[PricedTrip]()
     for driving in (True, False):
         if _may(problem, driving):
-            trips += itertools.takewhile(
-                lambda trip, limit=limit_cents: trip.cost_cents <= limit,  # type: ignore[misc]
-                itertools.islice(
-                    cheapest_trips(
-                        problem, Bounds(problem, driving, limit_cents), other_stays=k > 1
-                    ),
-                    k,
-                ),
-            )
+            bounds = Bounds(problem, driving, limit_cents)
+            for trip in itertools.islice(cheapest_trips(bounds, other_stays=k > 1), k):
+                if trip.cost_cents > limit_cents:
+                    break
+                trips.append(trip)
         if len(trips) >= k:
             limit_cents = trips[k - 1].cost_cents
     trips.sort(key=lambda trip: (trip.cost_cents, not trip.driving))
@@ -151,26 +483,15 @@ def _solution(problem: Problem, trip: PricedTrip, status: SolveStatus) -> Soluti
         problem.leg(here, there, day, trip.driving)
         for here, there, day in zip(stops[:-1], stops[1:], days, strict=True)
     ]
-    choices = []
-    for city, visit, indices, following in zip(
-        cities, trip.visits, meals_of(problem, trip.visits), stops[2:], strict=True
-    ):
-        offer = problem.offer(city, visit.nights)
+    choices, menus = [], meals_of(problem, trip.visits)
+    for city, visit, indices, following in zip(cities, trip.visits, menus, stops[2:], strict=True):
+        offer, nights = problem.offer(city, visit.nights), visit.nights
         assert offer is not None
-        meals = _meals_in_order(problem, city, visit.nights, indices, following)
-        choices.append(
-            CityChoice(
-                city,
-                visit.nights,
-                offer.stays[visit.stay],
-                meals,
-                problem.sights(city)[: visit.nights - 1],
-            )
-        )
-    taken_legs: tuple[Leg, ...] = tuple(leg for leg in legs if leg is not None)
-    return Solution(
-        status, trip.cost_cents / 100, tuple(choices), taken_legs, comfortable=problem.comfortable
-    )
+        meals = _meals_in_order(problem, city, nights, indices, following)
+        sights = problem.sights(city)[: nights - 1]
+        choices.append(CityChoice(city, nights, offer.stays[visit.stay], meals, sights))
+    taken, cost_usd = tuple(leg for leg in legs if leg is not None), trip.cost_cents / 100
+    return Solution(status, cost_usd, tuple(choices), taken, comfortable=problem.comfortable)
 
 
 def _meals_in_order(

@@ -9,16 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.travelplanner.oracle.explanation import malformed
-from tripwright.domains.travelplanner.oracle.phrases import people, usd
-from tripwright.domains.travelplanner.oracle.planner import solve
-from tripwright.domains.travelplanner.oracle.requirements import (
+from tripwright.domains.travelplanner.oracle.explanation import (
     Requirement,
     consecutive,
     has_plan,
+    malformed,
     other_dates,
+    people,
+    usd,
+    wishes_of,
     without_wishes,
 )
+from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.errors import counted
 from tripwright.world.store import World
@@ -68,111 +70,75 @@ def repairs(query: Query, world: World) -> list[Repair]:
         return []
     ranked = list(_ranked(query, world))
     # where money does not help, a smaller party does not either
-    if {rank for rank, _ in ranked} == {6}:
-        ranked += _fewer_people(query, world)
+    if {rank for rank, _ in ranked} == {6} and (fewer := _fewer_people(query, world)):
+        ranked.append((7, fewer))
     return [change for _, change in sorted(ranked, key=lambda each: (each[0], each[1].cost_usd))]
 
 
 def _ranked(query: Query, world: World) -> Iterator[tuple[int, Repair]]:
-    if (rise := _more_money(query, world)) is not None:
-        small = query.budget > 0 and rise.query.budget <= query.budget * (1 + SMALL_RISE)
-        yield (1 if small else 6), rise
-    if (moved := _other_dates(query, world)) is not None:
-        yield 2, moved
+    def proved(rank: int, kind: str, words: str, changed: Query) -> list[tuple[int, Repair]]:
+        change = _proved(kind, words, changed, world)
+        return [] if change is None else [(rank, change)]
+
+    if (cost_usd := solve(query, world).cost_usd) is not None:
+        budget = math.ceil(cost_usd)
+        small = query.budget > 0 and budget <= query.budget * (1 + SMALL_RISE)
+        words = f"budget +{usd(budget - query.budget)} to {usd(budget)}"
+        richer = query.model_copy(update={"budget": budget})
+        yield from proved(1 if small else 6, "budget", words, richer)
+    if (moved := _moved(query, world)) is not None:
+        words, dates = moved
+        yield from proved(2, "dates", words, query.model_copy(update={"date": dates}))
     wishes = query.local_constraint
     cuisines = list(dict.fromkeys(wishes.cuisine or ()))
     if len(cuisines) < len(wishes.cuisine or ()):
-        once = query.model_copy(
-            update={"local_constraint": wishes.model_copy(update={"cuisine": cuisines})}
-        )
-        yield from _proved(3, "cuisine", "name each cuisine once", once, world)
+        named_once = wishes.model_copy(update={"cuisine": cuisines})
+        once = query.model_copy(update={"local_constraint": named_once})
+        yield from proved(3, "cuisine", "name each cuisine once", once)
     if len(cuisines) > 1:
+        served = [Requirement("cuisine", name) for name in cuisines]
         one_less = [
-            each
-            for name in cuisines
-            for each in _proved(
+            change
+            for each in served
+            for change in proved(
                 3,
                 "cuisine",
-                f"drop '{name}' from the cuisines",
-                without_wishes(query, {Requirement("cuisine", name)}),
-                world,
+                f"drop '{each.value}' from the cuisines",
+                without_wishes(query, {each}),
             )
         ]
         yield from one_less
-        changed = without_wishes(query, {Requirement("cuisine", name) for name in cuisines})
-        for rank, change in _proved(4, "cuisine", "drop all cuisines", changed, world):
+        all_less = proved(4, "cuisine", "drop all cuisines", without_wishes(query, set(served)))
+        for rank, change in all_less:
             # else it gives up more for nothing
             if all(change.cost_usd < less.cost_usd for _, less in one_less):
                 yield rank, change
-    single = [("cuisine", cuisines[0])] if len(cuisines) == 1 else []
-    wishes_stated = (
-        ("transportation", wishes.transportation),
-        ("house rule", wishes.house_rule),
-        ("room type", wishes.room_type),
-        *single,
-    )
-    for kind, value in wishes_stated:
-        if value is not None:
-            yield from _proved(
-                4,
-                kind,
-                f"drop {_dropped(kind, value)}",
-                without_wishes(query, {Requirement(kind, value)}),
-                world,
-            )
+    cuisines_last = sorted(dict.fromkeys(wishes_of(query)), key=lambda wish: wish.kind == "cuisine")
+    for wish in cuisines_last:
+        if wish.kind != "cuisine" or len(cuisines) == 1:
+            said = {"house rule": " allowed", "cuisine": " food"}.get(wish.kind, "")
+            changed = without_wishes(query, {wish})
+            yield from proved(4, wish.kind, f"drop '{wish.value}{said}'", changed)
     for fewer in range(query.visiting_city_number - 1, 0, -1):
         changed = query.model_copy(update={"visiting_city_number": fewer})
         if has_plan(changed, world):
             words = f"visit {counted(fewer, 'city')} instead of {query.visiting_city_number}"
-            yield from _proved(5, "cities", words, changed, world)
+            yield from proved(5, "cities", words, changed)
             break
 
 
-def _dropped(kind: str, value: str) -> str:
-    return (
-        f"'{value} allowed'"
-        if kind == "house rule"
-        else f"'{value} food'"
-        if kind == "cuisine"
-        else f"'{value}'"
-    )
-
-
-def _proved(
-    rank: int, kind: str, words: str, changed: Query, world: World
-) -> Iterator[tuple[int, Repair]]:
-    if (change := _change(kind, words, changed, world)) is not None:
-        yield rank, change
-
-
-def _change(kind: str, words: str, changed: Query, world: World) -> Repair | None:
+def _proved(kind: str, words: str, changed: Query, world: World) -> Repair | None:
+    """The text says the change, too, and only the official fields are kept: whoever reads them must
+    not plan the old trip."""
     cost_usd = solve(changed, world).cost_usd
     if cost_usd is None or cost_usd > changed.budget:
         return None
-    return Repair(kind, words, _said(changed, words), cost_usd)
-
-
-def _said(changed: Query, words: str) -> Query:
-    """Only the official fields, and the change in the text too: whoever reads the text must not
-    plan the old trip."""
     record = {name: value for name, value in changed.record().items() if name in Query.model_fields}
-    return Query.model_validate({**record, "query": f"{changed.query} (Changed: {words}.)".strip()})
+    record["query"] = f"{changed.query} (Changed: {words}.)".strip()
+    return Repair(kind, words, Query.model_validate(record), cost_usd)
 
 
-def _more_money(query: Query, world: World) -> Repair | None:
-    cost_usd = solve(query, world).cost_usd
-    if cost_usd is None:
-        return None
-    budget = math.ceil(cost_usd)
-    return _change(
-        "budget",
-        f"budget +{usd(budget - query.budget)} to {usd(budget)}",
-        query.model_copy(update={"budget": budget}),
-        world,
-    )
-
-
-def _other_dates(query: Query, world: World) -> Repair | None:
+def _moved(query: Query, world: World) -> tuple[str, list[str]] | None:
     """As many dates as days where there were not; else the nearest other start. Without flights one
     date is as good as another."""
     if len(query.date) != query.days:
@@ -180,20 +146,18 @@ def _other_dates(query: Query, world: World) -> Repair | None:
             dates = consecutive(datetime.date.fromisoformat(query.date[0]), query.days)
         except (IndexError, ValueError, OverflowError):
             return None
-        words = f"travel from {dates[0]} to {dates[-1]}, {query.days} days"
-        return _change("dates", words, query.model_copy(update={"date": dates}), world)
+        return f"travel from {dates[0]} to {dates[-1]}, {query.days} days", dates
     if why_outside(query, world) is None and (
         malformed(query, world) is not None or query.local_constraint.transportation == "no flight"
     ):
         return None
     for _, dates in other_dates(query, world):
-        moved = query.model_copy(update={"date": dates})
-        if has_plan(moved, world):
-            return _change("dates", f"start on {dates[0]} instead of {query.date[0]}", moved, world)
+        if has_plan(query.model_copy(update={"date": dates}), world):
+            return f"start on {dates[0]} instead of {query.date[0]}", dates
     return None
 
 
-def _fewer_people(query: Query, world: World) -> Iterator[tuple[int, Repair]]:
+def _fewer_people(query: Query, world: World) -> Repair | None:
     """Found by halving, as a trip does not get cheaper when a person joins."""
     enough, too_many = 0, query.party_size
     while too_many - enough > 1:
@@ -202,8 +166,7 @@ def _fewer_people(query: Query, world: World) -> Iterator[tuple[int, Repair]]:
             enough = middle
         else:
             too_many = middle
-    if enough:
-        words = f"travel with {people(enough)} instead of {query.party_size}"
-        yield from _proved(
-            7, "people", words, query.model_copy(update={"people_number": enough}), world
-        )
+    if not enough:
+        return None
+    words = f"travel with {people(enough)} instead of {query.party_size}"
+    return _proved("people", words, query.model_copy(update={"people_number": enough}), world)

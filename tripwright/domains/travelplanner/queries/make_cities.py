@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from tripwright.domains.travelplanner.oracle.options import (
     MEALS,
     attractions,
+    city_pool,
     cuisine_mask,
     flight_leg,
     night_splits,
     restaurants,
     road_legs,
     stays,
+    why_unplannable,
 )
-from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.store import World
 

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from tripwright.domains.desk import FieldProblem, FormProblems
 from tripwright.domains.domain import Place
-from tripwright.domains.travelplanner.oracle.patience import at_most
+from tripwright.domains.travelplanner.oracle.options import at_most
 from tripwright.domains.travelplanner.query import Query, query_to_plan
 from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.domains.travelplanner.scoring.lines import LineReader
