@@ -16,7 +16,7 @@ from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
-from tripwright.domains.deeptravel.verifiers import judge_settings
+from tripwright.domains.deeptravel.verifiers import judge as judge_module
 from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
     TrajectoryFinding,
@@ -106,7 +106,7 @@ class Rules:
 @pytest.fixture(autouse=True)
 def known_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "RuleVerifier", Rules)
-    monkeypatch.setattr(judge_settings, "RuleVerifier", Rules)
+    monkeypatch.setattr(judge_module, "RuleVerifier", Rules)
 
 
 class Judge:

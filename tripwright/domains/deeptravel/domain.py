@@ -33,7 +33,7 @@ from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.tools.samples import sample_arguments
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
-from tripwright.domains.deeptravel.verifiers.judge_settings import JudgeSettings, judging, refusal
+from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging, refusal
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions, names_of_world

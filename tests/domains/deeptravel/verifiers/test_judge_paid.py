@@ -16,7 +16,7 @@ import pytest
 
 from tripwright.domains.deeptravel.verifiers.findings import NoVerdict
 from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
-from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
+from tripwright.domains.deeptravel.verifiers.judge_prompts import load_rubrics
 from tripwright.errors import UserError
 from tripwright.llm.endpoint import map_unordered
 from tripwright.llm.paid_calls import JudgementLog

@@ -15,10 +15,13 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
     Conclusion,
 )
-from tripwright.domains.deeptravel.verifiers.judge_prompts import response_format
-from tripwright.domains.deeptravel.verifiers.judge_reply import UnreadableReply, Vote, read_reply
-from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
-from tripwright.domains.deeptravel.verifiers.votes import middle, rubric_verdicts
+from tripwright.domains.deeptravel.verifiers.judge import middle, rubric_verdicts
+from tripwright.domains.deeptravel.verifiers.judge_prompts import (
+    UnreadableReply,
+    Vote,
+    load_rubrics,
+    read_reply,
+)
 from tripwright.errors import UserError
 from tripwright.llm.client import Completion
 
@@ -128,7 +131,7 @@ def test_json_wherever_it_stands_with_what_judges_do_to_it() -> None:
 
 
 def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
-    schema = response_format(LEVEL)["json_schema"]["schema"]
+    schema = LEVEL.response_format["json_schema"]["schema"]
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(BODY, schema)
     for wrong in ({"conclusion": "pass"}, {"rubrics": {}}, {"more": 1}):
@@ -162,7 +165,7 @@ def test_a_verdict_passes_exactly_if_more_than_half_of_the_votes_pass() -> None:
         for votes in itertools.product(SCALE, repeat=number):
             passing = sum(vote in PASSING_CONCLUSIONS for vote in votes)
             assert (middle(votes, SCALE) in PASSING_CONCLUSIONS) == (2 * passing > number), votes
-    with pytest.raises(ValueError, match="no votes"):
+    with pytest.raises(ValueError, match="no median"):
         middle([], SCALE)
 
 
@@ -178,8 +181,7 @@ def test_rubrics_are_decided_one_by_one_and_a_tie_is_not_met() -> None:
 def test_a_users_rubrics(tmp_path: Path) -> None:
     theirs = tmp_path / "mine.toml"
     text = (
-        Path(__file__).parents[4]
-        / "tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml"
+        Path(__file__).parents[4] / "tripwright/domains/deeptravel/verifiers/rubrics.toml"
     ).read_text()
     extra = (
         '[[trajectory.rubric]]\nkey = "green"\ntitle = "By rail?"\nunmet ='
@@ -224,8 +226,7 @@ def test_rubrics_that_cannot_be_used_are_named_in_one_line(
     tmp_path: Path, old: str, new: str, told: str
 ) -> None:
     text = (
-        Path(__file__).parents[4]
-        / "tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml"
+        Path(__file__).parents[4] / "tripwright/domains/deeptravel/verifiers/rubrics.toml"
     ).read_text()
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))

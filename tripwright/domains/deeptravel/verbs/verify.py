@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
     Verifier,
 )
-from tripwright.domains.deeptravel.verifiers.judge_settings import JudgeSettings
+from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.verifying.labels import (
     calibrate,
