@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.answer.cards import Cards, read_cards
 from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
+from tripwright.domains.deeptravel.cards import Cards, read_cards
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.choosing import left_to

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named, domain_named
-from tripwright.domains.deeptravel.answer.cards import Cards, NotCards, read_cards
-from tripwright.domains.deeptravel.answer.page import duration, write_page
+from tripwright.domains.deeptravel.cards import Cards, NotCards, duration, read_cards, write_page
 
 RIDE = {
     "kind": "train",

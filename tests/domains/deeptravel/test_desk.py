@@ -14,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tripwright.domains import dialect_named, domain_named
-from tripwright.domains.deeptravel.answer.cards import read_cards
+from tripwright.domains.deeptravel.cards import read_cards
 from tripwright.domains.deeptravel.desk import DESK
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest

@@ -12,8 +12,7 @@ import pytest
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named, face_named
-from tripwright.domains.deeptravel.answer.cards import Cards, read_cards
-from tripwright.domains.deeptravel.answer.page import write_page
+from tripwright.domains.deeptravel.cards import Cards, read_cards, write_page
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.expert.observations import SeenRow, read_answer
 from tripwright.domains.deeptravel.request import TravelRequest

@@ -14,7 +14,7 @@ from datetime import date as Date
 from datetime import timedelta
 from typing import Any
 
-from tripwright.domains.deeptravel.answer.page import amount
+from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.desk_view import provider_at
 from tripwright.domains.deeptravel.expert import words
 from tripwright.domains.deeptravel.request import TravelRequest, Wish

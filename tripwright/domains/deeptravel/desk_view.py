@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from tripwright.domains.deeptravel.answer.cards import (
+from tripwright.domains.deeptravel.cards import (
     Cards,
     Fare,
     NotCards,
@@ -16,9 +16,12 @@ from tripwright.domains.deeptravel.answer.cards import (
     RoomPrice,
     StayCard,
     VisitCard,
+    amount,
+    duration,
     read_cards,
+    reason_words,
+    risk_words,
 )
-from tripwright.domains.deeptravel.answer.page import amount, duration, reason_words, risk_words
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import nights_of
 from tripwright.domains.deeptravel.tools.live_source import LiveSource

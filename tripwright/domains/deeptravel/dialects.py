@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import TurnFormat
-from tripwright.domains.deeptravel.answer.cards import CARDS
+from tripwright.domains.deeptravel.cards import CARDS
 from tripwright.domains.deeptravel.prompt import (
     DEEPTRAVEL_CARDS_COMPACT_PROMPT,
     DEEPTRAVEL_CARDS_PROMPT,

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.deeptravel.answer.cards import CARDS, NotCards, read_cards
+from tripwright.domains.deeptravel.cards import CARDS, NotCards, read_cards
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
 from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
@@ -21,10 +21,11 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     RUBRICS,
     Conclusion,
+    JointFinding,
     Verifier,
     VerifierProblem,
+    joint,
 )
-from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.errors import UserError

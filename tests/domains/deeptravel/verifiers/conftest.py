@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.findings import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.transcript import ToolCall
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding
+from tripwright.domains.deeptravel.verifiers.findings import JointFinding
 from tripwright.transcript import ToolCall
 
 Judged = Callable[..., JointFinding]

@@ -7,12 +7,13 @@ import pytest
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
+    JointFinding,
     NoVerdict,
     TrajectoryFinding,
     TurnConclusion,
     TurnFinding,
+    joint,
 )
-from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 
 

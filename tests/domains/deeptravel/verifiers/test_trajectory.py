@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
-from tripwright.domains.deeptravel.verifiers.joint_reward import JointFinding
+from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, JointFinding
 from tripwright.transcript import ToolCall
 
 Judged = Callable[..., JointFinding]

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tripwright.domains.deeptravel.answer.cards import CARDS, MOST_RECOMMENDATIONS, Cards
-from tripwright.domains.deeptravel.answer.page import write_page
+from tripwright.domains.deeptravel.cards import CARDS, MOST_RECOMMENDATIONS, Cards, write_page
 from tripwright.domains.deeptravel.expert.choice import Choice
 from tripwright.domains.deeptravel.expert.findings import Findings
 from tripwright.domains.deeptravel.expert.observations import SeenRow

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripwright.domains.deeptravel.answer.page import amount
+from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.expert import words
 from tripwright.domains.deeptravel.expert.choice import Choice
 from tripwright.domains.deeptravel.expert.findings import Findings

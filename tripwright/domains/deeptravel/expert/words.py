@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tripwright.domains.deeptravel.answer.page import amount
+from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests.intents import nights_of
 from tripwright.domains.wording import NUMBERS, listed

@@ -25,7 +25,7 @@ from datetime import timedelta
 from typing import Any
 
 from tripwright.agent.dialect import ShownWork
-from tripwright.domains.deeptravel.answer.page import amount
+from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.expert.choice import Choice, is_odd
 from tripwright.domains.deeptravel.expert.observations import SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest

@@ -5,42 +5,44 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
 from tripwright.cli.options import Json, Restart
+from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains import domain_named
 from tripwright.domains.deeptravel.task import NAME
-from tripwright.domains.deeptravel.verbs.verify_tables import summary_lines, verdict_line
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     Conclusion,
+    TrajectoryFinding,
+    TurnFinding,
     Verifier,
 )
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
-from tripwright.domains.deeptravel.verifying.labels import (
+from tripwright.domains.deeptravel.verifiers.verification import (
+    Calibration,
+    VerifierInput,
+    VerifierVerdict,
     calibrate,
     check_labels,
     labelled_by,
-    read_labels,
-)
-from tripwright.domains.deeptravel.verifying.verification import (
-    VerifierInput,
-    VerifierVerdict,
     read_episodes,
+    read_labels,
     summary,
     verify_all,
 )
 from tripwright.domains.judging import read_judging
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted, one_line
 from tripwright.files import check_new, make_parent, whole_lines, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.runs import JUDGEMENTS, transcripts_at
+from tripwright.statistics.agreement import Agreement
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,6 @@ class VerifyFlags:
         Path | None,
         typer.Option(
             help="A TOML file with an LLM judge (docs/verifying.md).", show_default="rules alone"
-        ),
-    ] = None
-    passing: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Conclusion that passes; repeat it.",
-            show_default="very_satisfied, with or without backup",
         ),
     ] = None
     labels: Annotated[
@@ -131,7 +126,6 @@ def verify(  # long: half of it is help
     if settings.out is not None:
         check_new(settings.out, settings.restart, inputs=(path,))
     passes = judging.passing if judging is not None else PASSING_CONCLUSIONS
-    passes = _conclusions(settings.passing) if settings.passing else passes
     answers = read_episodes(path)
     if path == transcripts:  # in a run folder an id that comes again was tried again
         _tell_repeated(path, len(answers))
@@ -183,13 +177,6 @@ def _check_for_rules(path: Path, answers: Sequence[VerifierInput]) -> None:
         )
 
 
-def _conclusions(words: list[str]) -> tuple[Conclusion, ...]:
-    choices = get_args(Conclusion)
-    if strange := [each for each in words if each not in choices]:
-        raise UserError(f"--passing '{strange[0]}' is not one of {', '.join(choices)}.")
-    return tuple(each for each in choices if each in words)
-
-
 def _verified(
     verifier: Verifier,
     inputs: list[VerifierInput],
@@ -222,12 +209,128 @@ def _tell(
     if as_json:
         typer.echo("\n".join([*lines, json.dumps(figures)]))
     else:
-        rows = [*map(verdict_line, verdicts), ""] if verbose else []
+        rows = [*map(_verdict_line, verdicts), ""] if verbose else []
         typer.echo(
-            "\n".join([*rows, *summary_lines(verdicts, figures), *([str(out)] if out else [])])
+            "\n".join([*rows, *_summary_lines(verdicts, figures), *([str(out)] if out else [])])
         )
     if unscored := figures["unscored"]:
         print(
             f"warning: {unscored} of {len(verdicts)} unscored. The same command tries them again.",
             file=sys.stderr,
         )
+
+
+# ---- tables
+
+LONGEST_WHY = 90  # characters of a problem in a row
+MOST_KINDS = 12  # of problems, in the table
+
+
+def _verdict_line(verdict: VerifierVerdict) -> str:
+    """One transcript: its reward, its conclusion and, where it fails, the first thing that is
+    wrong."""
+    finding = verdict.finding
+    if finding.unscored is not None:
+        return f"{verdict.id}: unscored: {finding.unscored}"
+    passed = sum(turn.passes for turn in finding.turns)
+    turns = f", {passed} of {len(finding.turns)} turns pass" if finding.turns else ""
+    first = _first_problem(verdict)
+    why = f": {first[1]}" if first and first[1] else ""
+    return f"{verdict.id}: reward {finding.reward:g}, {verdict.conclusion}{turns}{why}"
+
+
+def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
+    """(its kind, its words, "" where there are none); None where nothing failed, or nobody could
+    say."""
+    finding = verdict.finding
+    if finding.reward != 0:
+        return None
+    failed: TrajectoryFinding | TurnFinding | None = finding.trajectory
+    if verdict.passes:  # so a turn decided, or there was none
+        failed = next((turn for turn in finding.turns if not turn.passes), None)
+    if failed is None:
+        kind = "no_tool_call" if verdict.passes else verdict.conclusion
+    else:
+        kind = failed.problems[0].kind if failed.problems else failed.conclusion
+    words = one_line(failed.problems[0].message if failed and failed.problems else finding.reason)
+    return kind, words[:LONGEST_WHY] + ("…" if len(words) > LONGEST_WHY else "")
+
+
+def _summary_lines(
+    verdicts: Sequence[VerifierVerdict], figures: Mapping[str, Any]
+) -> Iterator[str]:
+    """The figures of `summary`, of the judge and of the calibration."""
+    transcripts = counted(figures["n"], "transcript")
+    yield f"{transcripts} by {figures['verifier']}, {figures['unscored']} unscored"
+    rates = [["reward", *rate_cells(figures["reward"])]]
+    if "worst_case" in figures:
+        rates.append(["with every unscored one failed", *rate_cells(figures["worst_case"])])
+    yield from table_lines(rates, "<>")
+    yield from _counts("trajectories", figures["trajectory"])
+    yield from _problem_lines(verdicts)
+    saved = figures["turns_saved"]
+    yield from _counts(f"turns: {figures['turns']}, {saved} of them not judged", figures["turn"])
+    if judge := figures.get("judge"):
+        yield from ["judge", *table_lines(_judge_rows(judge), "<")]
+    for name, calibration in figures["calibration"].items():
+        yield from _calibration_lines(name, calibration)
+
+
+def _counts(title: str, counts: Mapping[str, int]) -> list[str]:
+    return [title, *table_lines([[name, str(count)] for name, count in counts.items()], "<>")]
+
+
+def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
+    """What fails first, by kind, the most frequent first, each with one transcript to look at."""
+    kinds: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if first := _first_problem(verdict):
+            kinds.setdefault(first[0], []).append(f"{verdict.id}: {first[1]}".rstrip(": "))
+    often = sorted(kinds.items(), key=lambda each: -len(each[1]))
+    rows = [[kind, str(len(examples)), examples[0]] for kind, examples in often[:MOST_KINDS]]
+    if more := often[MOST_KINDS:]:
+        rows.append([f"{len(more)} other kinds", str(sum(len(each) for _, each in more))])
+    return table_lines(rows, "<><", ["what fails first", "", "for instance"]) if rows else []
+
+
+def _judge_rows(judge: Mapping[str, Any]) -> Iterator[list[str]]:
+    yield ["votes", f"{judge['votes_asked']} asked for, {judge['votes_reused']} kept from before"]
+    tokens = f"{judge.get('prompt_tokens', 0):,} + {judge.get('completion_tokens', 0):,}"
+    least = judge["replies_without_count"]
+    yield ["tokens", tokens + (f", and those of {least} replies without a count" if least else "")]
+    if "usd" in judge:
+        yield ["cost", f"{judge['usd']:.4f} USD" + (" or more" if least else "")]
+    if judge["agreement"] is not None:
+        unanimous = f"unanimous: {judge['unanimous']} of {judge['items']}"
+        yield ["votes that agree with the verdict", f"{judge['agreement']:.1%}; {unanimous}"]
+    if judge["verdict_first"]:
+        yield ["votes that came before their reason", str(judge["verdict_first"])]
+    if judge["contradictions"]:
+        yield [
+            "votes better than their own rubrics (the worse counts)",
+            str(judge["contradictions"]),
+        ]
+
+
+def _calibration_lines(name: str, calibration: Calibration) -> Iterator[str]:
+    compared, without = calibration["compared"], calibration["without_label"]
+    yield f"against {name}: {compared} transcripts compared, {without} without a label"
+    tables = {
+        "trajectory": calibration["trajectory"],
+        "turns": calibration["turns"],
+        **calibration["rubrics"],
+    }
+    rows = [[key, *_agreement(each)] for key, each in tables.items() if each["n"]]
+    yield from table_lines(rows, "<", ["", "kappa", "", "accuracy", "", "", "label→verdict"])
+
+
+def _agreement(table: Agreement) -> list[str]:
+    kappa = "undefined" if table["kappa"] is None else f"{table['kappa']:.2f}"
+    interval = "" if table["low"] is None else f"[{table['low']:.2f}, {table['high']:.2f}]"
+    cells = [
+        f"{count} {truth}→{judge}"
+        for truth, row in zip(table["labels"], table["confusion"], strict=True)
+        for judge, count in zip(table["labels"], row, strict=True)
+        if count
+    ]
+    return [kappa, interval, *rate_cells(table["accuracy"]), ", ".join(cells)]

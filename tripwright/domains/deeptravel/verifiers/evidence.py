@@ -1,20 +1,30 @@
-"""The rows that the tools of a transcript have shown: what a card may refer to (DeepTravel, section
-3.3; rows D3 and D4).
+"""The rows that the tools of a transcript have shown, and an answer's cards beside the rows that
+they refer to: the ground that all checks of the rule form stand on (DeepTravel, section 3.3; rows
+D3 and D4).
 
 What counts is what the model was shown, which a call's rows hold: after pages and cuts, and nothing
 of a call that failed. Rows are known by their tool, so a page of the web never speaks for a train;
 what a server's own tools answer is of no kind that a card may refer to. Instructions in tool data
-are data.
+are data. A card whose reference points at no row that was shown, or at one of another kind or name,
+recommends nothing: it is told as a problem and is no part of the trip.
+
+What a request asks (nights, rooms, a chain's name) is reckoned here and not taken from
+`requests/intents.py`: those who make requests and who answer them share no code with who judges
+(law 1), and tests make them agree.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from datetime import date, datetime, timedelta
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
+from tripwright.domains.deeptravel.cards import Cards, PartName
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verifiers.findings import VerifierProblem
 from tripwright.transcript import ToolCall, Transcript
 
 RowKind = Literal["flight", "train", "hotel", "place", "route", "page", "other"]
@@ -142,3 +152,271 @@ _COMPLETED = {
         "city": "city_name",
     },
 }
+
+
+RIDES: tuple[PartName, ...] = ("outbound", "return")
+BOOKED: tuple[PartName, ...] = (*RIDES, "stay")
+
+
+# ---- cards beside their rows
+
+
+class Pick(NamedTuple):
+    """A card (of a visit its way, or where it was found) with its row. `path` is its place in the
+    answer: "outbound.0"."""
+
+    path: str
+    card: Any
+    row: EvidenceRow
+
+    def problem(self, kind: str, field: str, message: str, said: object = "") -> VerifierProblem:
+        return problem(kind, f"{self.path}.{field}", message, said, self.row)
+
+
+@dataclass(frozen=True)
+class Itinerary:
+    request: TravelRequest
+    cards: Cards
+    answered: list[CallEvidence]
+
+    @cached_property
+    def rows(self) -> dict[tuple[int, int], EvidenceRow]:
+        """Every row that was shown, by call and number."""
+        return {(row.call, row.row): row for call in self.answered for row in call.rows}
+
+    @cached_property
+    def references(self) -> list[Pick | VerifierProblem]:
+        """Every card with its row, or what is wrong with its reference."""
+        return [self._resolved(*reference) for reference in _references(self.cards)]
+
+    @cached_property
+    def refused(self) -> list[VerifierProblem]:
+        """The references that do not hold. What the trip comes to as a whole is not known while
+        there are any, so nothing else is blamed for it."""
+        return [each for each in self.references if isinstance(each, VerifierProblem)]
+
+    def _resolved(self, path: str, card: Any, kind: str) -> Pick | VerifierProblem:
+        row = self.rows.get((card.call, card.row))
+        said = f"call {card.call}, row {card.row}"
+        if row is None or row.kind != kind:
+            shown = "no row that was shown" if row is None else f"a {row.kind}, not a {kind}"
+            return problem("wrong_reference", path, f"{said} is {shown}", said)
+        name = {"flight": "number", "train": "number", "hotel": "name"}.get(kind)
+        if name is not None and getattr(card, name) != row.name:
+            what = f"the answer says {getattr(card, name)!r}, {said} is {row.name!r}"
+            return problem(f"wrong_{name}", f"{path}.{name}", what, getattr(card, name), row)
+        return Pick(path, card, row)
+
+    def picks(self, part: PartName) -> list[Pick]:
+        return [
+            each
+            for each in self.references
+            if isinstance(each, Pick) and each.path.startswith(f"{part}.")
+        ]
+
+    def first(self, part: PartName) -> EvidenceRow | None:
+        return next((pick.row for pick in self.picks(part)), None)
+
+    @cached_property
+    def used(self) -> frozenset[int]:
+        """The calls that a recommendation rests on."""
+        return frozenset(each.row.call for each in self.references if isinstance(each, Pick))
+
+    @cached_property
+    def total(self) -> float | None:
+        """What the first recommendations cost the party, in the request's currency; None where
+        that cannot be told."""
+        costs = [self.cost(row) for part in BOOKED if (row := self.first(part)) is not None]
+        known = [cost for cost in costs if cost is not None]
+        return round(sum(known), 2) if len(known) == len(costs) else None
+
+    def cost(self, row: EvidenceRow) -> float | None:
+        """Of a ride for the party, of a hotel for the rooms it needs."""
+        price, size = row.number("price"), self.request.party_size
+        if price is None or row.text("currency") not in ("", self.request.currency):
+            return None
+        return price * (rooms_for(size) if row.kind == "hotel" else size)
+
+    def km_between(self, one: str, other: str) -> float | None:
+        """By the shortest way that was shown in the city of destination; None where none was."""
+        ways = [
+            km
+            for row in self.rows.values()
+            if row.kind == "route"
+            and same(row.text("city"), self.request.destination)
+            and ends(row) == {plain(one), plain(other)}
+            and (km := row.number("distance_km")) is not None
+        ]
+        return min(ways, default=None)
+
+
+def _references(cards: Cards) -> Iterator[tuple[str, Any, str]]:
+    """Where a reference stands, what has it, and of which kind its row must be."""
+    for part, rides in (("outbound", cards.outbound), ("return", cards.back)):
+        yield from ((f"{part}.{n}", ride, ride.kind) for n, ride in enumerate(rides))
+    yield from ((f"stay.{n}", stay, "hotel") for n, stay in enumerate(cards.stay))
+    for n, visit in enumerate(cards.visits):
+        yield f"visits.{n}.way", visit.way, "route"
+        if visit.found is not None:
+            yield f"visits.{n}.found", visit.found, "place"
+
+
+def problem(
+    kind: str, path: str, message: str, said: object = "", row: EvidenceRow | None = None
+) -> VerifierProblem:
+    """`path` is the field that is wrong, which stands before the message."""
+    call, number = (row.call, row.row) if row is not None else (None, None)
+    return VerifierProblem(kind, f"{path}: {message}.", str(said), call, number, path)
+
+
+def plain(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def same(one: str, other: str) -> bool:
+    return plain(one) == plain(other)
+
+
+def contains(name: str, words: str) -> bool:
+    """Whether a hotel is of the chain, or has the name, that was asked for."""
+    return f" {plain(words)} " in f" {plain(name)} "
+
+
+def ends(way: EvidenceRow) -> set[str]:
+    return {plain(way.text("origin")), plain(way.text("destination"))}
+
+
+def moment(row: EvidenceRow, label: str) -> datetime | None:
+    """Local time, None where it is not said or no time."""
+    try:
+        return datetime.fromisoformat(row.text(label)).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def nights_of(row: EvidenceRow) -> int:
+    """0 where one of the days is none."""
+    first, last = moment(row, "checkin_date"), moment(row, "checkout_date")
+    return (last - first).days if first is not None and last is not None else 0
+
+
+def nightly(row: EvidenceRow) -> float | None:
+    """The price of one room and night."""
+    price, nights = row.number("price"), nights_of(row)
+    return price / nights if price is not None and nights > 0 else None
+
+
+def nights_asked(request: TravelRequest) -> int:
+    """Row D8's intents: `nights`, else from there to back, else none."""
+    if request.nights is not None:
+        return request.nights
+    if request.return_date is None:
+        return 0
+    days = date.fromisoformat(request.return_date) - date.fromisoformat(request.depart_date)
+    return max(days.days, 0)
+
+
+def asked_parts(request: TravelRequest) -> tuple[PartName, ...]:
+    stay: tuple[PartName, ...] = ("stay",) if nights_asked(request) > 0 else ()
+    back: tuple[PartName, ...] = ("return",) if request.return_date is not None else ()
+    return ("outbound", *stay, *back)
+
+
+def checkout_asked(request: TravelRequest) -> str:
+    days = timedelta(days=nights_asked(request))
+    return (date.fromisoformat(request.depart_date) + days).isoformat()
+
+
+def rooms_for(party_size: int) -> int:
+    """Two to a room."""
+    return -(-party_size // 2)
+
+
+# ---- what a row lacks of what the request asks of its part of the trip
+
+NEAR_KM = 3.0  # by the road; what "near" asks of a hotel
+
+
+class Miss(NamedTuple):
+    """Rubrics, "that fits", "not met" and alternatives are all read from these. `wish` is the
+    request's field, empty for what every trip needs; `field` is the card's."""
+
+    rubric: str
+    wish: str
+    field: str
+    what: str
+
+
+def misses(trip: Itinerary, row: EvidenceRow, part: PartName) -> Iterator[Miss]:
+    return _of_stay(trip, row) if part == "stay" else _of_ride(trip, row, part)
+
+
+def _of_ride(trip: Itinerary, row: EvidenceRow, part: PartName) -> Iterator[Miss]:
+    """Times are of the day asked for: who must be there by 15:00 is late on the next day."""
+    request, main = trip.request, "main_requirement"
+    begin, end = (request.origin, request.destination)
+    day, after, by = request.depart_date, request.depart_after, request.arrive_by
+    wishes = ("depart_after", "arrive_by")
+    if part == "return":
+        begin, end, wishes = end, begin, ("return_after", "return_by")
+        day, after, by = request.return_date or "", request.return_after, request.return_by
+    for label, city in (("depart_city", begin), ("arrive_city", end)):
+        if not same(row.text(label), city):
+            shown = row.text(label) or "no city"
+            yield Miss(main, "", label, f"{row.name} has {shown}, asked was {city}")
+    departs, arrives = row.text("departs_at")[:16], row.text("arrives_at")[:16]
+    if departs[:10] != day or not day:
+        asked = day or "no such way"
+        yield Miss(main, "", "date", f"{row.name} goes on {departs[:10]}, asked was {asked}")
+    if request.transport not in (None, row.kind):
+        what = f"{row.name} is a {row.kind}, asked was a {request.transport}"
+        yield Miss(main, "transport", "kind", what)
+    if after is not None and not departs >= f"{day}T{after}":
+        what = f"{row.name} departs {departs}, asked was not before {after}"
+        yield Miss("other_constraints", wishes[0], "departs", what)
+    if by is not None and not (arrives and arrives <= f"{day}T{by}"):
+        what = f"{row.name} arrives {arrives or 'nobody knows when'}, asked was by {by}"
+        yield Miss("other_constraints", wishes[1], "arrives", what)
+
+
+def _of_stay(trip: Itinerary, row: EvidenceRow) -> Iterator[Miss]:
+    """What was not shown is not met; for how many a room is counts where the row says it."""
+    request = trip.request
+    if not same(row.text("city"), request.destination):
+        what = f"{row.name} is in {row.text('city') or 'no city'}"
+        yield Miss("main_requirement", "", "name", what)
+    guests, rooms = row.number("guests"), rooms_for(request.party_size)
+    if guests is not None and guests * rooms < request.party_size:
+        what = f"a room of {row.name} is for {guests:g}, {request.party_size} in {rooms} were asked"
+        yield Miss("main_requirement", "", "guests", what)
+    if (limit := request.nightly_budget) is not None:
+        price = nightly(row)
+        if price is None or trip.cost(row) is None or price > limit:
+            what = f"{row.name} costs {price} a night, the budget is {limit:g} {request.currency}"
+            yield Miss("other_constraints", "nightly_budget", "price", what)
+    if request.hotel is not None and not contains(row.name, request.hotel):
+        what = f"{row.name} is not {request.hotel}"
+        yield Miss("specific_requirements", "hotel", "name", what)
+    if (place := request.hotel_near) is not None:
+        km = trip.km_between(row.name, place)
+        if km is None or km > NEAR_KM:
+            way = "no way that was shown" if km is None else f"a way of {km:g} km"
+            what = f"{way} from {row.name} to {place}, near is {NEAR_KM:g} km"
+            yield Miss("specific_requirements", "hotel_near", "reasons", what)
+
+
+def fits(trip: Itinerary, row: EvidenceRow, part: PartName) -> bool:
+    """Whether it may be recommended beside the answer's hotels."""
+    has_bed = part != "outbound" or has_hotel(trip, row)
+    return has_bed and not any(misses(trip, row, part))
+
+
+def has_hotel(trip: Itinerary, ride: EvidenceRow) -> bool:
+    """Whether a hotel begins on the day that the ride there arrives; true where there is none."""
+    checkins = {pick.row.text("checkin_date") for pick in trip.picks("stay")}
+    return not checkins or arrival_day(trip, ride) in checkins
+
+
+def arrival_day(trip: Itinerary, ride: EvidenceRow) -> str:
+    """Over a line of dates one may arrive on the day before; the trip begins when it was asked."""
+    return max(ride.text("arrives_at")[:10], trip.request.depart_date)

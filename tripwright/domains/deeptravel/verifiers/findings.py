@@ -1,5 +1,5 @@
-"""The types of what a verifier finds, whether it is made of rules or an LLM judge (DeepTravel,
-section 3.3; rows D3 to D5).
+"""What a verifier finds, whether it is made of rules or an LLM judge, and both levels of
+verification as one reward (DeepTravel, section 3.3; rows D3 to D5).
 
 Facts, then weights (law 2): a verifier returns findings with evidence; the joint reward of row D5
 only reads them. A judge that could not be asked gives no finding: `unscored`, our side's fault (law
@@ -98,3 +98,63 @@ class Verifier(Protocol):
     def turn(self, request: TravelRequest, transcript: Transcript, call: int) -> TurnFinding:
         """Of call number `call`, from 1. Raises NoVerdict."""
         ...
+
+
+@dataclass(frozen=True)
+class JointFinding:
+    """`reward` is 1.0, 0.0, or None where the verifier itself failed: unscored, never 0 (law 4).
+    `turns` holds those that were judged."""
+
+    reward: float | None
+    trajectory: TrajectoryFinding | None = None
+    turns: tuple[TurnFinding, ...] = ()
+    turns_saved: int = 0  # turns that were not judged, because what came before had decided
+    unscored: str | None = None
+    reason: str = ""
+
+    @property
+    def problems(self) -> tuple[VerifierProblem, ...]:
+        first = self.trajectory.problems if self.trajectory is not None else ()
+        return (*first, *(problem for turn in self.turns for problem in turn.problems))
+
+
+def joint(
+    verifier: Verifier,
+    request: TravelRequest,
+    transcript: Transcript,
+    *,
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+    all_turns: bool = False,
+    early_stop: bool = True,
+) -> JointFinding:
+    """The reward of one finished episode, by either form of verifier.
+
+    It also stops at the first turn that fails, since that decides; with `all_turns` every turn is
+    judged, which a report may want. Without `early_stop` the turns are judged where the trajectory
+    failed, too; the reward is 0 all the same. An answer that rests on no call at all has nothing it
+    could be grounded in: 0. Raises nothing; a verifier's Unscored is told in `unscored`.
+    """
+    calls = len(transcript.calls)
+    if transcript.fault is not None:
+        why = "The episode itself has no verdict."
+        return JointFinding(None, turns_saved=calls, unscored=transcript.fault, reason=why)
+    if not (transcript.answer or "").strip():
+        return JointFinding(0.0, turns_saved=calls, reason="There is no answer.")
+    trajectory: TrajectoryFinding | None = None
+    turns: list[TurnFinding] = []
+    try:
+        trajectory = verifier.trajectory(request, transcript)
+        passes = trajectory.passes(passing)
+        for call in range(1, calls + 1) if passes or not early_stop else ():
+            turns.append(verifier.turn(request, transcript, call))
+            if not turns[-1].passes and not all_turns:
+                break
+    except NoVerdict as fault:
+        why, saved = str(fault) or "The verifier failed.", calls - len(turns)
+        return JointFinding(None, trajectory, tuple(turns), saved, why, "Unscored.")
+    failed = next((turn for turn in turns if not turn.passes), None) if passes else trajectory
+    reason = (failed or trajectory).reason
+    if passes and not turns:
+        reason = "The answer rests on no tool answer."
+    reward = 1.0 if turns and failed is None else 0.0
+    return JointFinding(reward, trajectory, tuple(turns), calls - len(turns), reason=reason)

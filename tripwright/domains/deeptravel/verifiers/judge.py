@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 from annotated_types import Ge, MinLen
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.deeptravel.answer.cards import CARDS
+from tripwright.domains.deeptravel.cards import CARDS
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.verifiers.findings import (

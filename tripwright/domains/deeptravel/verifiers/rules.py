@@ -1,28 +1,70 @@
 """The rule form of both verifiers: deterministic, without a model, unmoved by instructions in the
 answer or in tool data. It judges answers in cards and reads no other.
 
-A transcript is read once: the last one is remembered, because the joint reward of row D5 asks for
-its turns one after another.
+Row D3: can the recommended trip be made, and is it the one that was asked for? Six rubrics, six
+conclusions (A.2.2); `CHECKS` lists what each rubric looks at. Every recommendation must keep to the
+request, not only the first; an alternative under the risks need not.
+
+Row D4: does every field of a card say what its row says (A.2.3)? `FIELDS` has, for each kind of
+row, the field and what the row says of it. A field that its row says nothing of is as wrong as one
+that says otherwise. (Number and name are held against the row where references are followed.)
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any, NamedTuple
 
-from tripwright.domains.deeptravel.answer.cards import NotCards, read_cards
+from tripwright.domains.deeptravel.cards import (
+    Alternative,
+    AsNamed,
+    Best,
+    InTime,
+    Near,
+    NotCards,
+    NotMet,
+    OfPart,
+    PartName,
+    WithinNightly,
+    read_cards,
+)
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, evidence
-from tripwright.domains.deeptravel.verifiers.fields import field_problems
+from tripwright.domains.deeptravel.verifiers.evidence import (
+    BOOKED,
+    RIDES,
+    CallEvidence,
+    EvidenceRow,
+    Itinerary,
+    Pick,
+    arrival_day,
+    asked_parts,
+    checkout_asked,
+    contains,
+    ends,
+    evidence,
+    fits,
+    has_hotel,
+    misses,
+    moment,
+    nightly,
+    nights_of,
+    plain,
+    problem,
+    rooms_for,
+    same,
+)
 from tripwright.domains.deeptravel.verifiers.findings import (
+    RUBRICS,
+    Conclusion,
     TrajectoryFinding,
     TurnFinding,
     VerifierProblem,
 )
-from tripwright.domains.deeptravel.verifiers.itinerary import Itinerary, checkout_asked, same
-from tripwright.domains.deeptravel.verifiers.trajectory import trajectory_of
 from tripwright.transcript import Transcript
+
+Problems = Iterator[VerifierProblem]
 
 
 class _Judged(NamedTuple):
@@ -117,3 +159,519 @@ def call_problems(answered: CallEvidence, trip: Itinerary) -> Iterator[VerifierP
                 answered.number,
                 field=argument,
             )
+
+
+# ---- fields
+
+CENT = 0.005
+Says = Callable[[EvidenceRow], Any]  # None where the row does not say
+
+
+def _text(*labels: str) -> Says:
+    """The first of these that the row says."""
+    return lambda row: next((row.text(label) for label in labels if row.text(label)), None)
+
+
+def _number(label: str) -> Says:
+    return lambda row: row.number(label)
+
+
+def _clock(label: str) -> Says:
+    return lambda row: at.strftime("%H:%M") if (at := moment(row, label)) else None
+
+
+def _days_later(row: EvidenceRow) -> int | None:
+    departs, arrives = moment(row, "departs_at"), moment(row, "arrives_at")
+    return (arrives.date() - departs.date()).days if departs and arrives else None
+
+
+_RIDE: dict[str, Says] = {
+    "date": lambda row: row.text("departs_at")[:10] or None,
+    "departs": _clock("departs_at"),
+    "arrives": _clock("arrives_at"),
+    "days_later": _days_later,
+    "depart_city": _text("depart_city"),
+    "depart_place": _text("depart_airport", "depart_station"),
+    "arrive_city": _text("arrive_city"),
+    "arrive_place": _text("arrive_airport", "arrive_station"),
+    "minutes": _number("minutes"),
+}
+FIELDS: dict[str, dict[str, Says]] = {
+    "flight": _RIDE,
+    "train": _RIDE,
+    "hotel": {
+        "checkin": _text("checkin_date"),
+        "checkout": _text("checkout_date"),
+        "room": _text("room"),
+        "guests": _number("guests"),
+        "address": _text("address"),
+        "rating": _number("rating"),
+    },
+    "route": {
+        "mode": _text("mode"),
+        "minutes": _number("minutes"),
+        "distance_km": _number("distance_km"),
+        "origin": _text("origin"),
+    },
+    "place": {},
+}
+
+
+def field_problems(trip: Itinerary) -> Problems:
+    """All of the answer's, each with the call whose turn it belongs to."""
+    for part in BOOKED:
+        for pick in trip.picks(part):
+            yield from (*_against_row(pick), *_price(pick, trip), *_reasons(pick, trip, part))
+    for pick in trip.picks("visits"):
+        yield from (*_against_row(pick), *_visit(pick, trip))
+    yield from _risks(trip)
+
+
+def missing_prices(trip: Itinerary) -> Problems:
+    """A traveller books by the price, so a card says it where its row does."""
+    for pick in (pick for part in BOOKED for pick in trip.picks(part)):
+        price, row = pick.card.price, pick.row
+        if price is None and row.number("price") is not None:
+            yield pick.problem("missing_price", "price", f"its row says {row.number('price'):g}")
+        elif price is not None and price.currency is None and row.text("currency"):
+            shown = row.text("currency")
+            yield pick.problem("missing_currency", "price.currency", f"its row says {shown}")
+
+
+def _against_row(pick: Pick) -> Problems:
+    for field, says in FIELDS[pick.row.kind].items():
+        value, true = getattr(pick.card, field), says(pick.row)
+        if value is not None and value != true:
+            yield _otherwise(pick, field, field, value, true)
+
+
+def _otherwise(pick: Pick, field: str, name: str, value: Any, true: Any) -> VerifierProblem:
+    where = f"call {pick.row.call}, row {pick.row.row}"
+    says = f"{where} says {true!r}" if true is not None else f"{where} says nothing of it"
+    kind = f"{'wrong' if true is not None else 'ungrounded'}_{name}"
+    return pick.problem(kind, field, f"the answer says {value!r}, {says}", value)
+
+
+def _price(pick: Pick, trip: Itinerary) -> Problems:
+    """A row has the fare of one person, or the price of one room for all nights."""
+    price, row = pick.card.price, pick.row
+    if price is None:
+        return
+    true = row.number("price")
+    if true is not None:
+        times = pick.card.rooms if row.kind == "hotel" else trip.request.party_size
+        true *= {"party": times, "room_and_night": 1 / max(nights_of(row), 1)}.get(price.per, 1)
+    if true is None or abs(price.amount - true) > CENT:
+        value = f"{price.amount:.12g} per {price.per}"
+        says = None if true is None else f"{true:.12g} per {price.per}"
+        yield _otherwise(pick, "price.amount", "price", value, says)
+    currency = row.text("currency") or None
+    if price.currency is not None and price.currency != currency:
+        yield _otherwise(pick, "price.currency", "currency", price.currency, currency)
+
+
+# term of a reason → the value that is best, whether that is the least of them, and the kinds of row
+# that have it
+_RIDES = ("flight", "train")
+BEST: dict[str, tuple[Says, bool, tuple[str, ...]]] = {
+    "cheapest": (_number("price"), True, (*_RIDES, "hotel")),
+    "cheapest_that_fits": (_number("price"), True, (*_RIDES, "hotel")),
+    "fastest": (_number("minutes"), True, _RIDES),
+    "best_rated": (_number("rating"), False, ("hotel",)),
+    "first_departure": (_text("departs_at"), True, _RIDES),
+    "last_departure": (_text("departs_at"), False, _RIDES),
+    "first_arrival": (_text("arrives_at"), True, _RIDES),
+}
+
+
+def _reasons(pick: Pick, trip: Itinerary, part: PartName) -> Problems:
+    for place, reason in enumerate(pick.card.reasons):
+        match reason:
+            case Best():
+                what = _not_best(reason, pick.row, trip, part)
+            case InTime():
+                what = _not_in_time(reason, pick.row, trip, part)
+            case WithinNightly(amount=amount, limit=limit):
+                price = nightly(pick.row)
+                holds = price is not None and abs(price - amount) <= CENT and price <= limit
+                asked = trip.request.nightly_budget
+                costs = "no known price" if price is None else f"{price:.12g}"
+                what = f"the answer says {amount:.12g} a night within {limit:.12g}, it is {costs}"
+                what = None if holds else what
+                if limit != asked:
+                    what = f"the answer says a limit of {limit:g}, asked was {asked or 'none'}"
+            case AsNamed(name=name):
+                wish = trip.request.hotel
+                what = None if contains(pick.row.name, name) else f"{pick.row.name} is not {name}"
+                if wish is None or not same(name, wish):
+                    what = f"the answer says {name!r}, asked was {wish or 'no hotel by name'}"
+            case Near():
+                what = _not_near(reason, pick.row, trip)
+            case _:
+                what = "nobody checks this term"
+        if what is not None:
+            yield pick.problem(f"wrong_{reason.term}", f"reasons.{place}", what, reason.term)
+
+
+def _not_best(reason: Best, row: EvidenceRow, trip: Itinerary, part: PartName) -> str | None:
+    value, least, kinds = BEST[reason.term]
+    if row.kind not in kinds:
+        return f"{reason.term} has no meaning for a {row.kind}"
+    rivals = [each for each in trip.rows.values() if each.call == reason.call]
+    rivals = [each for each in rivals if each.kind == row.kind]
+    if reason.term == "cheapest_that_fits":
+        if trip.refused:
+            return None  # whether a ride fits hangs on the hotel
+        rivals = [each for each in rivals if fits(trip, each, part)]
+    values = [said for each in rivals if (said := value(each)) is not None]
+    if value(row) is None:
+        return f"the row of {row.name} shows nothing of that"
+    if row not in rivals:
+        return f"{row.name} is not among the rows of call {reason.call} that it is said of"
+    best = min(values) if least else max(values)
+    return None if value(row) == best else f"{row.name} has {value(row)}, the best is {best}"
+
+
+def _not_in_time(reason: InTime, row: EvidenceRow, trip: Itinerary, part: PartName) -> str | None:
+    arrives = reason.term == "arrives_by"
+    there, back = ("arrive_by", "return_by") if arrives else ("depart_after", "return_after")
+    wish = back if part == "return" else there
+    asked = getattr(trip.request, wish)
+    true = _clock("arrives_at" if arrives else "departs_at")(row)
+    if reason.limit != asked or reason.time != true:
+        return f"its row says {true}, the request {asked or 'no such time'}"
+    return next((miss.what for miss in misses(trip, row, part) if miss.wish == wish), None)
+
+
+def _not_near(reason: Near, hotel: EvidenceRow, trip: Itinerary) -> str | None:
+    way = trip.rows.get((reason.call, reason.row))
+    if way is None or way.kind != "route":
+        return f"call {reason.call}, row {reason.row} is no way that was shown"
+    if ends(way) != {plain(hotel.name), plain(reason.place)}:
+        return f"that way is from {way.text('origin')} to {way.text('destination')}"
+    km = way.number("distance_km")
+    return None if km == reason.distance_km else f"the way has {km} km"
+
+
+def _visit(pick: Pick, trip: Itinerary) -> Problems:
+    """Its name is the end of its way; an address stands where it was found."""
+    base, _, which = pick.path.rpartition(".")
+    visit = trip.cards.visits[int(base.rpartition(".")[2])]
+    true = pick.row.name if which == "found" else pick.row.text("destination")
+    here = Pick(base, visit, pick.row)
+    if not same(visit.name, true):
+        yield _otherwise(here, "name", "name", visit.name, true)
+    if visit.address is not None and (which == "found" or visit.found is None):
+        address = pick.row.text("address") or None
+        if visit.address != address:
+            yield _otherwise(here, "address", "address", visit.address, address)
+
+
+def _risks(trip: Itinerary) -> Problems:
+    unmet = {
+        miss.wish
+        for part in BOOKED
+        for pick in trip.picks(part)
+        for miss in misses(trip, pick.row, part)
+    }
+    unmet |= {"visit"} if len(trip.cards.visits) < len(trip.request.visit) else set()
+    budget = trip.request.total_budget
+    if budget is not None and (trip.total is None or trip.total > budget):
+        unmet.add("total_budget")
+    for place, risk in enumerate(trip.cards.risks):
+        path = f"risks.{place}"
+        if isinstance(risk, Alternative):
+            yield from _alternative(path, risk, trip)
+            continue
+        if isinstance(risk, NotMet):
+            known = trip.refused or risk.wish in unmet
+            what = None if known else f"{risk.wish} is met or was not asked for"
+        else:
+            what = _no_such_risk(risk, trip)
+        if what is not None:
+            yield problem(f"wrong_{risk.term}", path, what, risk.term)
+
+
+def _no_such_risk(risk: OfPart, trip: Itinerary) -> str | None:
+    first = trip.first(risk.part)
+    if risk.part not in asked_parts(trip.request):
+        return f"{risk.part} was not asked for"
+    if trip.refused:
+        return None
+    if risk.term == "not_found":
+        return f"{risk.part} has a recommendation" if first is not None else None
+    if first is None or risk.part == "stay":
+        return f"{risk.part} has no ride"
+    later = [row.name for row in trip.rows.values() if _later(row, first)]
+    return f"later goes {', '.join(later)}" if later else None
+
+
+def _later(row: EvidenceRow, first: EvidenceRow) -> bool:
+    """On the same day and way, by whatever means and in whichever call it was shown."""
+    ends = ("depart_city", "arrive_city")
+    is_rival = row.kind in ("flight", "train") and all(
+        same(row.text(end), first.text(end)) for end in ends
+    )
+    departs, first_departs = row.text("departs_at"), first.text("departs_at")
+    return is_rival and departs[:10] == first_departs[:10] and departs > first_departs
+
+
+def _alternative(path: str, risk: Alternative, trip: Itinerary) -> Problems:
+    """Another row that serves the same part of the trip; it need not meet the wishes."""
+    row, first = trip.rows.get((risk.call, risk.row)), trip.first(risk.part)
+    kinds = ("hotel",) if risk.part == "stay" else ("flight", "train")
+    if row is None or row.kind not in kinds:
+        said = f"call {risk.call}, row {risk.row}"
+        yield problem("wrong_reference", path, f"{said} is no such row that was shown", said)
+    elif risk.name != row.name:
+        yield problem("wrong_name", f"{path}.name", f"its row is {row.name}", risk.name, row)
+    elif not trip.refused and (first is None or first.name == row.name):
+        what = f"{risk.part} has {'no' if first is None else 'this very'} recommendation"
+        yield problem("wrong_alternative", path, what, risk.name, row)
+    else:
+        for miss in misses(trip, row, risk.part):
+            if miss.rubric == "main_requirement":
+                yield problem("wrong_alternative", path, miss.what, risk.name, row)
+
+
+# ---- the trajectory
+
+LEAST_MINUTES_THERE = 60  # between arriving and leaving again
+
+
+def trajectory_of(trip: Itinerary) -> TrajectoryFinding:
+    wrong = {
+        rubric: [found for check in CHECKS.get(rubric, ()) for found in check(trip)]
+        + (_missed(trip, rubric))
+        for rubric in RUBRICS
+    }
+    rubrics: dict[str, bool | None] = {rubric: not found for rubric, found in wrong.items()}
+    for rubric, wishes in OF_WISHES.items():
+        if not any(getattr(trip.request, wish) for wish in wishes) and rubrics[rubric]:
+            rubrics[rubric] = None
+    for rubric in OF_THE_WHOLE if trip.refused else ():
+        if rubrics[rubric]:
+            rubrics[rubric] = False  # fails closed
+    rubrics["backup_plan"] = _has_backup(trip)
+    problems = tuple(found for rubric in RUBRICS for found in wrong[rubric])
+    reason = " ".join(found.message for found in problems[:5]) or "Nothing is wrong."
+    return TrajectoryFinding(_conclusion(rubrics), rubrics, problems, reason)
+
+
+def _conclusion(rubrics: dict[str, bool | None]) -> Conclusion:
+    """The worst that applies; A.2.2 names them from best to worst."""
+    if rubrics["complete"] is False:
+        return "dissatisfied_incomplete"
+    if rubrics["main_requirement"] is False:
+        return "dissatisfied_main_requirement"
+    if rubrics["logic"] is False:
+        return "dissatisfied_logic"
+    if rubrics["other_constraints"] is False or rubrics["specific_requirements"] is False:
+        return "basically_satisfied"
+    return "very_satisfied" if rubrics["backup_plan"] else "very_satisfied_without_backup"
+
+
+def _missed(trip: Itinerary, rubric: str) -> list[VerifierProblem]:
+    """What recommended rows lack of what was asked, as far as this rubric is about it."""
+    return [
+        pick.problem(miss.wish or "not_what_was_asked", miss.field, miss.what, pick.row.name)
+        for part in BOOKED
+        for pick in trip.picks(part)
+        for miss in misses(trip, pick.row, part)
+        if miss.rubric == rubric
+    ]
+
+
+# ---- complete
+
+
+def references(trip: Itinerary) -> Problems:
+    yield from trip.refused
+
+
+def parts_missing(trip: Itinerary) -> Problems:
+    for part in asked_parts(trip.request):
+        is_refused = any(each.field.startswith(f"{part}.") for each in trip.refused)
+        if not trip.picks(part) and not is_refused:
+            what = "a recommendation with a row that was shown is missing"
+            yield problem(f"missing_{part}", part, what)
+
+
+# ---- main requirement
+
+
+def party(trip: Itinerary) -> Problems:
+    size = trip.request.party_size
+    if trip.cards.party != size:
+        yield problem("wrong_party", "party", f"{size} travel", trip.cards.party)
+
+
+def rooms(trip: Itinerary) -> Problems:
+    needed = rooms_for(trip.request.party_size)
+    for pick in trip.picks("stay"):
+        if pick.card.rooms != needed:
+            what = f"{trip.request.party_size} people need {needed}, two to a room"
+            yield pick.problem("wrong_rooms", "rooms", what, pick.card.rooms)
+
+
+def not_asked(trip: Itinerary) -> Problems:
+    if trip.cards.stay and "stay" not in asked_parts(trip.request):
+        yield problem("not_what_was_asked", "stay", "no night was asked for")
+
+
+# ---- logic
+
+
+def ride_times(trip: Itinerary) -> Problems:
+    """A clock that goes back on the way may only do so over a line of dates."""
+    for pick in (pick for part in RIDES for pick in trip.picks(part)):
+        departs, arrives = moment(pick.row, "departs_at"), moment(pick.row, "arrives_at")
+        if departs is None or arrives is None:
+            yield pick.problem("time_unknown", "departs", "when it goes is not known")
+        elif arrives <= departs and (
+            pick.row.kind == "train" or (departs - arrives).total_seconds() > 24 * 3600
+        ):
+            what = f"{pick.row.name} arrives before it departs"
+            yield pick.problem("arrives_before_it_departs", "arrives", what)
+
+
+def time_there(trip: Itinerary) -> Problems:
+    for there, back in product(trip.picks("outbound"), trip.picks("return")):
+        arrives, departs = moment(there.row, "arrives_at"), moment(back.row, "departs_at")
+        if arrives and departs and (departs - arrives).total_seconds() < 60 * LEAST_MINUTES_THERE:
+            what = f"leaves at {departs}, {there.row.name} arrives at {arrives}"
+            yield back.problem("impossible_connection", "departs", what, back.row.name)
+
+
+def nights(trip: Itinerary) -> Problems:
+    """From the day of arrival to the day asked for, which is not after the way back."""
+    request, rides = trip.request, trip.picks("outbound")
+    begins = {arrival_day(trip, pick.row) for pick in rides} or {request.depart_date}
+    checkins = sorted({pick.row.text("checkin_date") for pick in trip.picks("stay")})
+    leaves = [pick.row.text("departs_at")[:10] for pick in trip.picks("return")]
+    for pick in trip.picks("stay"):
+        begin, end = pick.row.text("checkin_date"), pick.row.text("checkout_date")
+        if begin not in begins and not trip.refused:
+            what = f"from {begin}, the arrival is on {', '.join(sorted(begins))}"
+            yield pick.problem("check_in_on_another_day", "checkin", what, begin)
+        if end != checkout_asked(request):
+            what = f"until {end}, asked was until {checkout_asked(request)}"
+            yield pick.problem("check_out_on_another_day", "checkout", what, end)
+        elif any(day < end for day in leaves):
+            what = f"until {end}, the way back is on {min(leaves)}"
+            yield pick.problem("check_out_after_the_return", "checkout", what, end)
+    for pick in rides if begins.issuperset(checkins) and not trip.refused else ():
+        if not has_hotel(trip, pick.row):
+            day = arrival_day(trip, pick.row)
+            what = f"{pick.row.name} arrives on {day}, the stay is from {', '.join(checkins)}"
+            yield pick.problem("check_in_on_another_day", "arrives", what, pick.row.name)
+
+
+def total(trip: Itinerary) -> Problems:
+    said = trip.cards.total
+    if said is None or trip.refused:
+        return
+    if trip.total is None or abs(said.amount - trip.total) > CENT:
+        what = f"the first recommendations come to {trip.total} for the party"
+        yield problem("wrong_total", "total.amount", what, said.amount)
+    shown = {row.text("currency") for part in BOOKED if (row := trip.first(part)) is not None}
+    if shown != {said.currency or ""}:
+        what = f"the rows say {', '.join(sorted(shown)) or 'none'}"
+        yield problem("wrong_currency", "total.currency", what, said.currency)
+
+
+def repeated(trip: Itinerary) -> Problems:
+    """The same row twice is no second recommendation."""
+    for part in BOOKED:
+        picks = trip.picks(part)
+        for pick in picks[1:]:
+            if pick.row.name == picks[0].row.name:
+                what = f"{pick.row.name} is recommended already"
+                yield pick.problem("recommended_twice", "row", what, pick.row.name)
+
+
+def ways_begin(trip: Itinerary) -> Problems:
+    """A way to a place begins at the hotel, where there is one."""
+    hotels = [pick.row.name for pick in trip.picks("stay")] if not trip.refused else []
+    for pick in trip.picks("visits"):
+        origin = pick.row.text("origin")
+        if pick.row.kind == "route" and hotels and not any(same(origin, each) for each in hotels):
+            what = f"the way begins at {origin}, the stay is at {' or '.join(hotels)}"
+            yield pick.problem("way_from_elsewhere", "origin", what, origin)
+
+
+# ---- constraints
+
+
+def budget(trip: Itinerary) -> Problems:
+    """The first choices together, and every other choice beside the cheapest of the rest. Over is
+    over: the 15% of row D10 are for people."""
+    limit = trip.request.total_budget
+    if limit is None or trip.refused:
+        return
+    groups: list[list[tuple[float, Pick]]] = []
+    for picks in filter(None, map(trip.picks, BOOKED)):
+        groups.append([])
+        for pick in picks:
+            if (cost := trip.cost(pick.row)) is None:
+                what = f"its price in {trip.request.currency} is not known"
+                yield pick.problem("total_budget", "price", what, pick.row.name)
+                return
+            groups[-1].append((cost, pick))
+    for group in groups:
+        others = [other for other in groups if other is not group]
+        for place, (cost, pick) in enumerate(group):
+            rest = sum(
+                other[0][0] if not place else min(each for each, _ in other) for other in others
+            )
+            if round(cost + rest, 2) > limit:
+                what = (
+                    f"with it the trip costs {cost + rest:g} at the least, the budget is {limit:g}"
+                )
+                yield pick.problem("total_budget", "price", what, pick.row.name)
+
+
+def near(trip: Itinerary) -> Problems:
+    """That a hotel is near what was asked for is said with the row that shows it."""
+    place = trip.request.hotel_near or ""
+    for pick in trip.picks("stay") if place else ():
+        if not any(each.term == "near" and same(each.place, place) for each in pick.card.reasons):
+            what = f"the term near with the way to {place} is missing"
+            yield pick.problem("hotel_near", "reasons", what, pick.row.name)
+
+
+def visits(trip: Itinerary) -> Problems:
+    """Each place that was asked for, in the city of destination, with the way to it."""
+    ways = [pick for pick in trip.picks("visits") if pick.row.kind == "route"]
+    for place in trip.request.visit:
+        here = [pick for pick in ways if same(pick.row.text("destination"), place)]
+        if not here:
+            yield problem("visit", "visits", f"{place} is missing, with the way to it", place)
+        elif not any(same(pick.row.text("city"), trip.request.destination) for pick in here):
+            what = f"{place} is in {here[0].row.text('city') or 'no city'}"
+            yield here[0].problem("other_place", "origin", what, place)
+
+
+CHECKS: dict[str, tuple[Callable[[Itinerary], Problems], ...]] = {
+    "complete": (references, parts_missing, missing_prices),
+    "main_requirement": (party, rooms, not_asked),
+    "logic": (ride_times, time_there, nights, total, repeated, ways_begin),
+    "other_constraints": (budget,),
+    "specific_requirements": (near, visits),
+}
+# what they look at together is not known while a reference does not hold
+OF_THE_WHOLE = ("logic", "other_constraints")
+OF_WISHES = {  # rubrics of wishes → the request's fields; without them nothing was asked
+    "other_constraints": (
+        *("depart_after", "arrive_by", "return_after", "return_by"),
+        *("total_budget", "nightly_budget"),
+    ),
+    "specific_requirements": ("hotel", "hotel_near", "visit"),
+}
+
+
+def _has_backup(trip: Itinerary) -> bool:
+    """A second recommendation of some part, or an alternative under the risks."""
+    return any(len(trip.picks(part)) > 1 for part in BOOKED) or any(
+        risk.term == "alternative" for risk in trip.cards.risks
+    )

@@ -1,0 +1,320 @@
+"""Runs the verifiers over the transcripts of a run, by rules or by an LLM judge, sums up their
+verdicts, and holds them against labels (DeepTravel, section 3.3; rows D3 to D5).
+
+An episode that could not be judged is unscored: it leaves the rates, is counted beside them, and
+past 1% of all a rate comes with its worst case (law 4).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, ValidationError
+
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verifiers.findings import (
+    PASSING_CONCLUSIONS,
+    Conclusion,
+    JointFinding,
+    Verifier,
+    joint,
+)
+from tripwright.errors import NotJson, UserError, described, read_json
+from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
+from tripwright.runs import TRANSCRIPTS, EpisodeLine, episode_lines
+from tripwright.statistics.agreement import Agreement, agreement
+from tripwright.statistics.rates import rate
+from tripwright.transcript import StopReason, Transcript
+
+TOO_MANY_UNSCORED = 0.01
+NO_ANSWER = "no_answer"  # stands among the conclusions: nobody was asked
+EXPECTED = 'expected an object with "request" (a traveller\'s request) and "transcript"'
+EXPECTED_LABEL = (
+    'an object with "id" and "trajectory" (true or false), and where you like "turns" and "rubrics"'
+)
+
+
+@dataclass(frozen=True)
+class VerifierInput:
+    """One line of a file of transcripts. `id` is the line's own, else the request's, else "line
+    N"."""
+
+    line: int
+    id: str
+    request: TravelRequest
+    transcript: Transcript
+
+
+@dataclass(frozen=True)
+class VerifierVerdict:
+    """`passes` is the trajectory's, None where the verdict is unscored."""
+
+    line: int
+    id: str
+    finding: JointFinding
+    passes: bool | None = None
+
+    @property
+    def conclusion(self) -> str:
+        return self.finding.trajectory.conclusion if self.finding.trajectory else NO_ANSWER
+
+    def record(self) -> dict[str, Any]:
+        place, finding = {"line": self.line, "id": self.id}, asdict(self.finding)
+        if self.finding.unscored is not None:
+            return {**place, "reward": None, "unscored": self.finding.unscored}
+        return {
+            **place,
+            "reward": finding["reward"],
+            "trajectory": finding["trajectory"],
+            "passes": self.passes,
+            **{name: finding[name] for name in ("turns", "turns_saved", "reason")},
+        }
+
+
+def read_episodes(path: Path) -> list[VerifierInput]:
+    """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier
+    reads them."""
+    if not path.is_file():
+        raise UserError(
+            f"No transcripts at '{path}'. Expected the {TRANSCRIPTS} of a run: {EXPECTED} per line."
+        )
+    inputs = list(map(_input, episode_lines(path)))
+    if not inputs:
+        raise UserError(f"No transcripts in '{path}': {EXPECTED} per line.")
+    return inputs
+
+
+def _input(line: EpisodeLine) -> VerifierInput:
+    record, number = line.record(), line.place.number
+    if not all(isinstance(record.get(name), dict) for name in ("transcript", "request")):
+        raise UserError(f"{line.where}: {EXPECTED}, found {described(record)}.")
+    try:
+        request = TravelRequest.model_validate(record["request"])
+        transcript = Transcript.from_json(record["transcript"])
+    except ValidationError as error:
+        raise UserError(f"{line.where}: request: {_first_error(error)}.") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{line.where}: 'transcript' is not one of a run ({type(error).__name__}: {error})."
+        ) from None
+    transcript.segments = [
+        replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments
+    ]
+    name = str(record.get("id") or request.id or f"line {number}")
+    return VerifierInput(number, name, request, transcript)
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def verify_all(
+    verifier: Verifier,
+    inputs: Iterable[VerifierInput],
+    concurrency: int = 1,
+    every_turn: bool = False,
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> Iterator[VerifierVerdict]:
+    """In the order they finish. After MOST_FAULTS unscored in a row the rest is unscored without
+    asking.
+
+    With `every_turn` nothing stops early, not even where the trajectory fails: the reward stays 0,
+    and a calibration sees the turns of bad trajectories too.
+    """
+    waiting, faults = iter(inputs), 0
+
+    def while_it_lives() -> Iterator[VerifierInput]:
+        while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
+            yield each
+
+    def work(each: VerifierInput) -> tuple[VerifierInput, VerifierVerdict]:
+        return each, verify_one(verifier, each, every_turn, passing)
+
+    for each, verdict in map_unordered(work, while_it_lives(), concurrency):
+        # an episode that has no verdict itself says nothing about the verifier
+        if each.transcript.stop_reason is not StopReason.UNSCORED:
+            faults = faults + 1 if verdict.finding.unscored else 0
+        yield verdict
+    why = f"not asked: {MOST_FAULTS} in a row were unscored"
+    yield from (VerifierVerdict(e.line, e.id, JointFinding(None, unscored=why)) for e in waiting)
+
+
+def verify_one(
+    verifier: Verifier,
+    entry: VerifierInput,
+    every_turn: bool = False,
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> VerifierVerdict:
+    """The joint reward of row D5, with what it rests on."""
+    transcript = entry.transcript
+    if transcript.stop_reason is StopReason.UNSCORED:
+        why = f"the episode is unscored: {transcript.fault or 'no reason given'}"
+        return VerifierVerdict(entry.line, entry.id, JointFinding(None, unscored=why))
+    finding = joint(
+        verifier,
+        entry.request,
+        transcript,
+        passing=passing,
+        all_turns=every_turn,
+        early_stop=not every_turn,
+    )
+    passes = finding.trajectory is not None and finding.trajectory.passes(passing)
+    unscored = finding.unscored is not None
+    return VerifierVerdict(entry.line, entry.id, finding, None if unscored else passes)
+
+
+def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
+    """Conclusions counted, the joint reward's mean with Wilson's interval, and what the early stop
+    saved."""
+    scored = [verdict for verdict in verdicts if verdict.finding.unscored is None]
+    rewarded = sum(verdict.finding.reward == 1 for verdict in scored)
+    unscored = len(verdicts) - len(scored)
+    turns = [turn for verdict in scored for turn in verdict.finding.turns]
+    saved = sum(verdict.finding.turns_saved for verdict in scored)
+    figures: dict[str, Any] = {
+        "n": len(verdicts),
+        "unscored": unscored,
+        "reward": rate(rewarded, len(scored)),
+        "trajectory": dict(Counter(verdict.conclusion for verdict in scored).most_common()),
+        "turn": dict(Counter(turn.conclusion for turn in turns).most_common()),
+        "turns": len(turns) + saved,
+        "turns_saved": saved,
+    }
+    if unscored > TOO_MANY_UNSCORED * len(verdicts):  # every unscored one counted as failed
+        figures["worst_case"] = rate(rewarded, len(verdicts))
+    return figures
+
+
+# ---- labels that people, or the rules, gave
+
+
+def _numbered(turns: Any) -> Any:
+    """A list in the order of the calls, as an object by their numbers."""
+    return dict(enumerate(turns, start=1)) if isinstance(turns, list) else turns or {}
+
+
+class TranscriptLabel(BaseModel):
+    """`trajectory`: the answer passes (row D3). `turns` by number of the call, from 1 (row D4), as
+    a list or as an object for some of them; `rubrics` with null where one is not asked for."""
+
+    trajectory: StrictBool
+    turns: Annotated[dict[Annotated[int, Field(ge=1)], StrictBool], BeforeValidator(_numbered)] = {}
+    rubrics: Annotated[
+        dict[str, StrictBool | None], BeforeValidator(lambda value: value or {})
+    ] = {}
+
+
+class Calibration(TypedDict):
+    """`compared` transcripts have a verdict and a label; the others have only one of the two."""
+
+    compared: int
+    unscored: int
+    without_label: int
+    trajectory: Agreement
+    turns: Agreement
+    rubrics: dict[str, Agreement]
+
+
+def read_labels(path: Path) -> dict[str, TranscriptLabel]:
+    """By id, one JSON object a line. Raises UserError with the place of the first bad line."""
+    if not path.is_file():
+        raise UserError(f"No labels at '{path}'. Expected a JSONL file: {EXPECTED_LABEL} per line.")
+    labels: dict[str, TranscriptLabel] = {}
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = read_json(line)
+            name = str(record["id"])
+            label = TranscriptLabel.model_validate(record)
+        except NotJson as problem:
+            raise UserError(f"{path}:{number}: not JSON ({problem}).") from None
+        except ValidationError as error:
+            raise UserError(f"{path}:{number}: {_first_error(error)}.") from None
+        except (KeyError, TypeError):
+            what = f"expected {EXPECTED_LABEL}, found {described(record)}"
+            raise UserError(f"{path}:{number}: {what}.") from None
+        if name in labels:
+            raise UserError(
+                f"{path}:{number}: a second label of '{name}'. Expected one line for each id."
+            )
+        labels[name] = label
+    if not labels:
+        raise UserError(f"No labels in '{path}'. Expected {EXPECTED_LABEL} per line.")
+    return labels
+
+
+def labelled_by(
+    verifier: Verifier,
+    inputs: Iterable[VerifierInput],
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> dict[str, TranscriptLabel]:
+    """The verdicts of another verifier, which is never without one, with every turn judged."""
+    labels: dict[str, TranscriptLabel] = {}
+    for each in inputs:
+        finding = verifier.trajectory(each.request, each.transcript)
+        calls = range(1, len(each.transcript.calls) + 1)
+        turns = {n: verifier.turn(each.request, each.transcript, n).passes for n in calls}
+        labels[each.id] = TranscriptLabel(
+            trajectory=finding.passes(passing), turns=turns, rubrics=finding.rubrics
+        )
+    return labels
+
+
+def check_labels(
+    inputs: Iterable[VerifierInput], labels: Mapping[str, TranscriptLabel] | None
+) -> None:
+    """Before anything is paid for. Raises UserError where no label is of these transcripts, or an
+    id stands on two of them."""
+    ids = Counter(each.id for each in inputs)
+    if doubled := next((each for each, count in ids.items() if count > 1), None):
+        raise UserError(
+            f"The id '{doubled}' stands on more than one transcript: to be compared, each needs an"
+            " id of its own."
+        )
+    if labels is not None and not any(each in labels for each in ids):
+        raise UserError(
+            f"No label is of these transcripts: labels are of {_some(labels)}, transcripts are"
+            f" {_some(ids)}."
+        )
+
+
+def _some(ids: Iterable[str]) -> str:
+    names = sorted(ids)
+    return ", ".join(f"'{each}'" for each in names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def calibrate(
+    verdicts: Sequence[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
+) -> Calibration:
+    """Trajectories, turns that both sides judged, and rubrics that both sides state."""
+    both = [
+        (verdict, labels[verdict.id])
+        for verdict in verdicts
+        if verdict.passes is not None and verdict.id in labels
+    ]
+    turns = [
+        [(turn.passes, label.turns[turn.call]) for turn in ours if turn.call in label.turns]
+        for ours, label in ((verdict.finding.turns, label) for verdict, label in both)
+    ]
+    rubrics: dict[str, list[list[tuple[bool | None, bool | None]]]] = {}
+    for verdict, label in both:
+        stated = verdict.finding.trajectory.rubrics if verdict.finding.trajectory else {}
+        for key, verdict_of in stated.items():
+            if key in label.rubrics:
+                rubrics.setdefault(key, []).append([(verdict_of, label.rubrics[key])])
+    return {
+        "compared": len(both),
+        "unscored": sum(verdict.passes is None for verdict in verdicts),
+        "without_label": sum(verdict.id not in labels for verdict in verdicts),
+        "trajectory": agreement([[(v.passes, label.trajectory)] for v, label in both], seed=seed),
+        "turns": agreement(turns, seed=seed),
+        "rubrics": {
+            key: agreement(pairs, (True, False, None), seed) for key, pairs in rubrics.items()
+        },
+    }
