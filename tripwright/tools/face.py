@@ -337,12 +337,9 @@ def write_arrays(face: Face, result: ToolResult) -> Pieces:
     return Pieces("", _objects(face, [result], _tight_json))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _tight_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+# encoders made once: `json.dumps` makes one for each call that is not of its own settings
+_json = json.JSONEncoder(ensure_ascii=False).encode
+_tight_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _objects(face: Face, records: Sequence[Any], write: Callable[[Any], str] = _json) -> list[str]:
