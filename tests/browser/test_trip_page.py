@@ -204,24 +204,6 @@ def test_what_is_wrong_stands_beside_its_field_with_what_would_do(
         assert "None of these words" in page.inner_text("#heard")
 
 
-def test_a_link_shows_the_plan_to_somebody_else_until_it_is_taken_back(
-    chromium: Any, url: str, wish: tuple[Query, str]
-) -> None:
-    with traveller(chromium, url) as page:
-        planned(page, f"{wish[1]} {HOSTILE}")
-        page.click("#actions >> text=Share")
-        link = page.locator("#actions input").input_value()
-        with traveller(chromium, url, "phone") as other:
-            other.goto(link)
-            other.wait_for_selector(".part")
-            assert other.locator("#actions button").count() == 0 and serious(other) == []
-            assert "Ignore the rules" not in other.inner_text("body")  # what was typed stays ours
-        page.click("text=Stop sharing")
-        page.wait_for_selector("#actions button:text-is('Share')")
-        status = page.request.get(link.replace("/s/", "/v1/shared/")).status
-        assert status == 404
-
-
 def test_it_can_be_used_with_the_keyboard_alone(
     chromium: Any, url: str, wish: tuple[Query, str]
 ) -> None:

@@ -25,7 +25,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS trips (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL,
     status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT, asked TEXT NOT NULL,
-    outcome TEXT, record TEXT, share TEXT UNIQUE, worker TEXT, lease REAL);
+    outcome TEXT, record TEXT, worker TEXT, lease REAL);
 CREATE INDEX IF NOT EXISTS trips_of_owner ON trips (owner, number);
 CREATE INDEX IF NOT EXISTS trips_by_status ON trips (status, number);
 CREATE TABLE IF NOT EXISTS events (
@@ -72,13 +72,7 @@ class TripStore:
         return int(self._db.execute(query, (owner,)).fetchone()[0])
 
     def trip(self, id: str) -> dict[str, Any] | None:
-        return self._trip("id", id)
-
-    def shared(self, share: str) -> dict[str, Any] | None:
-        return self._trip("share", share)
-
-    def _trip(self, column: str, value: str) -> dict[str, Any] | None:
-        row = self._db.execute(f"SELECT * FROM trips WHERE {column}=?", (value,)).fetchone()
+        row = self._db.execute("SELECT * FROM trips WHERE id=?", (id,)).fetchone()
         return None if row is None else self._json(row)
 
     def page(self, owner: str, limit: int, before: int | None) -> list[dict[str, Any]]:
@@ -94,14 +88,6 @@ class TripStore:
 
     def delete(self, id: str) -> None:
         self._db.execute("DELETE FROM trips WHERE id=?", (id,))
-
-    def share(self, id: str, wanted: bool) -> str | None:
-        self._db.execute(
-            "UPDATE trips SET share=CASE WHEN ? THEN coalesce(share, ?) END WHERE id=?",
-            (wanted, secrets.token_urlsafe(16), id),
-        )
-        trip = self.trip(id)
-        return trip["share"] if trip else None
 
     def record(self, id: str) -> dict[str, Any] | None:
         """Of the finished episode, which a new plan is made from."""
@@ -193,7 +179,7 @@ class TripStore:
     def _json(self, row: sqlite3.Row, calls: bool = True) -> dict[str, Any]:
         asked, outcome = json.loads(row["asked"]), json.loads(row["outcome"] or "{}")
         blank = dict.fromkeys(("view", "no_plan", "replan", "changed", "error"))
-        same = ("id", "owner", "number", "status", "created_at", "finished_at", "share")
+        same = ("id", "owner", "number", "status", "created_at", "finished_at")
         trip: dict[str, Any] = {name: row[name] for name in same} | asked | blank | outcome
         return trip | {"calls": self._calls(row["id"])} if calls else trip
 

@@ -80,9 +80,6 @@ class TripRoutes:
             ("/trips/{id}", "DELETE", self.delete),
             ("/trips/{id}/events", "GET", self.events),
             ("/trips/{id}/cancel", "POST", self.cancel),
-            ("/trips/{id}/share", "POST", self.share),
-            ("/trips/{id}/share", "DELETE", self.unshare),
-            ("/shared/{share}", "GET", self.shared),
         ):
             router.add_api_route(path, route, methods=[method])
 
@@ -208,21 +205,6 @@ class TripRoutes:
         self._store.cancel(id)
         return public(self._own(request, response, id))
 
-    def share(self, id: str, request: Request, response: Response) -> dict[str, Any]:
-        self._own(request, response, id)
-        return {"share": self._store.share(id, True)}
-
-    def unshare(self, id: str, request: Request, response: Response) -> Response:
-        self._own(request, response, id)
-        self._store.share(id, False)
-        return Response(status_code=204)
-
-    def shared(self, share: str) -> dict[str, Any]:
-        trip = self._store.shared(share)
-        if trip is None:
-            raise HTTPException(404, "Nothing is shared here, or no longer.")
-        return {**public(trip), "text": None}
-
     def events(self, id: str, request: Request, response: Response) -> Response:
         self._own(request, response, id)
         last = request.headers.get("last-event-id", "")
@@ -299,7 +281,6 @@ def _pages() -> APIRouter:
     folder = Path(str(files("tripwright.server").joinpath("pages", "trip")))
 
     @router.get("/")
-    @router.get("/s/{share}")
     def page() -> Response:
         return own_file("index.html")
 

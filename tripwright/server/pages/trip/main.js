@@ -1,4 +1,4 @@
-// The page: what was asked for, what happens, what came out. Addresses: #new, #trips, #trip=ID, #compare=ID,ID, /s/SHARE.
+// The page: what was asked for, what happens, what came out. Addresses: #new, #trips, #trip=ID, #compare=ID,ID.
 
 import {events, get, send, useKey} from "/pages/trip/api.js";
 import {Calls} from "/pages/trip/calls.js";
@@ -28,8 +28,6 @@ async function route() {
   watching.abort();
   watching = new AbortController();
   try {
-    const share = location.pathname.startsWith("/s/") ? location.pathname.slice(3) : null;
-    if (share) { await showShared(share); return; }
     if (!desk) await open();
     const [page, argument] = location.hash.slice(1).split("=");
     if (page === "trip") await watch(argument);
@@ -133,7 +131,7 @@ async function watch(id) {
       status(body.status);
     } else if (event === "call") calls.call(body);
     else if (event === "answer") calls.answer(body);
-    else if (event === "done") finish(body, true);
+    else if (event === "done") finish(body);
   }
 }
 
@@ -154,11 +152,11 @@ function status(name) {
   $("cancel").hidden = OVER.includes(name);
 }
 
-function finish(trip, own) {
+function finish(trip) {
   head(trip);
   $("work").open = !trip.view;
   $("work").hidden = !calls.lines.size;
-  if (own) $("actions").replaceChildren(...actions(trip));
+  $("actions").replaceChildren(...actions(trip));
   if (trip.no_plan) noPlan(trip);
   else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row));
   else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
@@ -177,23 +175,9 @@ function actions(trip) {
   const act = (label, run) => el("button", {type: "button", click: () => Promise.resolve(run()).catch(fault)}, label);
   return [
     act(trip.view ? "Change a wish" : "Change the wishes", () => change(trip)),
-    ...(trip.view ? [act(trip.share ? "Stop sharing" : "Share", () => share(trip)), act("Print", () => window.print())] : []),
+    ...(trip.view ? [act("Print", () => window.print())] : []),
     act("Delete", () => remove(trip)),
   ];
-}
-
-async function share(trip) {
-  if (trip.share) {
-    await send("DELETE", `/v1/trips/${trip.id}/share`);
-    finish({...trip, share: null}, true);
-    return;
-  }
-  const {share: name} = await send("POST", `/v1/trips/${trip.id}/share`);
-  finish({...trip, share: name}, true);
-  const link = el("input", {readonly: true, value: `${location.origin}/s/${name}`, "aria-label": "Link for others"});
-  $("actions").append(link);
-  link.select();
-  await navigator.clipboard?.writeText(link.value).catch(() => {});
 }
 
 async function remove(trip) {
@@ -202,14 +186,6 @@ async function remove(trip) {
   if (location.hash === "#trips") await showPast();
   else location.hash = "trips";
   return true;
-}
-
-async function showShared(name) {
-  show("trip");
-  const trip = await get(`/v1/shared/${name}`);
-  calls.clear();
-  for (const call of trip.calls) { calls.call(call); if (call.answer) calls.answer({...call.answer, number: call.number}); }
-  finish(trip, false);
 }
 
 // ---- past trips
