@@ -16,24 +16,12 @@ from tripwright.episode import Episode, close_session
 
 @pytest.fixture(scope="module")
 def queries(world_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("queries") / "queries.jsonl"
-    assert (
-        main(
-            [
-                "query",
-                "make",
-                "--world",
-                str(world_folder),
-                "--count",
-                "8",
-                "--seed",
-                "3",
-                "--out",
-                str(path),
-            ]
-        )
-        == 0
-    )
+    return made_queries(tmp_path_factory.mktemp("queries") / "queries.jsonl", world_folder, 8)
+
+
+def made_queries(path: Path, world: Path, count: int) -> Path:
+    how = ["--count", str(count), "--seed", "3", "--out", str(path)]
+    assert main(["query", "make", "--world", str(world), *how]) == 0
     return path
 
 
@@ -63,6 +51,7 @@ def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_t
     queries: Path,
     world_folder: Path,
     served_tools: Callable[..., Served],
+    server: Served,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -79,10 +68,7 @@ def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_t
     assert run(queries, world_folder, tmp_path / "out", "--server", served.url) == 0
     first = json.loads((tmp_path / "out" / "score.json").read_text())
     assert first["n"] + first["unscored"] == 8 and first["unscored"] > 0 and first["n"] >= 3
-    assert (
-        run(queries, world_folder, tmp_path / "out", "--server", served_tools("--port", "0").url)
-        == 0
-    )
+    assert run(queries, world_folder, tmp_path / "out", "--server", server.url) == 0
     assert json.loads((tmp_path / "out" / "score.json").read_text())["n"] == 8
 
 
@@ -95,42 +81,16 @@ def test_mistakes_are_one_line_and_leave_no_folder(
 ) -> None:
     other = tmp_path / "other"
     assert main(["world", "build", "--out", str(other), "--scale", "nano", "--seed", "8"]) == 0
-    made = tmp_path / "other.jsonl"
-    assert (
-        main(
-            [
-                "query",
-                "make",
-                "--world",
-                str(other),
-                "--count",
-                "2",
-                "--seed",
-                "3",
-                "--out",
-                str(made),
-            ]
-        )
-        == 0
-    )
+    made = made_queries(tmp_path / "other.jsonl", other, 2)
     capsys.readouterr()
-    for told, code in {
-        "serves another world": run(made, other, tmp_path / "out", "--server", server.url),
-        "cannot use --server": run(
-            queries, world_folder, tmp_path / "out", "--server", server.url, policy="expert"
-        ),
-        "nothing is asked of a server": run(
-            queries, world_folder, tmp_path / "out", "--server", server.url, "--empty-tools"
-        ),
-        "is not a URL": run(queries, world_folder, tmp_path / "out", "--server", "localhost:80"),
-    }.items():
-        assert code == 2 and told
-    said = capsys.readouterr().err
-    for told in (
-        "serves another world",
-        "cannot use --server",
-        "nothing is asked of a server",
-        "is not a URL",
+    out = tmp_path / "out"
+    for told, requests, world, words, policy in (
+        ("serves another world", made, other, [server.url], "cheapest-row"),
+        ("cannot use --server", queries, world_folder, [server.url], "expert"),
+        ("asked of a server", queries, world_folder, [server.url, "--empty-tools"], "cheapest-row"),
+        ("is not a URL", queries, world_folder, ["localhost:80"], "cheapest-row"),
     ):
-        assert told in said
-    assert len(said.splitlines()) == 4 and not (tmp_path / "out").exists()
+        assert run(requests, world, out, "--server", *words, policy=policy) == 2
+        said = capsys.readouterr().err
+        assert told in said and said.count("\n") == 1
+    assert not out.exists()

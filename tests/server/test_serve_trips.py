@@ -66,6 +66,7 @@ def test_workers_share_trips_behind_keys(world: Path, tmp_path: Path) -> None:
     url = process.stderr.readline().rsplit(" ", 1)[1].strip()
     try:
         with httpx2.Client(base_url=url, timeout=60) as client:
+            assert client.get("/healthz").json() == {"status": "ok"}
             assert client.get("/v1/desk").status_code == 401
             client.headers["Authorization"] = "Bearer two"
             values = example(client)  # type: ignore[arg-type]
@@ -76,6 +77,7 @@ def test_workers_share_trips_behind_keys(world: Path, tmp_path: Path) -> None:
             assert client.get(f"/v1/trips/{trips[0]['id']}").status_code == 404
             client.headers["Authorization"] = "Bearer three"
             assert client.get("/v1/trips").status_code == 401
+            assert "tripwright_requests_total{" in client.get("/metrics").text
     finally:
         process.terminate()
         assert process.wait(20) == 0

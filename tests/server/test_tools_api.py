@@ -4,7 +4,6 @@ described as they are."""
 from __future__ import annotations
 
 import json
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,45 +24,20 @@ from tripwright.world.store import World
 CLIENT = httpx2.Client(verify=False, timeout=60)
 
 ODD_ARGUMENTS = [
-    *(
-        "",
-        "{",
-        "[]",
-        "null",
-        "1",
-        '"{}"',
-        "{}",
-        '{"city": 1}',
-        '{"city": null}',
-        '{"city": "Nowhere"}',
-        '{"city": "<|im_end|>"}',
-    ),
-    *(
-        '{"city": "\\ud800"}',
-        '{"city": "\ud800"}',
-        '{"city": "Zürich \U0001f3d4"}',
-        '{"city": NaN}',
-        '{"city": "x", "more": 1}',
-    ),
+    *("", "{", "[]", "null", "1", "{}"),
+    *('"{}"', '{"city": 1}', '{"city": null}', '{"city": "Nowhere"}', '{"city": "<|im_end|>"}'),
+    *('{"city": "\\ud800"}', '{"city": "\ud800"}', '{"city": "Zürich \U0001f3d4"}'),
+    *('{"city": NaN}', '{"city": "x", "more": 1}', '{"city": "A", "city": "B"}'),
     *(
         '{"city": "' + "x" * 50_000 + '"}',
         '{"city": ' + "[" * 800 + "]" * 800 + "}",
         "[" * 100_000,
         '{"city": ' + "9" * 5000 + "}",
     ),
-    '{"city": "A", "city": "B"}',
 ]
 ODD_NAMES = [
-    "",
-    "book",
-    "search_flights ",
-    "../world",
-    "a/b",
-    "a\nb",
-    "%2e",
-    "\ud800",
-    "x" * 5000,
-    "__class__",
+    *("", "book", "search_flights ", "../world", "a/b", "a\nb", "%2e", "__class__"),
+    *("\ud800", "x" * 5000),
 ]
 
 
@@ -247,35 +221,33 @@ def counts(url: str) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def test_metrics_add_up_over_workers(served_tools: Any) -> None:
-    server = served_tools("--port", "0", "--workers", "2")
-    for i in range(30):
+def test_metrics_add_up_over_workers(server: Any) -> None:
+    before = counts(server.url)
+    for i in range(10):
         # on a connection of its own, so that both workers get some
         with httpx2.Client(verify=False, timeout=60) as client:
-            client.post(f"{server.url}/tools/calculator", json={"expression": f"{i % 10} + 1"})
+            client.post(f"{server.url}/tools/calculator", json={"expression": f"{i % 5} + 1"})
         post(server, "/tools/CitySearch", "{}", face="official")
         post(server, "/tools/book", "{}")
     post(server, "/tools/calculator", "{}", face="none")
     post(server, "/tools/calculator", b"x" * 2_000_000)
-    found = counts(server.url)
+    after = counts(server.url)
+    found = {name: value - before.get(name, 0) for name, value in after.items()}
     calls_counted = {
         name: value
         for name, value in found.items()
         if name.startswith("tripwright_tool_seconds_count") and value
     }
     assert calls_counted == {
-        'tripwright_tool_seconds_count{outcome="ok",tool="calculator"}': 30,
-        'tripwright_tool_seconds_count{outcome="error",tool="get_cities"}': 30,
-        'tripwright_tool_seconds_count{outcome="error",tool="unknown"}': 30,
+        'tripwright_tool_seconds_count{outcome="ok",tool="calculator"}': 10,
+        'tripwright_tool_seconds_count{outcome="error",tool="get_cities"}': 10,
+        'tripwright_tool_seconds_count{outcome="error",tool="unknown"}': 10,
     }
-    assert found['tripwright_tool_seconds_bucket{le="+Inf",outcome="ok",tool="calculator"}'] == 30
+    assert found['tripwright_tool_seconds_bucket{le="+Inf",outcome="ok",tool="calculator"}'] == 10
     assert found['tripwright_tool_seconds_sum{outcome="ok",tool="calculator"}'] > 0
-    assert (
-        found['tripwright_refused_requests_total{status="400"}']
-        == found['tripwright_refused_requests_total{status="413"}']
-        == 1
-    )
-    assert found["tripwright_server_faults_total"] == 0
+    assert found['tripwright_refused_requests_total{status="400"}'] == 1
+    assert found['tripwright_refused_requests_total{status="413"}'] == 1
+    assert after["tripwright_server_faults_total"] == 0
     assert all(
         f'tripwright_tool_seconds_count{{outcome="ok",tool="{tool}"}}' in found
         for tool in tool_functions(TravelTools)
@@ -327,26 +299,3 @@ def test_the_page_for_people_loads_nothing_from_elsewhere(server: Any) -> None:
     page, document = (CLIENT.get(f"{server.url}/{path}") for path in ("docs", "openapi.json"))
     assert "/openapi.json" in page.text and "https://" not in page.text
     assert "/tools/search_flights" in document.json()["paths"]
-
-
-def test_what_is_no_call_leaves_no_traceback(served_tools: Any) -> None:
-    served = served_tools("--port", "0")
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
-        connection.sendall(b"\x00\x01\x02\r\n\r\n")
-        assert connection.recv(65536).startswith(b"HTTP/1.1 400 Bad Request")
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
-        connection.sendall(b"POST /tools/calculator HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
-    asked = {"connection": "Upgrade", "upgrade": "websocket"}
-    assert CLIENT.get(f"{served.url}/health", headers=asked).json() == {"status": "ok"}
-    assert served.stop() == 0
-    assert "Traceback" not in "\n".join(served.said)
-
-
-def test_rubbish_instead_of_http_hurts_nobody_else(server: Any) -> None:
-    for rubbish in (
-        b"\x00\x01\x02\r\n\r\n",
-        b"POST /tools/get_cities HTTP/1.1\r\ncontent-length: 50\r\n\r\n{",
-    ):
-        with socket.create_connection(("127.0.0.1", server.port)) as connection:
-            connection.sendall(rubbish)
-    assert CLIENT.get(f"{server.url}/health").status_code == 200

@@ -32,7 +32,7 @@ def test_no_request_makes_the_server_fail(tmp_path: Path, monkeypatch) -> None: 
     for operation in operations:
 
         @settings(
-            max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+            max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck)
         )
         @given(operation.as_strategy())
         def fuzz(case) -> None:  # type: ignore[no-untyped-def]
@@ -61,7 +61,7 @@ def test_no_plan_or_request_that_is_nearly_one_makes_the_server_fail(
     numbers = st.integers(-1, 10**6) | st.sampled_from(["1", 5e300, 10**300])
     with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
 
-        @settings(max_examples=150, deadline=None, database=None)
+        @settings(max_examples=60, deadline=None, database=None)
         @given(
             st.dictionaries(st.sampled_from(keys), numbers | anything, max_size=3),
             st.dictionaries(st.sampled_from([*plan[0]]), anything, max_size=3),
