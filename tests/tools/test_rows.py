@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.conftest import rows
 from tripwright.domains import domain_named, face_named
 from tripwright.tools.answer import TEXT, ToolAnswer
 from tripwright.tools.toolbox import ToolBox
@@ -16,6 +17,8 @@ from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 FACES = [face.name for face in domain_named("travelplanner").faces]
+ROAD = {"origin": "Boston", "destination": "Salem"}
+FLIGHT = {**ROAD, "date": "2022-03-01"}
 RESTAURANTS = [
     ("Dear [Café], 1. [x]", "Boston", "Tea, Indian", "50", "4.8"),
     ("Corner\nBakery", "Boston", "Bakery", "12", "3.9"),
@@ -29,44 +32,17 @@ def world() -> World:
     return World.in_memory(
         WorldTables(
             cities=[("Boston", "Massachusetts"), ("Salem", "Massachusetts")],
-            flights=[
-                (
-                    "F1",
-                    "120",
-                    "08:00",
-                    "09:15",
-                    "1 hours 15 minutes",
-                    "2022-03-01",
-                    "Boston",
-                    "Salem",
-                    "190",
-                )
-            ],
-            grounds=[("Boston", "Salem", "26 mins", "25.9 km")],
+            flights=rows("""
+                F1 | 120 | 08:00 | 09:15 | 1 hours 15 minutes | 2022-03-01 | Boston | Salem | 190
+            """),
+            grounds=rows("Boston | Salem | 26 mins | 25.9 km"),
             restaurants=RESTAURANTS,
-            attractions=[
-                (
-                    "Old [Ship](1)",
-                    "42.12345678",
-                    "2.0",
-                    "1 Quay, Boston",
-                    "(1) 2",
-                    "https://ship.example",
-                    "Boston",
-                )
-            ],
-            accommodations=[
-                (
-                    "Inn & Out",
-                    "Private room",
-                    "89.5",
-                    "2",
-                    "4.5",
-                    "No smoking & No pets",
-                    "3",
-                    "Boston",
-                )
-            ],
+            attractions=rows("""
+                Old [Ship](1) | 42.12345678 | 2.0 | 1 Quay, Boston | (1) 2 | https://x.example | Boston
+            """),  # noqa: E501
+            accommodations=rows("""
+                Inn & Out | Private room | 89.5 | 2 | 4.5 | No smoking & No pets | 3 | Boston
+            """),
         )
     )
 
@@ -86,12 +62,8 @@ def values(rows: Rows, *fields: str) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("face", FACES)
 def test_every_tool_answers_in_rows_with_the_names_of_the_world(world: World, face: str) -> None:
     meals = ask(world, face, "search_restaurants", city="Boston").rows()
-    assert meals.kind == "Restaurant" and (
-        meals.first,
-        meals.total,
-        meals.pages,
-        meals.is_whole,
-    ) == (1, 3, 1, True)
+    place = (meals.first, meals.total, meals.pages, meals.is_whole)
+    assert meals.kind == "Restaurant" and place == (1, 3, 1, True)
     assert meals.units == {"average_cost_usd": "USD"}
     expected = {
         (name, int(cost), cuisines)
@@ -114,21 +86,11 @@ def test_every_tool_answers_in_rows_with_the_names_of_the_world(world: World, fa
     assert values(ask(world, face, "search_attractions", city="Boston").rows(), "name") == [
         ("Old [Ship](1)",)
     ]
-    flight = ask(
-        world, face, "search_flights", origin="Boston", destination="Salem", date="2022-03-01"
-    ).rows()
+    flight = ask(world, face, "search_flights", **FLIGHT).rows()
     assert values(flight, "number", "price_usd", "duration") == [("F1", 120, "1 hours 15 minutes")]
-    road = ask(
-        world,
-        face,
-        "search_ground_transportation",
-        origin="Boston",
-        destination="Salem",
-        mode="taxi",
-    ).rows()
-    assert road.kind == "Route" and values(road, "duration", "distance", "cost_usd") == [
-        ("26 mins", "25.9 km", 25)
-    ]
+    road = ask(world, face, "search_ground_transportation", **ROAD, mode="taxi").rows()
+    assert road.kind == "Route"
+    assert values(road, "duration", "distance", "cost_usd") == [("26 mins", "25.9 km", 25)]
     assert ask(world, face, "get_cities", state="Massachusetts").rows().values == (
         ("Boston",),
         ("Salem",),
@@ -136,18 +98,9 @@ def test_every_tool_answers_in_rows_with_the_names_of_the_world(world: World, fa
 
 
 def test_fields_and_precision_are_those_of_the_text(world: World) -> None:
-    compact = ask(
-        world, "compact", "search_flights", origin="Boston", destination="Salem", date="2022-03-01"
-    ).rows()
+    compact = ask(world, "compact", "search_flights", **FLIGHT).rows()
     assert compact.fields == ("price_usd", "duration", "number")
-    planner = ask(
-        world,
-        "planner_r1",
-        "search_flights",
-        origin="Boston",
-        destination="Salem",
-        date="2022-03-01",
-    ).rows()
+    planner = ask(world, "planner_r1", "search_flights", **FLIGHT).rows()
     assert planner.records()[0]["distance_miles"] == "190 miles"
     assert values(
         ask(world, "official", "search_attractions", city="Boston").rows(), "latitude"
@@ -170,14 +123,7 @@ def test_what_a_heading_says_is_said_of_all_rows(world: World) -> None:
 
 
 def test_a_word_of_the_face_is_the_cores(world: World) -> None:
-    answer = ask(
-        world,
-        "star",
-        "search_ground_transportation",
-        origin="Boston",
-        destination="Salem",
-        mode="self-driving",
-    )
+    answer = ask(world, "star", "search_ground_transportation", **ROAD, mode="self-driving")
     assert ": driving, from Boston" in answer.text and values(answer.rows(), "mode") == [
         ("self-driving",)
     ]

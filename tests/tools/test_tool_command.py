@@ -26,56 +26,21 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path / "w")
 
 
-def test_prints_the_answer(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tool", "search_restaurants", '{"city": "Boston"}', "--world", folder]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["name"] == "Café"
-    assert (
-        main(
-            [
-                "tool",
-                "search_restaurants",
-                '{"city": "Boston"}',
-                "--world",
-                folder,
-                "--face",
-                "compact",
-            ]
-        )
-        == 0
-    )
-    assert capsys.readouterr().out == '{"rows":[["A",12,"Tea","(A) Café"]]}\n'
-
-
-def test_every_face_can_be_tried(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(
-            ["tool", "SearchRestaurant", '{"city": "Boston"}', "--world", folder, "--face", "star"]
-        )
-        == 0
-    )
-    assert "1. [Café] Avg. Cost $12. Cuisines: Tea. Rating: 4.0\n" in capsys.readouterr().out
-    assert (
-        main(
-            [
-                "tool",
-                "RestaurantSearch",
-                '{"city": "Boston"}',
-                "--world",
-                folder,
-                "--face",
-                "official",
-            ]
-        )
-        == 0
-    )
-    assert capsys.readouterr().out.startswith(
-        "Name  Average Cost Cuisines  Aggregate Rating   City\n"
-    )
-    assert main(["tool", "--list", "--face", "star"]) == 0
-    assert [s["function"]["name"] for s in json.loads(capsys.readouterr().out)][:2] == [
-        "SearchCity",
-        "SearchFlight",
-    ]
+@pytest.mark.parametrize(
+    ("tool", "face", "said"),
+    [
+        ("search_restaurants", "compact", '{"rows":[["A",12,"Tea","(A) Café"]]}\n'),
+        ("SearchRestaurant", "star", "1. [Café] Avg. Cost $12. Cuisines: Tea. Rating: 4.0\n"),
+        ("RestaurantSearch", "official", "Name  Average Cost Cuisines  Aggregate Rating   City\n"),
+    ],
+)
+def test_every_face_can_be_tried(
+    folder: str, capsys: pytest.CaptureFixture[str], tool: str, face: str, said: str
+) -> None:
+    assert main(["tool", tool, '{"city": "Boston"}', "--world", folder, "--face", face]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["tool", "--list", "--face", face]) == 0
+    assert tool in [s["function"]["name"] for s in json.loads(capsys.readouterr().out)]
 
 
 def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,37 +72,19 @@ def test_lists_the_schemas_without_a_world(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["search_restaurants", '{"city": "Bostn"}', "--world", "W"], "Did you mean 'Boston'?"),
-        (["search_restaurants", "{city: Boston}", "--world", "W"], "not valid JSON"),
-        (["eat", "{}", "--world", "W"], "Unknown tool 'eat'"),
-        (
-            ["get_cities", "{}", "--world", "W", "--face", "round"],
-            "The faces are planner_r1, compact",
-        ),
+        (["search_restaurants", '{"city": "Bostn"}', "--world", "W"], "'Boston'"),
+        (["search_restaurants", "{city: Boston}", "--world", "W"], "JSON"),
+        (["eat", "{}", "--world", "W"], "'eat'"),
+        (["get_cities", "{}", "--world", "W", "--face", "round"], "planner_r1, compact"),
         (["get_cities", "{}"], "--world DIR"),
-        (["get_cities", "{}", "--world", "/nowhere"], "No world at '/nowhere'"),
-        ([], "The tools are search_flights"),
-        (["--face", "official"], "The tools are FlightSearch, "),
-        (
-            ["SearchRestaurant", '{"city": "Oz"}', "--world", "W", "--face", "star"],
-            "There is no restaurant in Oz.",
-        ),
-        (
-            ["SearchRestaurant", "{", "--world", "W", "--face", "star", "--page", "1"],
-            "Tool calling error: The arguments are not valid JSON",
-        ),
-        (
-            ["get_cities", '{"state": "Massachusetts"}', "--world", "W", "--page", "1"],
-            "Unknown argument 'page'",
-        ),
-        (
-            ["search_restaurants", '{"city": "Boston", "page": 3}', "--world", "W", "--page", "2"],
-            "--page says 2 and the arguments say 3. Say it once.",
-        ),
-        (
-            ["get_cities", "{}", "--server", "http://127.0.0.1:99999"],
-            "'http://127.0.0.1:99999' is not a URL",
-        ),
+        (["get_cities", "{}", "--world", "/nowhere"], "'/nowhere'"),
+        ([], "search_flights"),
+        (["--face", "official"], "FlightSearch"),
+        (["SearchRestaurant", '{"city": "Oz"}', "--world", "W", "--face", "star"], "Oz"),
+        (["SearchRestaurant", "{", "--world", "W", "--face", "star", "--page", "1"], "JSON"),
+        (["get_cities", '{"state": "Massachusetts"}', "--world", "W", "--page", "1"], "'page'"),
+        (["search_restaurants", '{"page": 3}', "--world", "W", "--page", "2"], "--page says 2"),
+        (["get_cities", "{}", "--server", "http://127.0.0.1:99999"], "is not a URL"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(

@@ -14,17 +14,7 @@ from tripwright.world.store import World
 FACES = [face.name for face in domain_named("travelplanner").faces]
 
 TOOL_NAMES = [schema["function"]["name"] for face in FACES for schema in face_named(face).schemas()]
-ARGUMENT_NAMES = [
-    "origin",
-    "departure",
-    "destination",
-    "date",
-    "city",
-    "state",
-    "mode",
-    "expression",
-    "page",
-]
+ARGUMENT_NAMES = "origin departure destination date city state mode expression page".split()
 JSON_VALUES = st.recursive(
     st.one_of(
         *(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
