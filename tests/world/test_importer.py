@@ -8,6 +8,7 @@ import shutil
 import statistics
 import sys
 import tracemalloc
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
@@ -22,62 +23,36 @@ from tripwright.world.importer import SOURCES, import_world
 from tripwright.world.records import MISSING, Flight
 from tripwright.world.store import World
 
+
+def table(*rows: str) -> list[list[str]]:
+    return [row.split("|") for row in rows]
+
+
 ROWS = {
-    "cities.csv": [["city", "state"], ["Aston", "Westland"], ["Brook", "Eastland"]],
-    "flights.csv": [
-        [
-            "Flight Number",
-            "Price",
-            "DepTime",
-            "ArrTime",
-            "ActualElapsedTime",
-            "FlightDate",
-            "OriginCityName",
-            "DestCityName",
-            "Distance",
-        ],
-        [
-            "F1",
-            "100",
-            "08:00",
-            "09:00",
-            "1 hours 0 minutes",
-            "2022-03-01",
-            "Aston",
-            "Brook",
-            "106.0",
-        ],
-        ["F2", "", "08:00", "09:00", "1 hours 0 minutes", "2022-03-01", "Aston", "Brook", "106.0"],
-    ],
-    "distances.csv": [
-        ["origin", "destination", "cost", "duration", "distance"],
-        ["Aston", "Brook", "", "2 hours", "1,200 km"],
-        ["Brook", "Aston", "", "", ""],
-    ],
-    "restaurants.csv": [
-        ["", "Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"],
-        ["0", "Dal, Palace", "Brook", "Indian, Tea", "46", "4.8"],
-        ["1", "None", "Brook", "Tea", "46", "4.8"],
-    ],
-    "attractions.csv": [
-        ["Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"],
-        ["Old Tower", "1.50", "2.0", "1 Hill", "1", "x", "Brook"],
-    ],
-    "accommodations.csv": [
-        [
-            "",
-            "NAME",
-            "room type",
-            "price",
-            "minimum nights",
-            "review rate number",
-            "house_rules",
-            "maximum occupancy",
-            "city",
-        ],
-        ["0", "Two-line\nname", "Private room", "131.0", "1.0", "2.0", "No smoking", "1", "Brook"],
-        ["1", "No rules", "Private room", "131.0", "1.0", "2.0", "", "1", "Brook"],
-    ],
+    "cities.csv": table("city|state", "Aston|Westland", "Brook|Eastland"),
+    "flights.csv": table(
+        "|".join(SOURCES[1].columns),
+        "F1|100|08:00|09:00|1 hours 0 minutes|2022-03-01|Aston|Brook|106.0",
+        "F2||08:00|09:00|1 hours 0 minutes|2022-03-01|Aston|Brook|106.0",
+    ),
+    "distances.csv": table(
+        "origin|destination|cost|duration|distance",
+        "Aston|Brook||2 hours|1,200 km",
+        "Brook|Aston|||",
+    ),
+    "restaurants.csv": table(
+        "|Name|City|Cuisines|Average Cost|Aggregate Rating",
+        "0|Dal, Palace|Brook|Indian, Tea|46|4.8",
+        "1|None|Brook|Tea|46|4.8",
+    ),
+    "attractions.csv": table(
+        "Name|Latitude|Longitude|Address|Phone|Website|City", "Old Tower|1.50|2.0|1 Hill|1|x|Brook"
+    ),
+    "accommodations.csv": table(
+        "|".join(("", *SOURCES[5].columns)),
+        "0|Two-line\nname|Private room|131.0|1.0|2.0|No smoking|1|Brook",
+        "1|No rules|Private room|131.0|1.0|2.0||1|Brook",
+    ),
 }
 OFFICIAL_NAMES = {
     "cities.csv": "background/citySet_with_states.txt",
@@ -152,13 +127,7 @@ def test_official_names_and_folders_give_the_same_world(source: Path, tmp_path: 
 
 def test_a_missing_file_is_named_with_where_it_was_expected(source: Path, tmp_path: Path) -> None:
     (source / "attractions.csv").unlink()
-    with pytest.raises(
-        UserError,
-        match=(
-            r"No table of attractions in '.*source' or '.*source/database'\. Expected one of:"
-            r" attractions\.csv"
-        ),
-    ):
+    with pytest.raises(UserError, match=r"'.*source/database'\. .* attractions\.csv"):
         import_world(source, tmp_path / "world")
     assert not (tmp_path / "world").exists()
 
@@ -214,21 +183,14 @@ def test_a_number_is_one_that_json_has(
     source: Path, tmp_path: Path, table: str, column: str, value: str
 ) -> None:
     rewrite(source / table, 1, column, value)
-    with pytest.raises(
-        UserError, match=rf"{table}:[0-9]+: column '{column}' holds {value!r}; expected a number"
-    ):
+    with pytest.raises(UserError, match=rf"{table}:[0-9]+: column '{column}' holds {value!r}"):
         import_world(source, tmp_path / "world")
 
 
 @pytest.mark.parametrize("value", ["3/1/2022", "2022-3-1", "20220301", "2022-02-29"])
 def test_flights_have_dates(source: Path, tmp_path: Path, value: str) -> None:
     rewrite(source / "flights.csv", 1, "FlightDate", value)
-    with pytest.raises(
-        UserError,
-        match=(
-            f"flights.csv:2: column 'FlightDate' holds '{value}'; expected a date like 2022-03-16"
-        ),
-    ):
+    with pytest.raises(UserError, match=f"flights.csv:2: column 'FlightDate' holds '{value}'"):
         import_world(source, tmp_path / "world")
 
 
@@ -328,13 +290,8 @@ def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> Non
     of what those rows weigh."""
 
     def peak_bytes(rows: int) -> int:
-        for table, made in (
-            ("flights.csv", 1),
-            ("restaurants.csv", 1),
-            ("accommodations.csv", 1),
-            ("attractions.csv", 1),
-        ):
-            header, row = ROWS[table][0], ROWS[table][made]
+        for table in ("flights.csv", "restaurants.csv", "accommodations.csv", "attractions.csv"):
+            header, row, *_ = ROWS[table]
             with (source / table).open("w", newline="", encoding="utf-8") as text:
                 out = csv.writer(text)
                 out.writerow(header)
@@ -347,53 +304,21 @@ def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> Non
         return peak
 
     peak_bytes(10)  # what the first import sets up
-    few, many = 2_500, 10_000  # the content hash reads batches of 2,000
+    few, many = 2_500, 6_000  # the content hash reads batches of 2,000
     row_bytes = sum(sys.getsizeof(value) for value in ROWS["flights.csv"][1])
     assert peak_bytes(many) - peak_bytes(few) < (many - few) * 4 * row_bytes / 10
 
 
-@pytest.fixture(scope="module")
-def real_tables() -> Path:
-    folder = (
-        Path(
-            os.environ.get("TRIPWRIGHT_TRAVELPLANNER")
-            or Path(__file__).parents[3] / "shared" / "travelplanner"
-        )
-        / "database"
-    )
-    if not folder.is_dir():
-        pytest.skip(f"no TravelPlanner tables at {folder}; set TRIPWRIGHT_TRAVELPLANNER")
-    return folder
+@pytest.fixture
+def real_tables(travelplanner: Path) -> Path:
+    return travelplanner / "database"
 
 
-@pytest.fixture(scope="module")
-def real(real_tables: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
-    return import_world(real_tables, tmp_path_factory.mktemp("real") / "world")
-
-
-def test_the_real_tables_have_the_published_numbers_of_usable_rows(real: World) -> None:
-    world = real
-    rows = world.manifest["rows"]
-    assert {
-        name: rows[name]
-        for name in (
-            "city",
-            "flight",
-            "ground",
-            "restaurant",
-            "attraction",
-            "accommodation",
-            "covered",
-        )
-    } == {
-        "city": 312,
-        "flight": 1_485,
-        "ground": 17_602,
-        "restaurant": 9_551,
-        "attraction": 5_302,
-        "accommodation": 4_285,
-        "covered": 512,
-    }
+def test_the_real_tables_have_the_published_numbers_of_usable_rows(real_world: World) -> None:
+    world = real_world
+    counts = {"city": 312, "flight": 1_485, "ground": 17_602, "covered": 512}
+    counts |= {"restaurant": 9_551, "attraction": 5_302, "accommodation": 4_285}
+    assert {name: world.manifest["rows"][name] for name in counts} == counts
     assert world.manifest["incomplete_rows"]["accommodations"] == 5_047 - 4_285
     assert len(world.states) in (63, 64)
     assert not world.flights_complete
@@ -402,82 +327,57 @@ def test_the_real_tables_have_the_published_numbers_of_usable_rows(real: World) 
 
 
 def test_a_thousand_real_look_ups_equal_a_scan_of_the_files_text_for_text(
-    real: World, real_tables: Path
+    real_world: World, real_tables: Path
 ) -> None:
     """The scan is of the files' own text, by Python's csv reader alone; the empty result is asked
     for, too."""
 
-    def table(name: str) -> list[dict[str, str]]:
+    def grouped(
+        name: str, keys: tuple[str, ...], columns: Sequence[str], whole: bool = False
+    ) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
+        found = defaultdict(list)
         with (real_tables / f"{name}.csv").open(newline="", encoding="utf-8") as text:
-            return list(csv.DictReader(text))
-
-    def scan(
-        rows: list[dict[str, str]], columns: Sequence[str], **equal: str
-    ) -> list[tuple[str, ...]]:
-        names = {
-            key: (
-                {
-                    "origin": "OriginCityName",
-                    "destination": "DestCityName",
-                    "date": "FlightDate",
-                }.get(key, key)
-            )
-            for key in equal
-        }
-        found = [
-            row
-            for row in rows
-            if all(row.get(names[key], row.get(key)) == value for key, value in equal.items())
-        ]
-        return [tuple(row[column] for column in columns) for row in found]
+            for row in csv.DictReader(text):
+                if not whole or MISSING.isdisjoint(row.values()):
+                    found[tuple(row[key] for key in keys)].append(tuple(row[c] for c in columns))
+        return found
 
     rng = random.Random(7)
-    flights, roads = table("flights"), table("distances")
+    search = ("OriginCityName", "DestCityName", "FlightDate")
+    flights = grouped("flights", search, SOURCES[1].columns)
     covered = json.loads((real_tables / "flights_coverage.json").read_text())
-    for origin, destination, date, count in rng.sample(covered, 350):
-        expected = scan(
-            flights, SOURCES[1].columns, origin=origin, destination=destination, date=date
-        )
-        assert flight_texts(real, origin, destination, date) == expected and len(expected) == count
-        assert real.flights(origin, destination, date) == [
-            (*row[:1], float(row[1]), *row[2:8], float(row[8])) for row in expected
+    for *asked, count in rng.sample(covered, 350):
+        expected = flights[tuple(asked)]
+        assert flight_texts(real_world, *asked) == expected and len(expected) == count
+        assert real_world.flights(*asked) == [
+            (row[0], float(row[1]), *row[2:8], float(row[8])) for row in expected
         ]
-    pairs = [(row["origin"], row["destination"]) for row in rng.sample(roads, 200)] + [
-        tuple(rng.sample(list(real.cities), 2)) for _ in range(50)
-    ]
-    for origin, destination in pairs:
-        expected = [
-            row
-            for row in scan(roads, SOURCES[2].columns[:2] + ("duration", "distance"))
-            if row[:2] == (origin, destination)
-        ]
-        assert ground_texts(real, origin, destination) == expected
-        assert real.ground(origin, destination) == (expected[0] if expected else None)
+    roads = grouped("distances", ("origin", "destination"), SOURCES[2].columns)
+    pairs = rng.sample(sorted(roads), 200)
+    pairs += [tuple(rng.sample(list(real_world.cities), 2)) for _ in range(50)]
+    for pair in pairs:
+        expected = roads[pair]
+        assert ground_texts(real_world, *pair) == expected
+        assert real_world.ground(*pair) == (expected[0] if expected else None)
     for kind, city_column in ((SOURCES[3], "City"), (SOURCES[4], "City"), (SOURCES[5], "city")):
-        rows = [
-            row
-            for row in table(kind.name)
-            if MISSING.isdisjoint(row[column] for column in kind.columns)
-        ]
         columns = [column for column in kind.columns if column != city_column]
-        for city in [*rng.sample(list(real.cities), 130), "Nowhere", ""]:
-            assert city_texts(real, kind.name[:-1], city) == scan(
-                rows, columns, **{city_column: city}
-            )
+        places = grouped(kind.name, (city_column,), columns, whole=True)
+        for city in [*rng.sample(list(real_world.cities), 130), "Nowhere", ""]:
+            assert city_texts(real_world, kind.name[:-1], city) == places[(city,)]
 
 
 def test_the_real_tables_can_be_filled_and_known_searches_stay(
-    real: World, real_tables: Path, tmp_path: Path
+    real_world: World, real_tables: Path, tmp_path: Path
 ) -> None:
     world = import_world(real_tables, tmp_path / "filled", fill_seed=0)
     covered = json.loads((real_tables / "flights_coverage.json").read_text())
     for origin, destination, date, _ in covered:
         assert flight_texts(world, origin, destination, date) == flight_texts(
-            real, origin, destination, date
+            real_world, origin, destination, date
         )
     assert (
         world.flights("Boston", "Pellston", "2022-03-16") is not None
-        and real.flights("Boston", "Pellston", "2022-03-16") is None
+        and real_world.flights("Boston", "Pellston", "2022-03-16") is None
     )
     assert world.flights("Boston", "Pellston", "2022-04-01") is None
     assert world.manifest["filled"] | {"known_searches": ""} == {
@@ -496,7 +396,7 @@ def test_the_real_tables_can_be_filled_and_known_searches_stay(
     ]
     searches = [(*pair, rng.choice(world.dates)) for pair in rng.sample(sorted(pairs), 1500)]
     found = [world.flights(*search) or [] for search in searches]
-    known = [real.flights(*search[:3]) or [] for search in covered]
+    known = [real_world.flights(*search[:3]) or [] for search in covered]
     assert abs(_share(found) - _share(known)) < 0.05  # of searches without any flight
     ratios = [
         sorted(f.price_usd / f.distance_miles for flights in rows for f in flights)
@@ -510,7 +410,8 @@ def test_the_real_tables_can_be_filled_and_known_searches_stay(
     # minutes beyond what the miles explain, by hours to the west
     gaps: dict[str, list[float]] = {"known": [], "filled": []}
     for origin, destination, date in [tuple(search[:3]) for search in covered if search[3]]:
-        (shift,) = {_shift(flight) for flight in real.flights(origin, destination, date) or []}
+        flown = real_world.flights(origin, destination, date) or []
+        (shift,) = {_shift(flight) for flight in flown}
         days = {day for day in world.dates if (day in winter) == (date in winter)}
         filled = [
             flight for day in days for flight in world.flights(origin, destination, day) or []
@@ -519,10 +420,7 @@ def test_the_real_tables_can_be_filled_and_known_searches_stay(
         back = [flight for day in days for flight in world.flights(destination, origin, day) or []]
         assert {_shift(flight) for flight in back} <= {-shift}
         if shift:
-            for name, flights in (
-                ("known", real.flights(origin, destination, date) or []),
-                ("filled", filled),
-            ):
+            for name, flights in (("known", flown), ("filled", filled)):
                 gaps[name] += [
                     (minutes_of_duration(f.duration) - 40 - 0.12 * f.distance_miles)
                     * (-1 if shift > 0 else 1)
