@@ -15,71 +15,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A world, queries and two runs of the expert, on five queries each; requests and a run of the
     errand expert on them."""
     folder = tmp_path_factory.mktemp("data")
-    world, queries = str(folder / "world"), folder / "queries.jsonl"
-    assert main(["world", "build", "--out", world, "--scale", "nano", "--seed", "2"]) == 0
-    assert (
-        main(
-            [
-                "query",
-                "make",
-                "--world",
-                world,
-                "--count",
-                "10",
-                "--seed",
-                "1",
-                "--out",
-                str(queries),
-            ]
-        )
-        == 0
-    )
-    lines = queries.read_text().splitlines(keepends=True)
-    for name, half in (("a", lines[:5]), ("b", lines[5:])):
-        (folder / f"{name}.jsonl").write_text("".join(half))
-        run = [
-            "run",
-            "--policy",
-            "expert",
-            "--rules",
-            "strict",
-            "--queries",
-            str(folder / f"{name}.jsonl"),
-        ]
-        assert main([*run, "--world", world, "--out", str(folder / "runs" / name)]) == 0
-    requests = str(folder / "requests.jsonl")
-    assert (
-        main(
-            [
-                "request",
-                "make",
-                "--world",
-                world,
-                "--count",
-                "6",
-                "--constraints",
-                "mixed",
-                "--seed",
-                "1",
-                "--out",
-                requests,
-            ]
-        )
-        == 0
-    )
-    run = [
-        "run",
-        "--policy",
-        "errand-expert",
-        "--dialect",
-        "deeptravel_cards_compact",
-        "--queries",
-        requests,
-        "--world",
-        world,
-    ]
-    assert main([*run, "--out", str(folder / "runs" / "errands")]) == 0
+    with pytest.MonkeyPatch.context() as here:
+        here.chdir(folder)
+        told("world build --out world --scale nano --seed 2")
+        told("query make --world world --count 10 --seed 1 --out queries.jsonl --workers 1")
+        lines = Path("queries.jsonl").read_text().splitlines(keepends=True)
+        for name, half in (("a", lines[:5]), ("b", lines[5:])):
+            Path(f"{name}.jsonl").write_text("".join(half))
+            told(f"{RUN} expert --rules strict --queries {name}.jsonl --out runs/{name}")
+        made = "--count 6 --constraints mixed --seed 1 --out requests.jsonl"
+        told(f"request make --world world {made}")
+        told(f"{RUN} {ERRANDS} --queries requests.jsonl --out runs/errands")
     return folder
+
+
+RUN = "run --world world --policy"
+ERRANDS = "errand-expert --dialect deeptravel_cards_compact"
+
+
+def told(words: str) -> None:
+    assert main(words.split()) == 0
 
 
 @pytest.fixture(autouse=True)
@@ -120,23 +75,14 @@ def test_collect_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
     asked("collect runs/a --out sft.jsonl --restart", capsys)
-    assert asked("export sft.jsonl --layout trl --out trl.jsonl", capsys) == "trl.jsonl: 5 rows\n"
-    assert (
-        asked("export sft.jsonl --layout llama-factory --out lf", capsys)
-        == "lf/tripwright_train.jsonl: 5 rows\n"
-    )
-    pytest.importorskip("pyarrow")
-    assert (
-        asked("export sft.jsonl --layout messages --out m --split test", capsys)
-        == "m/test.parquet: 5 rows\n"
-    )
-    assert (
-        asked(
-            "export queries.jsonl --layout verl --dialect star --world world --out v.parquet",
-            capsys,
-        )
-        == "v.parquet: 10 rows\n"
-    )
+    verl = "queries.jsonl --layout verl --dialect star --world world --out v.jsonl"
+    for words, said in {
+        "sft.jsonl --layout trl --out trl.jsonl": "trl.jsonl: 5 rows",
+        "sft.jsonl --layout llama-factory --out lf": "lf/tripwright_train.jsonl: 5 rows",
+        "sft.jsonl --layout messages --out m --split test": "m/test.parquet: 5 rows",
+        verl: "v.jsonl: 10 rows",
+    }.items():
+        assert asked(f"export {words}", capsys) == f"{said}\n"
 
 
 def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,56 +90,27 @@ def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -
     found = json.loads(asked("collect runs/errands --out cold.jsonl --json", capsys))
     passed = json.loads(Path("runs/errands/score.json").read_text())["metrics"]["final"]["k"]
     assert found["kept"] + sum(found["dropped"].values()) == found["episodes"] == 6
-    assert (
-        found["rules"] == json.loads(Path("runs/errands/run_card.json").read_text())["rules"]
-        and found["judged_again"] == 0
-    )
-    assert 1 <= found["kept"] == passed
-    told = asked("stats cold.jsonl", capsys).splitlines()
-    assert told[0] == f"lengths in characters; dialects: deeptravel_cards_compact {passed}" and any(
-        line.split()[0] == "wishes" for line in told
-    )
-    for layout in ("trl", "messages"):
-        assert (
-            asked(f"export cold.jsonl --layout {layout} --out c_{layout}.jsonl", capsys)
-            == f"c_{layout}.jsonl: {passed} rows\n"
-        )
-    assert (
-        asked(
-            "export requests.jsonl --layout verl --dialect deeptravel_cards --world world"
-            " --out rv.jsonl",
-            capsys,
-        )
-        == "rv.jsonl: 6 rows\n"
-    )
-    parts = json.loads(
-        asked(
-            "split requests.jsonl --parts train:4,validation:2 --out request_parts --json", capsys
-        )
-    )["parts"]
+    assert found["rules"] == json.loads(Path("runs/errands/run_card.json").read_text())["rules"]
+    assert found["judged_again"] == 0 and 1 <= found["kept"] == passed
+    stats = asked("stats cold.jsonl", capsys).splitlines()
+    assert stats[0] == f"lengths in characters; dialects: deeptravel_cards_compact {passed}"
+    assert any(line.split()[0] == "wishes" for line in stats)
+    said = asked("export cold.jsonl --layout trl --out c.jsonl", capsys)
+    assert said == f"c.jsonl: {passed} rows\n"
+    split = "split requests.jsonl --parts train:4,validation:2 --out request_parts --json"
+    parts = json.loads(asked(split, capsys))["parts"]
     assert [sum(part["mix"].values()) for part in parts.values()] == [4, 2]
-    run = (
-        "run --policy errand-expert --dialect deeptravel_cards_compact --queries"
-        " request_parts/validation.jsonl --world world --out runs/part"
-    )
-    assert main(run.split()) == 0
+    told(f"{RUN} {ERRANDS} --queries request_parts/validation.jsonl --out runs/part")
 
 
 def test_split(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(
-        asked(
-            "split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts --json",
-            capsys,
-        )
-    )
+    words = "split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts"
+    found = json.loads(asked(f"{words} --json", capsys))
     assert (found["requests"], found["duplicates"], found["left_out"]) == (10, 5, 1)
     assert [part["n"] for part in found["parts"].values()] == [6, 3]
-    told = asked(
-        "split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts --restart",
-        capsys,
-    )
-    assert "dropped 5 duplicates ('a.jsonl:1' has the text of 'queries.jsonl:1')" in told
-    assert "left out: 1 of 10 different requests" in told
+    said = asked(f"{words} --restart", capsys)
+    assert "5 duplicates ('a.jsonl:1' has the text of 'queries.jsonl:1')" in said
+    assert "left out: 1 of 10" in said
 
 
 def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,90 +124,43 @@ def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "reliability", "runs/a", "runs/b", "--within", "60"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        ("collect nowhere --out x.jsonl", "No run folder at 'nowhere'"),
-        ("collect runs/a --out x.json", "its name ends in .jsonl"),
-        (
-            "collect runs/a --out x.jsonl --choose best",
-            "Unknown choice 'best'. Available: first, shortest.",
-        ),
-        ("collect runs/a --out x.jsonl --rules kind", "Unknown rules 'kind'"),
-        ("collect runs/a --out x.jsonl --rules official", "was judged under the strict rules"),
-        (
-            "collect runs/errands runs/a --out x.jsonl",
-            "'runs/errands' holds travellers' requests and 'runs/a' holds TravelPlanner's queries",
-        ),
-        (
-            "collect runs/errands --out x.jsonl --rules strict",
-            "--rules is for what can be judged again",
-        ),
-        (
-            "collect runs/errands --out x.jsonl --world world",
-            "--world is for what can be judged again",
-        ),
-        (
-            "stats runs/a/transcripts.jsonl runs/errands/transcripts.jsonl",
-            "take those of one kind at a time",
-        ),
-        ("stats requests.jsonl", "requests.jsonl:1: not an episode of a run: it has no 'domain'"),
-        (
-            "export requests.jsonl --layout verl --dialect planner_r1 --out x",
-            "and dialect 'planner_r1' answers TravelPlanner's queries",
-        ),
-        (
-            "export runs/errands/transcripts.jsonl --layout verl --dialect deeptravel_cards"
-            " --out x",
-            "transcripts.jsonl:1: field 'origin'",
-        ),
-        (
-            "split requests.jsonl queries.jsonl --parts train:1 --out x",
-            "take those of one kind at a time",
-        ),
-        (
-            "split requests.jsonl --parts train:1 --keep days --out x",
-            "--keep 'days' is not level or wishes",
-        ),
-        ("stats nowhere.jsonl", "No file of trajectories at 'nowhere.jsonl'"),
-        ("stats queries.jsonl", "queries.jsonl:1: not an episode of a run"),
-        (
-            "export queries.jsonl --layout alpaca --out x",
-            "Unknown layout 'alpaca'. Available: messages, trl, llama-factory, verl.",
-        ),
-        ("export queries.jsonl --layout trl --out x", "queries.jsonl:1: not an episode of a run"),
-        (
-            "export runs/a/transcripts.jsonl --layout trl --out x",
-            "does not say which tools it was given",
-        ),
-        ("export queries.jsonl --layout trl --world world --out x", "--world is for --layout verl"),
-        (
-            "export queries.jsonl --layout trl --split a/b --out x",
-            "--split 'a/b' is no name of a file",
-        ),
-        (
-            "export runs/a/transcripts.jsonl --layout verl --out x",
-            "runs/a/transcripts.jsonl:1: field 'org'",
-        ),
-        ("split queries.jsonl --parts train --out x", "--parts 'train' are not names and sizes"),
-        (
-            "split queries.jsonl --parts train:0 --out x",
-            "--parts 'train:0' are not names and sizes",
-        ),
-        ("split queries.jsonl --parts ../t:1 --out x", "--parts '../t:1' are not names and sizes"),
-        ("split queries.jsonl --parts train:11 --out x", "ask for 11 requests, and there are 10"),
-        (
-            "split queries.jsonl --parts train:1 --keep budget --out x",
-            "--keep 'budget' is not level or days",
-        ),
-        ("reliability runs/a runs/a", "given twice"),
-        ("reliability runs/a nowhere", "No run folder at 'nowhere'"),
-    ],
-)
+WRONG = """
+collect nowhere --out x.jsonl | No run folder at 'nowhere'
+collect runs/a --out x.json | .jsonl
+collect runs/a --out x.jsonl --choose best | first, shortest
+collect runs/a --out x.jsonl --rules kind | 'kind'
+collect runs/a --out x.jsonl --rules official | strict rules
+collect runs/errands runs/a --out x.jsonl | one kind at a time
+collect runs/errands --out x.jsonl --rules strict | --rules is for
+collect runs/errands --out x.jsonl --world world | --world is for
+stats runs/a/transcripts.jsonl runs/errands/transcripts.jsonl | one kind at a time
+stats requests.jsonl | requests.jsonl:1: not an episode of a run
+stats nowhere.jsonl | 'nowhere.jsonl'
+export requests.jsonl --layout verl --dialect planner_r1 --out x | 'planner_r1'
+export queries.jsonl --layout verl --dialect deeptravel_cards --out x | 'deeptravel_cards'
+export runs/a/transcripts.jsonl --layout verl --out x | runs/a/transcripts.jsonl:1: field 'org'
+export queries.jsonl --layout alpaca --out x | messages, trl, llama-factory, verl
+export queries.jsonl --layout trl --out x | queries.jsonl:1: not an episode of a run
+export runs/a/transcripts.jsonl --layout trl --out x | which tools
+export queries.jsonl --layout trl --world world --out x | --world is for
+export queries.jsonl --layout trl --split a/b --out x | --split 'a/b'
+split requests.jsonl queries.jsonl --parts train:1 --out x | one kind at a time
+split requests.jsonl --parts train:1 --keep days --out x | --keep 'days'
+split queries.jsonl --parts train --out x | --parts 'train'
+split queries.jsonl --parts train:0 --out x | --parts 'train:0'
+split queries.jsonl --parts ../t:1 --out x | --parts '../t:1'
+split queries.jsonl --parts train:11 --out x | 11 requests
+reliability runs/a runs/a | twice
+reliability runs/a nowhere | 'nowhere'
+"""
+
+
+@pytest.mark.parametrize("wrong", WRONG.strip().splitlines())
 def test_wrong_inputs_are_one_line_and_write_nothing(
-    folder: Path, words: str, why: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, wrong: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pyarrow")
+    words, why = wrong.split(" | ")
     assert main(["data", *words.split()]) == 2
     printed = capsys.readouterr()
     assert why in printed.err and len(printed.err.splitlines()) == 1 and not printed.out

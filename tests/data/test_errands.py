@@ -21,7 +21,6 @@ from tripwright.data.collect import (
 )
 from tripwright.data.export import export, verl_rows, write_rows
 from tripwright.data.files import open_runs, read_trajectories
-from tripwright.data.reliability import reliability
 from tripwright.data.split import REST, divide, merge, mix, write_parts
 from tripwright.data.statistics import statistics
 from tripwright.domains import dialect_named
@@ -232,43 +231,17 @@ PLACES = {
 
 
 def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError,
-        match=(
-            "star' holds TravelPlanner's queries and .*deeptravel_cards' holds travellers'"
-            " requests: take those of one"
-        ),
-    ):
-        collect(open_runs([made / "star", errands / "deeptravel_cards"]), tmp_path / "out.jsonl")
-    assert not list(tmp_path.iterdir())
-    both = tmp_path / "both.jsonl"
-    both.write_text(
-        "".join(
-            (folder / "transcripts.jsonl").read_text()
-            for folder in (made / "star", errands / "deeptravel_cards")
-        )
-    )
-    with pytest.raises(
-        UserError, match="both.jsonl:7: of travellers' requests, after TravelPlanner's queries"
-    ):
-        list(read_trajectories([both]))
     with pytest.raises(UserError, match="one kind at a time"):
-        merge([made / "queries.jsonl", errands / "requests.jsonl"])
+        collect(open_runs([made / "star", errands / "deeptravel_cards"]), tmp_path / "out.jsonl")
+    both = [made / "queries.jsonl", errands / "requests.jsonl"]
+    with pytest.raises(UserError, match="one kind at a time"):
+        merge(both)
+    assert not list(tmp_path.iterdir())
 
 
-def test_what_is_for_plans_is_refused(
-    copied: Callable[..., Path], errands: Path, world: World, tmp_path: Path
-) -> None:
-    runs, out = open_runs([errands / "deeptravel_cards"]), tmp_path / "out.jsonl"
-    with pytest.raises(
-        UserError, match=r"--rules is for what can be judged again; .* were verified by rules"
-    ):
-        collect(runs, out, rules="strict")
-    with pytest.raises(UserError, match="--world is for what can be judged again"):
-        collect(runs, out, [world])
-    with pytest.raises(UserError, match="played with empty tools"):
-        collected(copied("deeptravel_cards", name="emptied", emptied_tools=True), out)
-    assert not out.exists()
+def test_a_run_with_empty_tools_is_refused(copied: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="empty tools"):
+        collected(copied("deeptravel_cards", emptied_tools=True), tmp_path / "out.jsonl")
 
 
 def test_a_line_of_another_kind_is_no_episode_of_the_run(
@@ -277,13 +250,7 @@ def test_a_line_of_another_kind_is_no_episode_of_the_run(
     def change(lines: list[Line]) -> list[Line]:
         return [*lines, read_lines(made / "star" / "transcripts.jsonl")[0] | {"id": "z"}]
 
-    with pytest.raises(
-        UserError,
-        match=(
-            "transcripts.jsonl:7: not an episode of a run: of TravelPlanner's queries in a run of"
-            " travellers'"
-        ),
-    ):
+    with pytest.raises(UserError, match="transcripts.jsonl:7: not an episode of a run"):
         collected(copied("deeptravel_cards", change), tmp_path / "out.jsonl")
     with pytest.raises(UserError, match="request field 'origin'"):
         collected(
@@ -348,28 +315,6 @@ def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_
             row["extra_info"]["wishes"] == ("with" if request.constrained else "without")
             and "days" not in row["extra_info"]
         )
-    with pytest.raises(
-        UserError,
-        match="holds travellers' requests, and dialect 'star' answers TravelPlanner's queries",
-    ):
-        list(verl_rows(requests, dialect_named("star"), world))
-    with pytest.raises(
-        UserError,
-        match=(
-            "holds TravelPlanner's queries, and dialect 'deeptravel_cards' answers travellers'"
-            " requests"
-        ),
-    ):
-        list(verl_rows(made / "queries.jsonl", dialect, world))
-
-
-def test_pass_rates_of_two_runs_are_compared(copied: Callable[..., Path]) -> None:
-    one, other = (
-        copied("deeptravel_cards", part, name=name)
-        for name, part in (("a", lambda lines: lines[:3]), ("b", lambda lines: lines[3:]))
-    )
-    found = reliability(*open_runs([one, other]))
-    assert (found["synthetic"]["n"], found["given"]["n"]) == (3, 3)
 
 
 # ---- divided
@@ -411,23 +356,8 @@ def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path: Pat
     }
 
 
-def test_requests_of_one_text_and_requests_of_one_id(tmp_path: Path) -> None:
+def test_requests_of_one_id_are_refused(tmp_path: Path) -> None:
     write_requests(tmp_path / "a.jsonl", [asked(1, "easy", True), asked(2, "easy", False)])
-    write_requests(
-        tmp_path / "b.jsonl",
-        [
-            asked(3, "easy", True, query="trip  1"),
-            asked(4, "easy", False, query="Trip 2", nights=2),
-        ],
-    )
-    merged = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
-    assert (len(merged.requests), merged.duplicates, merged.differing) == (
-        3,
-        [("b.jsonl:2", "a.jsonl:2")],
-        1,
-    )
     write_requests(tmp_path / "b.jsonl", [asked(1, "easy", True, query="Another trip")])
-    with pytest.raises(
-        UserError, match="'b.jsonl:1' has the id 'r1' of 'a.jsonl:1' and asks for something else"
-    ):
+    with pytest.raises(UserError, match="'b.jsonl:1' has the id 'r1' of 'a.jsonl:1'"):
         merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
