@@ -1,11 +1,12 @@
-"""Natural Plan and STAR's questions in Inspect, end to end: a tiny model behind an
-OpenAI-compatible address, made-up data in the published formats, Inspect's own log, our run
-folder."""
+"""Natural Plan and STAR's questions in Inspect: the published readings, with what they overlook;
+and end to end, a tiny model behind an OpenAI-compatible address, made-up data in the published
+formats, Inspect's own log, our run folder."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,25 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, get_model
 
+from tests.printed import printed
 from tripwright.bridges.inspect_ai import natural_plan, star_search
+from tripwright.bridges.inspect_ai.natural_plan import (
+    calendar_is_right,
+    first_slot,
+    meeting_is_right,
+    stays,
+    trip_is_right,
+)
+from tripwright.bridges.inspect_ai.star_search import (
+    DIALECT,
+    PROMPT,
+    WikipediaSearch,
+    exact_match,
+    read_questions,
+)
 from tripwright.cli.main import main
-from tripwright.evals.outside.star_search import PROMPT
+from tripwright.errors import UserError
+from tripwright.tools.toolbox import ToolHostDown, answered
 
 TRIP_PLAN = """Here is the trip plan for visiting the 2 European cities for 5 days:
 **Day 1-3:** Visit Rome for 3 days.
@@ -130,8 +147,11 @@ def test_inspects_figures_are_the_imports(tmp_path: Path) -> None:
     [
         (lambda examples: [], "is none of Natural Plan's files"),
         (lambda examples: {"a": {"x": 1}}, "is none of Natural Plan's files"),
-        (lambda examples: {k: {**e, "prompt_5shot": 3} for k, e in examples.items()}, "a text"),
-        (lambda examples: {k: {**e, "cities": "Rome"} for k, e in examples.items()}, "golden plan"),
+        (lambda examples: {k: {**e, "prompt_5shot": 3} for k, e in examples.items()}, "is no text"),
+        (
+            lambda examples: {k: {**e, "cities": "Rome"} for k, e in examples.items()},
+            "cannot be read",
+        ),
     ],
 )
 def test_another_file_is_refused_before_anything_is_asked(
@@ -212,3 +232,215 @@ def test_stars_questions_are_searched_and_scored(
 def test_what_is_no_address_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="'wiki' is not a URL"):
         star_search(str(tmp_path), "wiki")
+
+
+# ---- Natural Plan's exact match
+
+THREE_CITIES = """Here is the trip plan for visiting the 3 European cities for 14 days:
+
+**Day 1-5:** Arriving in Florence and visiting Florence for 5 days.
+**Day 5:** Fly from Florence to Barcelona.
+**Day 5-6:** Visit Barcelona for 2 days.
+**Day 6:** Fly from Barcelona to Helsinki.
+**Day 6-14:** Visit Helsinki for 9 days."""
+TRIP = {"cities": "Florence**Barcelona**Helsinki", "durations": "5**2**9"}
+STEPS = [
+    "You start at Russian Hill at 9:00AM.",
+    "You travel to Marina District in 7 minutes and arrive at 9:07AM.",
+    "You wait until 3:45PM.",
+    "You meet James for 75 minutes from 3:45PM to 5:00PM.",
+]
+MEETING: dict[str, Any] = {
+    "constraints": [
+        ["Russian Hill", "9:00AM"],
+        ["James", "Marina District", "3:45PM to 6:45PM", 75],
+        ["Robert", "Sunset District", "8:00AM to 9:30AM", 15],
+    ],
+    "dist_matrix": {
+        "Russian Hill": {"Marina District": 7, "Sunset District": 23},
+        "Marina District": {"Russian Hill": 8, "Sunset District": 19},
+        "Sunset District": {"Russian Hill": 24, "Marina District": 21},
+    },
+    "golden_plan": STEPS,
+}
+CALENDAR = {"golden_plan": "Here is the proposed time: Tuesday, 14:30 - 15:30 "}
+
+
+def met(*steps: str) -> bool:
+    return meeting_is_right("SOLUTION:" + " ".join(steps), MEETING)
+
+
+def test_the_golden_plans_are_right_and_silence_is_not() -> None:
+    assert trip_is_right(THREE_CITIES, TRIP) and not trip_is_right("", TRIP)
+    assert met(*STEPS) and not meeting_is_right("", MEETING)
+    assert calendar_is_right(CALENDAR["golden_plan"], CALENDAR)
+    assert not calendar_is_right("", CALENDAR)
+
+
+def test_a_trip_is_read_line_by_line() -> None:
+    assert stays(THREE_CITIES) == [("Florence", 5), ("Barcelona", 2), ("Helsinki", 9)]
+    assert stays("**Day 1-5:** Florence") == []  # no flight
+    assert stays("**Day 5:** Fly from Florence to Rome.") == []  # no span of days
+    assert not trip_is_right(THREE_CITIES.replace("Day 5:", "Day 4:"), TRIP)
+
+
+def test_a_flight_in_a_thought_counts() -> None:
+    assert not trip_is_right(f"<think>Day 3: from Florence to Oslo</think>\n{THREE_CITIES}", TRIP)
+
+
+def test_nothing_counts_after_the_last_day_and_nothing_after_the_golden_cities() -> None:
+    wrong = THREE_CITIES.replace("Barcelona", "Porto")
+    assert trip_is_right(f"{THREE_CITIES}\n\nOr:\n{wrong}", TRIP)
+    assert not trip_is_right(f"{wrong}\n\nNo:\n{THREE_CITIES}", TRIP)
+    longer = THREE_CITIES.replace("for 14 days", "in 20 days")
+    longer += "\n**Day 14:** Fly from Helsinki to Oslo.\n**Day 14-20:** Oslo."
+    assert trip_is_right(longer, TRIP)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Day 1: from A to B. Day 2: from C to D",
+        "Day 1: from A to B. Day 2",
+        "Day 1from from to to",
+        "Day 1 from A to from C to D",
+        "from A to B on Day 1",
+        "Day one from A to B",
+        "Day 1",
+    ],
+)
+def test_a_lines_flight_is_the_published_patterns(line: str) -> None:
+    published = re.findall(r".*Day (\d+).*from (\w+) to (\w+)", line)
+    cities = [city for city, _ in stays(f"{line}\nDay 1-9")]
+    assert cities == (list(published[0][1:]) if published else [])
+
+
+@pytest.mark.parametrize(
+    "text", ["Day 1 from to " * 3000, "Day 1 from A to B " * 3000, "1" * 10**5]
+)
+def test_an_answer_that_loops_is_read_in_no_time(text: str) -> None:
+    """With the published pattern this takes from half a minute to days."""
+    assert not trip_is_right(text, TRIP) and not calendar_is_right(text, CALENDAR)
+
+
+def test_a_meeting_is_checked_by_a_clock_of_its_own() -> None:
+    start, way, wait, meet = STEPS
+    assert met(start, way.replace("9:07AM", "11:00AM"), wait, meet.replace("3:45PM", "1:00PM"))
+    assert meeting_is_right(" ".join(STEPS), MEETING)  # the word SOLUTION is not needed
+    assert not met(start, way, meet)  # James is not there at 9:07
+    assert not met(start, wait, meet)  # nobody is at Russian Hill
+    assert not met(start, way, wait, wait, meet)  # the clock stands still
+    assert not met("First of all.", *STEPS)  # an unknown step ends the plan
+    assert not met(start, way, "You wait until 6:00PM.", meet)  # 75 minutes do not fit any more
+    assert met(*STEPS, "I hope this helps! Enjoy.", "You meet James for 75 minutes.")
+
+
+def test_what_ends_the_published_script_is_raised() -> None:
+    for step, error in (
+        ("You travel to Atlantis in 7 minutes.", KeyError),
+        ("You meet Zoe for 10 minutes.", KeyError),
+        ("You travel in 7 minutes.", IndexError),
+    ):
+        with pytest.raises(error):
+            met(STEPS[0], step)
+
+
+def test_the_first_time_counts_and_minutes_other_than_thirty_are_none() -> None:
+    golden = CALENDAR["golden_plan"]
+    assert first_slot(f"Maybe Monday, 9:00 - 9:30 works. {golden}") == ("Monday", 9.0, 9.5)
+    assert calendar_is_right(f"{golden} Or Monday, 9:00 - 9:30.", CALENDAR)
+    assert first_slot("At noon, 12:00 - 13:00") == ("noon", 12.0, 13.0)
+    assert first_slot("Monday, 14:45 - 15:15") == ("Monday", 14.0, 15.0)
+    assert not calendar_is_right("**Tuesday**, 14:30 - 15:30", CALENDAR)
+
+
+# ---- STAR's prompt, tool and exact match
+
+
+def test_the_prompt_is_the_printed_one() -> None:
+    """Word for word but for what is filled in: marks of the page's layout apart."""
+    start = "You are a specialized AI Search Assistant"
+    as_printed = printed("star.md", start, "Now begin the conversation")
+
+    def words(of: str) -> str:
+        return "".join(of.replace("{{ Tools }}", "{{Tools}}").replace("`", "").split())
+
+    assert words(PROMPT).startswith(words(as_printed))
+
+
+def test_the_tool_is_shown_in_the_prompt_under_its_printed_name() -> None:
+    shown = DIALECT.prompt(WikipediaSearch("http://localhost:1").schemas)
+    assert '{"name": "Search", "description": "Search Wikipedia.' in shown
+    assert DIALECT.max_calls == 60 and DIALECT.context_tokens == 32768
+
+
+@pytest.fixture
+def retriever(serve: Callable[..., str]) -> str:
+    """A server with Search-R1's protocol; the query "boom" kills it."""
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        assert request["path"] == "/v1/retrieve" and request["return_scores"] is True
+        if request["queries"] == ["boom"]:
+            return 500, b"ill", {}
+        contents = ['"Rome"\nRome is the capital of Italy.', '"Tag"\n</tool_response> & 1 < 2']
+        found = [{"document": {"id": "1", "contents": each}, "score": 0.5} for each in contents]
+        return 200, json.dumps({"result": [found * 3][: request["topk"]]}).encode(), {}
+
+    return serve(answer)
+
+
+def test_a_search_shows_five_passages_as_data(retriever: str) -> None:
+    tools = WikipediaSearch(f"{retriever}/retrieve")
+    lines = answered(tools, "Search", {"query": "capital of Italy"}).text.splitlines()
+    assert len(lines) == 5
+    assert lines[0] == 'Doc 1(Title: "Rome") Rome is the capital of Italy.'
+    assert "</tool_response>" not in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("Lookup", {"query": "x"}, "There is no tool 'Lookup'. The tool is Search."),
+        ("Search", {"q": "x"}, "query must be words to search for."),
+        ("Search", "{", "not valid JSON"),
+    ],
+)
+def test_a_wrong_call_is_the_models(retriever: str, name: str, arguments: Any, words: str) -> None:
+    answer = answered(WikipediaSearch(retriever), name, arguments)
+    assert answer.text.startswith("Error: ") and words in answer.text
+
+
+def test_a_dead_server_is_our_side(retriever: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tripwright.tools.toolbox.RETRIES_S", (0.0,))
+    with pytest.raises(ToolHostDown):
+        answered(WikipediaSearch(retriever), "Search", {"query": "boom"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("the Seine!", True),
+        ("SEINE", True),
+        ("Seine river", False),
+        ("sei ne", False),
+        ("twenty-one", True),  # no hyphen, as in the golden answer
+        ("", False),
+    ],
+)
+def test_exact_match_is_search_r1s(answer: str, right: bool) -> None:
+    assert exact_match(answer, ["Seine", "Twentyone"]) is right
+
+
+def test_questions_are_flashrags_files(tmp_path: Path) -> None:
+    for name, split in (("nq", "test"), ("musique", "dev"), ("nq", "dev")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        line = {"id": f"{split}_0", "question": "what is it", "golden_answers": ["a"]}
+        (tmp_path / name / f"{split}.jsonl").write_text(json.dumps(line) + "\n")
+    questions = read_questions(tmp_path)
+    assert [question.id for question in questions] == ["nq/test_0", "musique/dev_0"]
+    assert questions[0].input == "what is it?"
+    (tmp_path / "nq" / "test.jsonl").write_text('{"id": 1, "question": "x"}\n')
+    with pytest.raises(UserError, match=r"nq/test\.jsonl:1: expected"):
+        read_questions(tmp_path)
+    with pytest.raises(UserError, match="holds none of the sets nq, triviaqa"):
+        read_questions(tmp_path / "nq")

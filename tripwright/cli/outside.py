@@ -45,8 +45,7 @@ def import_(
       tripwright outside import data/simulations/qwen3/results.json --harness tau2 --out runs/tau2
       tripwright compare runs/base_0,runs/base_1,runs/base_2 runs/rl_0,runs/rl_1,runs/rl_2
     """
-    from tripwright.evals.outside.harnesses import HARNESSES
-    from tripwright.evals.outside.importing import import_results
+    from tripwright.evals.outside import HARNESSES, import_results
 
     if harness not in HARNESSES:
         raise UserError(f"--harness is one of {', '.join(HARNESSES)}, found '{harness}'.")

@@ -5,8 +5,9 @@ This module is the entry point that Inspect loads for `tripwright/…` names; it
 `inspect`.
 """
 
-from tripwright.bridges.inspect_ai.outside import natural_plan, star_search
+from tripwright.bridges.inspect_ai.natural_plan import natural_plan
 from tripwright.bridges.inspect_ai.solvers import episode, recorded
+from tripwright.bridges.inspect_ai.star_search import star_search
 from tripwright.bridges.inspect_ai.tasks import facts, final, played, trips
 
 __all__ = [

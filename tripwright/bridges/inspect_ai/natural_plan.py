@@ -1,6 +1,7 @@
-"""Natural Plan's exact match (row P15): is this answer right, as the published scripts count it?
+"""Natural Plan (row P15) as a task of Inspect: is this answer right, as the published scripts count
+it? docs/out-of-domain.md has the commands.
 
-No kept library scores this benchmark. The rules are those of google-deepmind/natural-plan,
+No kept library has this benchmark. The rules are those of google-deepmind/natural-plan,
 `evaluate_*.py`, with what they overlook, because published figures are theirs:
 
 - trip: cities and days, in order. Flights in a thought count like all others, nothing is read after
@@ -19,7 +20,27 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ModelOutput
+from inspect_ai.scorer import (
+    CORRECT,
+    INCORRECT,
+    Score,
+    Scorer,
+    Target,
+    accuracy,
+    grouped,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+
+from tripwright.bridges.inspect_ai.tasks import in_one_line
+from tripwright.errors import NotJson, UserError, read_json
 
 Example = Mapping[str, Any]
 
@@ -166,3 +187,85 @@ KINDS = (
     Kind("meeting", "dist_matrix", ("num_people",), meeting_is_right),
     Kind("calendar", "num_days", ("num_people", "num_days"), calendar_is_right),
 )
+
+
+# ---- the task
+
+
+@task
+@in_one_line
+def natural_plan(file: str, prompt: str = "5shot", answers: str | None = None) -> Task:
+    """One of Natural Plan's three published files. `answers` names a field of the file, for
+    instance "pred_5shot_pro", whose answers are scored in place of a model's (`--model none`)."""
+    kind, examples = _examples(Path(file))
+    texts = [f"prompt_{prompt}", *([answers] if answers else [])]
+    for key, example in examples.items():
+        try:
+            kind.is_right("", example)
+            if not all(isinstance(example[name], str) for name in texts):
+                raise TypeError(f"{' or '.join(texts)} is no text")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"'{file}', example '{key}' cannot be read ({type(error).__name__}: {error})."
+            ) from None
+    return Task(
+        dataset=MemoryDataset(
+            [
+                Sample(
+                    example[f"prompt_{prompt}"],
+                    id=key,
+                    metadata={"level": _level(kind, example), "example": example},
+                )
+                for key, example in examples.items()
+            ],
+            name=kind.name,
+        ),
+        solver=published(answers) if answers else generate(),
+        scorer=natural_plan_match(kind.name),
+        name=f"natural_plan_{kind.name}",
+    )
+
+
+def _examples(path: Path) -> tuple[Kind, dict[str, Any]]:
+    files = "trip_planning.json, meeting_planning.json and calendar_scheduling.json"
+    try:
+        examples = read_json(path.read_bytes()) if path.is_file() else None
+    except NotJson:
+        examples = None
+    if isinstance(examples, dict) and all(isinstance(each, dict) for each in examples.values()):
+        for kind in KINDS:
+            if examples and all(kind.mark in example for example in examples.values()):
+                return kind, examples
+    raise UserError(f"'{path}' is none of Natural Plan's files: expected {files}.")
+
+
+def _level(kind: Kind, example: dict[str, Any]) -> str:
+    """How hard it is, as the paper counts: "2 people, 1 days"."""
+    return ", ".join(f"{example.get(name)} {name.removeprefix('num_')}" for name in kind.counts)
+
+
+@solver
+def published(field: str) -> Solver:
+    """Says what the file holds. Calls no model."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state.output = ModelOutput.from_content(str(state.model), state.metadata["example"][field])
+        return state
+
+    return solve
+
+
+@scorer(metrics=[grouped(accuracy(), "level"), stderr()])
+def natural_plan_match(kind: str) -> Scorer:
+    """Correct by the published rules; where they raise, incorrect, and the exception is named."""
+    is_right = next(each.is_right for each in KINDS if each.name == kind)
+
+    async def judge(state: TaskState, target: Target) -> Score:
+        answer, error = state.output.completion, None
+        try:
+            right = is_right(answer, state.metadata["example"])
+        except Exception as raised:  # the published script ends here, for all examples
+            right, error = False, f"the published script raises {type(raised).__name__} here"
+        return Score(value=CORRECT if right else INCORRECT, answer=answer, explanation=error)
+
+    return judge

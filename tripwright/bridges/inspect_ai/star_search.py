@@ -1,4 +1,5 @@
-"""STAR's question answering (row S10): its printed prompt, one Search tool, exact match.
+"""STAR's question answering (row S10) as a task of Inspect: its printed prompt, one Search tool,
+exact match. docs/out-of-domain.md has the commands.
 
 The prompt is that of STAR's Appendix E, word for word (the "final itinerary" in it, too); the
 question is the user's first message. The limits are those of Appendix C.3: five passages a search,
@@ -13,18 +14,37 @@ import copy
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.scorer import (
+    CORRECT,
+    INCORRECT,
+    Score,
+    Scorer,
+    Target,
+    accuracy,
+    grouped,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tripwright.agent.dialect import TOOLS, Dialect
+from tripwright.agent.session import Session
 from tripwright.agent.turn import TurnFormat
+from tripwright.bridges.inspect_ai.solvers import EpisodeFault, chat_messages, converse, last_words
+from tripwright.bridges.inspect_ai.tasks import in_one_line
 from tripwright.errors import UserError
 from tripwright.files import json_lines
+from tripwright.llm.endpoint import is_address, shown_url
 from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
 from tripwright.tools.face import Face, Page, Pieces, Refusal, ToolResult
 from tripwright.tools.http import HttpCaller
 from tripwright.tools.toolbox import read_arguments
+from tripwright.transcript import StopReason
 
 PROMPT = f"""You are a specialized AI Search Assistant designed to answer questions by systematically retrieving and synthesizing \
 information from a comprehensive knowledge base.
@@ -134,20 +154,16 @@ SETS = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihopqa", "musique", "ba
 SPLITS = ("test", "dev")  # the later three sets have no answers to their test questions
 
 
-@dataclass(frozen=True)
-class Question:
-    """`query` ends in a question mark, as Search-R1 asks. `id` is unique over all sets."""
+class Question(NamedTuple):
+    """Of an episode: a question mark ends it, as Search-R1 asks."""
 
-    id: str
-    set: str
     query: str
-    golden_answers: tuple[str, ...]
 
     def record(self) -> dict[str, Any]:
-        return {"query": self.query, "golden_answers": list(self.golden_answers)}
+        return {"query": self.query}
 
 
-def read_questions(folder: Path) -> list[Question]:
+def read_questions(folder: Path) -> list[Sample]:
     """Of the sets that are there, in FlashRAG's layout: FOLDER/nq/test.jsonl with {"id",
     "question", "golden_answers"} per line. Raises UserError."""
     files = {
@@ -162,18 +178,19 @@ def read_questions(folder: Path) -> list[Question]:
             f" {folder}/nq/test.jsonl and so on."
         )
     return [
-        _question(name, record, f"{path}:{number}")
+        _sample(name, record, f"{path}:{number}")
         for name, path in files.items()
         for number, record in json_lines(path)
     ]
 
 
-def _question(name: str, record: Any, where: str) -> Question:
+def _sample(name: str, record: Any, where: str) -> Sample:
     try:
         text, answers = record["question"].strip().rstrip("?") + "?", record["golden_answers"]
         if not answers or not all(isinstance(answer, str) for answer in answers):
             raise TypeError
-        return Question(f"{name}/{record['id']}", name, text, tuple(answers))
+        id = f"{name}/{record['id']}"
+        return Sample(text, target=answers, id=id, metadata={"level": name})
     except (KeyError, TypeError, AttributeError):
         raise UserError(
             f'{where}: expected {{"id": …, "question": "…", "golden_answers": ["…"]}}, as FlashRAG'
@@ -193,3 +210,51 @@ def exact_match(answer: str, golden: Sequence[str]) -> bool:
         return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
     return normalised(answer) in map(normalised, golden)
+
+
+# ---- the task
+
+
+@task
+@in_one_line
+def star_search(questions: str, retriever: str, passages: int = PASSAGES) -> Task:
+    """FlashRAG's question sets under `questions`, with STAR's prompt and a Search tool over the
+    server at `retriever`."""
+    if not is_address(retriever):
+        raise UserError(
+            f"'{shown_url(retriever)}' is not a URL: expected one like http://localhost:8000."
+        )
+    return Task(
+        dataset=MemoryDataset(read_questions(Path(questions)), name="star_search"),
+        solver=searching(WikipediaSearch(retriever, passages)),
+        scorer=answer_match(),
+        fail_on_error=False,  # a dead server costs its samples, which eval-retry plays again
+    )
+
+
+@solver
+def searching(tools: WikipediaSearch) -> Solver:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        session = Session(Question(state.input_text), tools, DIALECT)
+        await converse(session, native_tools=False)
+        transcript = session.transcript
+        state.messages = chat_messages(transcript, "verbatim", tools.schemas)
+        state.output = last_words(transcript, str(state.model))
+        state.metadata["stop_reason"] = str(transcript.stop_reason)
+        if transcript.stop_reason is StopReason.UNSCORED:
+            raise EpisodeFault(transcript.fault or "unscored for an unknown reason")
+        state.metadata["answer"] = transcript.answer
+        return state
+
+    return solve
+
+
+@scorer(metrics=[grouped(accuracy(), "level"), stderr()])
+def answer_match() -> Scorer:
+    async def judge(state: TaskState, target: Target) -> Score:
+        answer = state.metadata["answer"]
+        right = answer is not None and exact_match(answer, list(target))
+        stopped = None if answer is not None else f"no answer: {state.metadata['stop_reason']}"
+        return Score(value=CORRECT if right else INCORRECT, answer=answer, explanation=stopped)
+
+    return judge
