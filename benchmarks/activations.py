@@ -30,7 +30,7 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.sft.trainer import FineTuning, SftSettings
 from tripwright.training.fit import memory
 from tripwright.training.model_shapes import ModelSize
-from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe
+from tripwright.training.recipe import DialectSettings, ModelSettings, Recipe
 from tripwright.training.run_folder import keep_freed_memory
 
 SHAPE = ModelShape(

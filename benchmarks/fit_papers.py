@@ -19,9 +19,8 @@ from tripwright.training.fit import memory
 from tripwright.training.fit_advice import Change, changes, peak
 from tripwright.training.fit_devices import CARDS_GB, device_peaks
 from tripwright.training.model_shapes import ModelSize, size_of
-from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import RecipeEntry, all_recipes
-from tripwright.training.recipe_tables import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs" / "recipes.md"

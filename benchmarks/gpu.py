@@ -46,7 +46,7 @@ from tripwright.sft.trainer import FineTuning
 from tripwright.training.fit import memory, total_memory_gb
 from tripwright.training.fit_advice import peak
 from tripwright.training.model_shapes import ModelSize, known_models
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import keep_freed_memory
 from tripwright.training.tokenizer import make_tokenizer
 

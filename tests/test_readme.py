@@ -60,7 +60,7 @@ RECIPES = {
     "nano/quickstart": TINY_MODEL + TINY_GRPO,
     "nano/cold_start": TINY_MODEL,
     "nano/grpo": TINY_GRPO,
-    "nano/dapo": TINY_GRPO,
+    "nano/star": TINY_GRPO,
 }
 
 

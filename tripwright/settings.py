@@ -17,18 +17,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from tripwright.errors import UserError
 
 NONE = "none"
-# (name in older recipes, name now); where a name has two, the one that its table has
-RENAMED = (
-    ("copy", "copy_pretraining"),
-    ("sinks", "loggers"),
-    ("prompts", "prompts_per_step"),
-    ("group", "group_size"),
-    ("passes", "epochs_per_batch"),
-    ("rows", "micro_batch_size"),
-    ("rows", "max_concurrent_rollouts"),
-    ("rows_per_step", "batch_size"),
-    ("sampling_rows", "max_concurrent_rollouts"),
-)
 
 
 def settings_of(kind: Any, data: Any, where: str) -> Any:
@@ -53,9 +41,6 @@ def settings_values(hints: dict[str, Any], data: dict[str, Any], where: str) -> 
     """The values of a table's settings, which have these types."""
     for key in data:
         if key not in hints:
-            for old, new in RENAMED:
-                if key == old and new in hints:
-                    raise UserError(f"{where}: '{key}' is called '{new}' now.")
             raise UserError(f"{where}: unknown setting '{key}'. Accepted: {', '.join(hints)}.")
     values: dict[str, Any] = {}
     for key, value in data.items():

@@ -28,8 +28,7 @@ from tripwright.bridges.verl.launch import (
 from tripwright.bridges.verl.launch import command_for as command
 from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
 from tripwright.errors import UserError
-from tripwright.training.cluster import ClusterSettings
-from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe import ClusterSettings, load_recipe
 from tripwright.training.recipe_list import recipe_named
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,14 +36,23 @@ CPU = ClusterSettings(gpus_per_node=2, sampler="cpu", episode_workers=1)
 
 
 def recipe(name: str, verl: ClusterSettings | None = CPU, **grpo: Any) -> Any:
-    read = load_recipe(recipe_named(name).path)
+    stem, *changes = name.split(" --set ")
+    read = load_recipe(recipe_named(stem).path, changes)
     assert read.rl is not None
     settings = dataclasses.replace(read.rl.settings, **grpo)
     return dataclasses.replace(read, verl=verl or read.verl, rl=read.rl._replace(settings=settings))
 
 
 @pytest.mark.parametrize(
-    "name", "nano/grpo nano/star nano/dapo nano/dapo_refill nano/deeptravel nano/curriculum".split()
+    "name",
+    [
+        "nano/grpo",
+        "nano/star",
+        "nano/star --set grpo.filter.min_std=0.0",
+        "nano/star --set grpo.filter.min_std=0.0 --set grpo.filter.refill=true",
+        "nano/deeptravel",
+        'nano/grpo --set grpo.curriculum.stages=[["stage1", 40], ["stage2", 160]]',
+    ],
 )
 def test_the_papers_algorithms_can_be_said(name: str, tmp_path: Path) -> None:
     keys = configuration(recipe(name), "model", tmp_path)
@@ -56,7 +64,7 @@ def test_the_papers_algorithms_can_be_said(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "words"),
     [
-        ("nano/arpo", {}, "[grpo.branching]"),
+        ("nano/star --set grpo.branching.initial=4", {}, "[grpo.branching]"),
         ("nano/ppo", {}, "[ppo] is not done by verl"),
         ("nano/rft", {}, "[rft] is not done by verl"),
         ("nano/quickstart", {}, "grpo.max_minutes"),

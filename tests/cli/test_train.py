@@ -137,15 +137,16 @@ def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
 def test_a_finished_run_is_left_as_it_is(
     recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["sft", str(recipe), "--out", str(tmp_path / "run")]
+    """And another setting on the command line is another recipe."""
+    arguments = ["sft", str(recipe), "--set", "sft.steps=1", "--out", str(tmp_path / "run")]
     assert main(arguments) == 0
     before = (tmp_path / "run" / "metrics.jsonl").read_text()
     assert main([*arguments, "--resume"]) == 0
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
-    recipe.write_text(RECIPE.replace("\nbatch_size = 2", "\nbatch_size = 3"))
+    assert json.loads((tmp_path / "run" / "recipe.json").read_text())["sft"]["steps"] == 1
     capsys.readouterr()
-    assert main(arguments) == 2
-    assert "holds a run of another recipe: sft.batch_size: 2 -> 3" in capsys.readouterr().err
+    assert main([*arguments, "--set", "sft.batch_size=3"]) == 2
+    assert "sft.batch_size: 2 -> 3" in capsys.readouterr().err
 
 
 def test_a_mistake_in_the_data_is_mended_in_the_same_folder(

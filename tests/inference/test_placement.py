@@ -19,7 +19,7 @@ from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.inference.models import device_named
 from tripwright.policies.settings import PolicySettings
 from tripwright.training import examination, stages
-from tripwright.training.recipe_checks import check_needs
+from tripwright.training.recipe import check_needs
 from tripwright.training.run_folder import RunFolder
 
 

@@ -32,7 +32,7 @@ from tripwright.sft.data import (
 from tripwright.sft.files import read_conversations
 from tripwright.sft.trainer import FineTuning, SftSettings
 from tripwright.training.data_source import COLD_START, trips_of
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 
 SETTINGS = SftSettings(data="x", dtype="float32")
 MOST = 2048

@@ -29,8 +29,7 @@ from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips, expert_
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollouts import RolloutGroup
 from tripwright.training.data_source import COLD_START, RL, data_identity, trips_of
-from tripwright.training.recipe import Recipe, load_recipe
-from tripwright.training.recipe_checks import check_needs
+from tripwright.training.recipe import Recipe, check_needs, load_recipe
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables

@@ -32,7 +32,7 @@ from tripwright.training.fit_advice import peak, with_checkpointed_activations
 from tripwright.training.fit_devices import device_peaks
 from tripwright.training.fit_time import Rates, lengths, measured, steps_of
 from tripwright.training.model_shapes import ModelSize, known_models, size_of
-from tripwright.training.recipe_tables import (
+from tripwright.training.recipe import (
     DialectSettings,
     EvaluationSettings,
     ModelSettings,

@@ -14,8 +14,13 @@ from tripwright.rl.grpo import GrpoSettings
 from tripwright.training.fit import memory
 from tripwright.training.fit_advice import changes, peak
 from tripwright.training.model_shapes import size_of
-from tripwright.training.recipe import load_recipe
-from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe, Reinforcement
+from tripwright.training.recipe import (
+    DialectSettings,
+    ModelSettings,
+    Recipe,
+    Reinforcement,
+    load_recipe,
+)
 
 NANO = Recipe(threads=1, rl=Reinforcement("grpo", GrpoSettings(prompts_per_step=4)))
 LARGE = Recipe(

@@ -22,10 +22,9 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl import grpo
 from tripwright.rl.ppo import PpoSettings
 from tripwright.sft.trainer import FineTuning
-from tripwright.training import recipe_checks, stages
+from tripwright.training import stages
 from tripwright.training.checkpoint import Checkpoints, CheckpointSettings
-from tripwright.training.recipe import Reinforcement, load_recipe
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe, Reinforcement, check_needs, load_recipe
 from tripwright.training.run_folder import RunFolder
 
 STAGES = ("copy_pretraining", "sft", "rl")
@@ -181,4 +180,4 @@ def test_muon_and_a_missing_extra_are_told_before_anything_is_made(
     assert recipe.model.lora == LoraSettings()
     monkeypatch.setattr("tripwright.inference.models.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"\[model.lora\] needs the 'lora' extra"):
-        recipe_checks.check_needs(recipe)
+        check_needs(recipe)

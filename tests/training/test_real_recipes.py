@@ -16,8 +16,7 @@ pytest.importorskip("torch")
 from tripwright.training.fit import memory
 from tripwright.training.fit_advice import peak
 from tripwright.training.model_shapes import size_of
-from tripwright.training.recipe import load_recipe
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[2]
 REAL = {

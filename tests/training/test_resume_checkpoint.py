@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.errors import UserError
-
 torch = pytest.importorskip("torch")
 
 from tripwright.training import checkpoint
@@ -161,16 +159,3 @@ def test_one_is_due_after_steps_or_minutes() -> None:
     both = CheckpointSettings(every_steps=50, every_minutes=10)
     assert not both.due(49, 9.9) and both.due(50, 0) and both.due(0, 10)
     assert not CheckpointSettings(every_steps=None, every_minutes=None).due(10**6, 10**6)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"every_steps": 0}, "every_steps"),
-        ({"every_minutes": 0.0}, "every_minutes"),
-        ({"keep": 0}, "keep"),
-    ],
-)
-def test_settings_without_sense_are_refused(wrong: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError, match=rf"checkpoint\.{words} must be"):
-        CheckpointSettings(**wrong)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import Json, RecipeOut, check_folders
+from tripwright.cli.options import Changes, Json, RecipeOut, check_folders
 from tripwright.training.recipe_list import recipe_file
 
 
@@ -23,6 +23,7 @@ def examine(
         ),
     ],
     out: RecipeOut = None,
+    changes: Changes = None,
     step: Annotated[
         str | None,
         typer.Option(
@@ -50,7 +51,7 @@ def examine(
 
     Examples:
       tripwright examine nano/cold_start --out runs/nano/cold_start
-      tripwright examine nano/evidence --out runs/nano/evidence --against runs/nano/cold_start
+      tripwright examine runs/nano/grpo --set evaluation.queries=100 --against runs/nano/cold_start
       tripwright examine runs/nano/grpo --step best
     """
     path = recipe if recipe.is_dir() else recipe_file(recipe)
@@ -60,6 +61,6 @@ def examine(
     from tripwright.training.examination import in_words
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
-    read = recipe_of_run(path) if path.is_dir() else load_recipe(path)
+    read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())
     figures = examine_run(read, folder, against, step)
     typer.echo(json.dumps(figures) if as_json else "\n".join(in_words(figures)))

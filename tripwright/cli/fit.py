@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import Json, RecipeFile
+from tripwright.cli.options import Changes, Json, RecipeFile
 from tripwright.errors import UserError
 from tripwright.training.recipe_list import recipe_file
 
@@ -17,6 +17,7 @@ DEVICES = ("cpu", "cuda")
 
 def fit(
     recipe: RecipeFile,
+    changes: Changes = None,
     most: Annotated[
         float | None,
         typer.Option("--memory", help="GB there are; default: this machine's.", show_default=False),
@@ -44,6 +45,7 @@ def fit(
     Examples:
       tripwright fit nano/quickstart
       tripwright fit planner_r1/8b --memory 80 --device cuda
+      tripwright fit planner_r1/8b --set model.checkpoint_activations=true --device cuda
       tripwright fit star/7b_sum --model Qwen/Qwen2.5-7B-Instruct --memory 80 \\
         --device cuda --json
     """
@@ -56,8 +58,9 @@ def fit(
     path = recipe_file(recipe)
     from tripwright.cli.fit_tables import estimate_lines
     from tripwright.training.fit_estimate import estimate
+    from tripwright.training.recipe import load_recipe
 
-    result = estimate(path, device, most, model, tokens)
+    result = estimate(load_recipe(path, changes or ()), str(path), device, most, model, tokens)
     typer.echo(
         json.dumps(result.record(), indent=2) if as_json else "\n".join(estimate_lines(result))
     )

@@ -51,6 +51,15 @@ RecipeFile = Annotated[
 RecipeOut = Annotated[
     Path | None, typer.Option(help="Run folder; default runs/RECIPE.", show_default=False)
 ]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting that goes over the recipe's, such as grpo.clip.high=0.28; may be repeated.",
+        show_default=False,
+    ),
+]
 RunOut = Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")]
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tripwright.cli.options import RecipeFile, RecipeOut
+from tripwright.cli.options import Changes, RecipeFile, RecipeOut
 from tripwright.errors import UserError
 from tripwright.training.recipe_list import recipe_file
 
 if TYPE_CHECKING:
-    from tripwright.training.recipe_tables import Recipe
+    from tripwright.training.recipe import Recipe
     from tripwright.training.run_folder import RunFolder
 
 ENGINES, SFT_ENGINES = ("local", "verl"), ("local", "trl")
@@ -28,6 +28,7 @@ Resume = Annotated[
 def sft(
     recipe: RecipeFile,
     out: RecipeOut = None,
+    changes: Changes = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -44,6 +45,7 @@ def sft(
 
     Examples:
       tripwright sft nano/cold_start --out runs/nano/cold_start
+      tripwright sft nano/cold_start --set seed=1 --set sft.steps=600 --out runs/seed1
       tripwright sft star/sft --engine trl --out runs/star_sft
     """
     _one_of(engine, SFT_ENGINES)
@@ -52,7 +54,7 @@ def sft(
     from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
     from tripwright.training.recipe import load_recipe
 
-    read = load_recipe(path)
+    read = load_recipe(path, changes or ())
     if read.sft is None:  # said before a folder is made
         raise UserError(f"{path}: no [sft] table, so there is nothing to fine-tune.")
     if engine == "trl":
@@ -73,6 +75,7 @@ def sft(
 def train(
     recipe: RecipeFile,
     out: RecipeOut = None,
+    changes: Changes = None,
     engine: Annotated[
         str,
         typer.Option(help="Who trains: local, or verl (GPUs on one machine or many; 'make verl')."),
@@ -94,6 +97,8 @@ def train(
 
     Examples:
       tripwright train nano/quickstart --out runs/nano
+      tripwright train star/7b_sum --set grpo.clip.high=0.3 --set grpo.kl.beta=0.001 \\
+        --out runs/mine
       tripwright train mine.toml --out runs/mine --resume
       tripwright train planner_r1/8b --engine verl --dry-run
     """
@@ -104,7 +109,7 @@ def train(
     from tripwright.training import stages
     from tripwright.training.recipe import load_recipe
 
-    read = load_recipe(path)
+    read = load_recipe(path, changes or ())
     if read.rl is None:
         raise UserError(
             f"{path}: no [grpo], [ppo] or [rft] table, so there is nothing to reinforce."
@@ -169,7 +174,7 @@ def _one_of(engine: str, engines: tuple[str, ...]) -> None:
 def _open(
     path: Path, recipe: Recipe, out: Path | None, resume: bool, engine: str = "local"
 ) -> RunFolder:
-    from tripwright.training.recipe_checks import check_needs
+    from tripwright.training.recipe import check_needs
     from tripwright.training.run_folder import RunFolder
     from tripwright.training.stages import check_start
 

@@ -17,7 +17,6 @@ from tripwright.errors import UserError
 from tripwright.inference.models import AUTO, precision_named
 from tripwright.learning.muon import Muon
 
-OPTIMIZERS = ("muon", "adamw")
 Moment = Annotated[float, Ge(0), Lt(1)]
 
 
@@ -31,7 +30,7 @@ class OptimizerSettings:
     masters, in the machine's memory in place of the GPU's, where they are stepped.
     """
 
-    name: str = "muon"
+    name: Literal["muon", "adamw"] = "muon"
     learning_rate: Annotated[float, Gt(0)] = 0.02
     adamw_learning_rate: Annotated[float, Gt(0)] = 1e-3
     weight_decay: Annotated[float, Ge(0)] = 0.0

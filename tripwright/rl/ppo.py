@@ -188,7 +188,7 @@ class Ppo(RlLoop[PpoSettings]):
 
 def _row(rollout: Rollout) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
     """Values go from token to token of one context: recipes with PPO cut none
-    (`training/recipe_checks.py`)."""
+    (`training/recipe.py`)."""
     (row,) = rows_of(rollout)
     return row.columns
 

@@ -19,9 +19,11 @@ class RolloutSettings:
     """How long the stage is, what is played, what is rewarded, and the optimizer. The range of a
     number stands in its type."""
 
-    steps: int | None = 500  # None: as many as `max_minutes` or `max_epochs` allow
-    max_minutes: float | None = None
-    max_epochs: float | None = None  # of a query file
+    steps: Annotated[int, Ge(1)] | None = (
+        500  # None: as many as `max_minutes` or `max_epochs` allow
+    )
+    max_minutes: Annotated[float, Gt(0)] | None = None
+    max_epochs: Annotated[float, Gt(0)] | None = None  # of a query file
     prompts_per_step: Annotated[int, Interval(ge=1, le=100_000)] = 16
     group_size: Annotated[int, Interval(ge=2, le=100_000)] = 8
     minibatches: Annotated[int, Ge(1)] = 2  # optimizer steps per pass over the rollouts

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, MinLen
 from torch import Tensor
 
 from tripwright.inference.decoder import Decoder
@@ -28,7 +28,7 @@ GAP = 0.15
 
 @dataclass(frozen=True)
 class CopyPretrainingSettings:
-    lengths: tuple[Annotated[int, Ge(2)], ...] = (64,)
+    lengths: Annotated[tuple[Annotated[int, Ge(2)], ...], MinLen(1)] = (64,)
     # loss on the repetition at which the next length begins
     learned_at: Annotated[float, Gt(0)] = 0.3
     tokens_per_step: Annotated[int, Ge(1)] = 2048

@@ -12,9 +12,9 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from annotated_types import Ge
+from annotated_types import Ge, Gt, Le, Lt
 
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
@@ -28,7 +28,6 @@ from tripwright.transcript import Transcript
 # steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step
 # would be padding
 POOL = 8
-TOO_LONG = ("drop", "cut", "refuse")
 
 
 @dataclass(frozen=True)
@@ -36,27 +35,34 @@ class SftSettings:
     """`data` None: the expert's transcripts, on fresh trips or some number of them. What is reached
     first ends the stage."""
 
-    steps: int | None = 5000  # None: as many as `max_minutes` or `max_epochs` allow
+    # None: as many as `max_minutes` or `max_epochs` allow
+    steps: Annotated[int, Ge(1)] | None = 5000
     batch_size: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
     # the learning rate follows whichever of steps, epochs and minutes is furthest
-    max_minutes: float | None = None
+    max_minutes: Annotated[float, Gt(0)] | None = None
     dtype: str = AUTO  # of matrix products; one of inference.models.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
     data: str | None = None  # a file of transcripts or messages; see `data`
     expert: str = "expert"  # one of the domain's `teachers`: whose transcripts, without `data`
     # So many of the expert's, read in epochs (1,198 in row S4); None: without end
     expert_transcripts: Annotated[int, Ge(1)] | None = None
-    max_epochs: float | None = None  # of `data` or of so many transcripts
-    micro_batch_size: int | None = None  # transcripts per forward pass; None: all of the step's
+    max_epochs: Annotated[float, Gt(0)] | None = None  # of `data` or of so many transcripts
+    micro_batch_size: Annotated[int, Ge(1)] | None = (
+        None  # transcripts per forward pass; None: all of the step's
+    )
     packing: bool = False  # all transcripts of a pass in one row, without padding
-    warm_up: float = 0.02  # share of the stage in which the learning rate rises; 0.1 in row S4
-    final_rate: float = 0.05  # share of the learning rate left at the end of the linear decay
-    max_tokens: int | None = None  # of one transcript of `data`; None: the dialect's context_tokens
-    too_long: str = "drop"  # what becomes of a longer one; one of TOO_LONG
+    warm_up: Annotated[float, Ge(0), Lt(1)] = (
+        0.02  # share of the stage in which the learning rate rises; 0.1 in row S4
+    )
+    final_rate: Annotated[float, Ge(0), Le(1)] = (
+        0.05  # share of the learning rate left at the end of the linear decay
+    )
+    max_tokens: Annotated[int, Ge(2)] | None = (
+        None  # of one transcript of `data`; None: the dialect's context_tokens
+    )
+    too_long: Literal["drop", "cut", "refuse"] = "drop"  # what becomes of a longer one
 
     def __post_init__(self) -> None:
-        if self.too_long not in TOO_LONG:
-            raise UserError(f"unknown too_long '{self.too_long}'. Accepted: {', '.join(TOO_LONG)}.")
         if self.data is None and self.max_tokens is not None:
             raise UserError("max_tokens is of a file: give data as well.")
         if self.data is None and self.expert_transcripts is None and self.max_epochs is not None:
@@ -68,17 +74,6 @@ class SftSettings:
             raise UserError(
                 "data and expert_transcripts exclude each other: the transcripts are a file's or"
                 " the expert's."
-            )
-        if self.max_epochs is not None and self.max_epochs <= 0:
-            raise UserError(f"max_epochs must be above 0, found {self.max_epochs}.")
-        if self.micro_batch_size is not None and self.micro_batch_size < 1:
-            raise UserError(f"micro_batch_size must be at least 1, found {self.micro_batch_size}.")
-        if self.max_tokens is not None and self.max_tokens < 2:
-            raise UserError(f"max_tokens must be at least 2, found {self.max_tokens}.")
-        if not 0 <= self.warm_up < 1 or not 0 <= self.final_rate <= 1:
-            raise UserError(
-                f"warm_up is from 0 to below 1 and final_rate from 0 to 1; found {self.warm_up} and"
-                f" {self.final_rate}."
             )
 
 

@@ -22,9 +22,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Ge, Gt
 
 from tripwright.errors import UserError
 
@@ -42,21 +43,9 @@ class CheckpointSettings:
     None of this changes what is trained: it may be changed when a run is continued.
     """
 
-    every_steps: int | None = None
-    every_minutes: float | None = 2.0
-    keep: int = 2
-
-    def __post_init__(self) -> None:
-        if self.every_steps is not None and self.every_steps < 1:
-            raise UserError(
-                f"checkpoint.every_steps must be at least 1 or none, found {self.every_steps}."
-            )
-        if self.every_minutes is not None and not self.every_minutes > 0:
-            raise UserError(
-                f"checkpoint.every_minutes must be above 0 or none, found {self.every_minutes}."
-            )
-        if self.keep < 1:
-            raise UserError(f"checkpoint.keep must be at least 1, found {self.keep}.")
+    every_steps: Annotated[int, Ge(1)] | None = None
+    every_minutes: Annotated[float, Gt(0)] | None = 2.0
+    keep: Annotated[int, Ge(1)] = 2
 
     def due(self, steps: int, minutes: float) -> bool:
         """Whether to write one, so many steps and minutes after the last."""

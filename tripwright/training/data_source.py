@@ -16,7 +16,7 @@ from tripwright.domains.judging import Judged
 from tripwright.errors import UserError
 from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips, Trips
 from tripwright.runs import transcripts_in
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 
 # Generated worlds are numbered by their seed. Each stage draws from its own range of training
 # worlds, so that no stage repeats another's trips, and neither examination nor validation, by which

@@ -46,8 +46,7 @@ from tripwright.training.held_out import (
     rules_of,
     settle,
 )
-from tripwright.training.recipe import Recipe
-from tripwright.training.recipe_diff import describe_changes
+from tripwright.training.recipe import Recipe, describe_changes
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.validation import (
     checkpoint_models,

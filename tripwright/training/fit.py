@@ -29,7 +29,7 @@ from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copy_pretraining import GAP, CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 
 FP32 = BYTES["float32"]  # of masters, and of the optimizer's state
 EIGHT_BIT = 1 + FP32 / 256  # bytes of a number of its state, with a scale for each 256 of them

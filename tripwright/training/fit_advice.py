@@ -12,7 +12,7 @@ from tripwright.inference.models import AUTO
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.training.fit import GB, StageMemory, memory, precision_name
 from tripwright.training.model_shapes import ModelSize, known_models
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 
 Step = tuple[str, Callable[[Recipe], Recipe]]  # as it is written in a recipe, and the change
 LEAST_CONTEXT = 1024  # tokens: what a trip of three days takes in the shortest dialect

@@ -15,7 +15,7 @@ from typing import Any
 from tripwright.training.fit import NARROWED, StageMemory, memory
 from tripwright.training.fit_advice import peak, with_checkpointed_activations
 from tripwright.training.model_shapes import ModelSize
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 
 NUMBERS_OF_DEVICES, CARDS_GB = (1, 8, 16), (80, 141)
 DIVIDED = {

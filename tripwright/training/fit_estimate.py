@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
@@ -20,7 +19,7 @@ from tripwright.training.fit_advice import Change, changes, peak, with_checkpoin
 from tripwright.training.fit_devices import DevicePeak, device_peaks
 from tripwright.training.fit_time import Lengths, StepWork, lengths, steps_of
 from tripwright.training.model_shapes import ModelSize, size_of
-from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -91,16 +90,20 @@ def check_memory(recipe: Recipe) -> None:
 
 
 def estimate(
-    path: Path, device: str, available_gb: float | None, model: str | None, tokens: int | None
+    recipe: Recipe,
+    name: str,
+    device: str,
+    available_gb: float | None,
+    model: str | None,
+    tokens: int | None,
 ) -> FitEstimate:
     """`available_gb` None: what this machine has; `model` None: the recipe's; `tokens`: mean length
     of an episode, where it is known."""
-    recipe = load_recipe(path)
     size = size_of(recipe, model)
     stages = memory(recipe, size, device)
     if not stages:
         raise UserError(
-            f"{path}: no stage in it ([copy_pretraining], [sft], [grpo], [ppo] or [rft]), so"
+            f"{name}: no stage in it ([copy_pretraining], [sft], [grpo], [ppo] or [rft]), so"
             " there is nothing to estimate."
         )
     available = available_gb if available_gb is not None else total_memory_gb(device)

@@ -29,7 +29,7 @@ from tripwright.training.fit import (
     sft_tokens,
 )
 from tripwright.training.model_shapes import BYTES, ModelSize
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 
 SAMPLE = 16  # of the expert's episodes, from which lengths are taken
 # Characters a token: of a large tokenizer (English and JSON), and of a new small one, measured on

@@ -26,8 +26,7 @@ from tripwright.runs import SCORE, TRANSCRIPTS, episodes
 from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults
 from tripwright.training.data_source import file_hash, generator_fingerprint, requests_in
-from tripwright.training.recipe_diff import describe_changes
-from tripwright.training.recipe_tables import DENSE_REWARD, Recipe
+from tripwright.training.recipe import DENSE_REWARD, Recipe, describe_changes
 from tripwright.verdict import Verdict
 
 CONDITIONS = "conditions.json"

@@ -12,7 +12,7 @@ from tripwright.errors import UserError
 from tripwright.files import json_object
 from tripwright.inference.models import SUPPORTED, base_of, is_adapter
 from tripwright.learning.flops import ModelShape
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
 FIXED_TOKENS = 3698  # bytes, letters and control tokens of the tokenizer that a new model gets

@@ -20,6 +20,8 @@ import torch
 from annotated_types import Ge
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
+from tripwright.errors import UserError
+
 Count = Annotated[int, Ge(1)]
 # Of queries and keys of the first layer: in the default shape 0.9 of the attention goes where it
 # should. Heads of 16 have one fast frequency, and look back hardly at all.
@@ -37,6 +39,17 @@ class NanoShape:
     head_size: Count = 64
     feed_forward: Count = 768
     positions: Count = 2048
+
+    def __post_init__(self) -> None:
+        if self.heads % self.kv_heads:
+            raise UserError(
+                f"heads ({self.heads}) must be a multiple of kv_heads ({self.kv_heads}), which they"
+                " share."
+            )
+        if self.head_size % 2:
+            raise UserError(
+                f"head_size must be even, for rotary positions: found {self.head_size}."
+            )
 
 
 def new_model(shape: NanoShape, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:

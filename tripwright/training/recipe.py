@@ -1,8 +1,8 @@
 """A recipe: everything that decides a training run, in one TOML file.
 
 Unknown keys and wrong types are refused before anything is loaded: a misspelt knob that is silently
-ignored costs a night. TOML has no null: where a setting may be none, it is written "none". The
-settings are in `recipe_tables`, what must hold between them in `recipe_checks`.
+ignored costs a night. TOML has no null: where a setting may be none, it is written "none". Defaults
+stand in the dataclasses and nowhere else.
 
 A recipe may begin from another one and say only what differs, so that two recipes of a comparison
 cannot differ in anything else:
@@ -11,59 +11,328 @@ cannot differ in anything else:
     [grpo]
     group_size = 16      goes over the base's setting
     replay = "none"      takes a table of the base away
+
+So do the command line's settings, `--set grpo.group_size=16`, which go over the file's.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+
+from tripwright.agent.dialect import (
+    Dialect,
+    OnMistake,
+    OnOverflow,
+    OnParallel,
+    OnRepeated,
+    ShownWork,
+)
+from tripwright.domains import dialect_named, domain_of, domains
+from tripwright.domains.domain import Domain
 from tripwright.domains.judging import judging_settings
 from tripwright.errors import UserError
-from tripwright.files import json_object
+from tripwright.files import is_no_model, json_object
+from tripwright.inference.models import AUTO, PRECISIONS, LoraSettings, check_peft, device_named
+from tripwright.inference.sampling import Sampling
+from tripwright.llm.endpoint import is_address
+from tripwright.policies.settings import GREEDY, Decoding
+from tripwright.rewards.curriculum import Curriculum
+from tripwright.rewards.spec import check_reward_spec
 from tripwright.rl.algorithms import ALGORITHMS
+from tripwright.rl.grpo import GrpoSettings
+from tripwright.rl.ppo import PpoSettings
+from tripwright.rl.settings import RolloutSettings
+from tripwright.rl.token_servers import RolloutServer
 from tripwright.runs import RECIPE
 from tripwright.settings import NONE, hints_of, settings_of, settings_values
-from tripwright.training.recipe_checks import check
+from tripwright.sft.copy_pretraining import CopyPretrainingSettings
+from tripwright.sft.trainer import SftSettings
+from tripwright.tools.faults import Faults
+from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.loggers import check_loggers
+from tripwright.training.nano import NanoShape
 from tripwright.training.recipe_list import recipe_named
-from tripwright.training.recipe_tables import (
-    DataSettings,
-    DialectSettings,
-    EvaluationSettings,
-    ModelSettings,
-    Recipe,
-    Reinforcement,
-    ValidationSettings,
-)
 
-__all__ = [
-    "DataSettings",
-    "DialectSettings",
-    "EvaluationSettings",
-    "ModelSettings",
-    "Recipe",
-    "Reinforcement",
-    "ValidationSettings",
-    "load_recipe",
-    "recipe_of_run",
-]
+Count = Annotated[int, Ge(1)]
+DENSE_REWARD = "dense_reward"  # of models that are trained here, beside the metrics of any score
 
 
-def load_recipe(path: str | Path) -> Recipe:
-    """Raises UserError in one line: file, key, what was found and what is accepted."""
-    return _recipe(_with_base(Path(path), ()), str(path))
+@dataclass(frozen=True)
+class DataSettings:
+    """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one
+    given world and a query file.
+
+    The exam's worlds are of `scale`; training's are of `training_scales` in turn (None: of the
+    same).
+
+    `mix` is what the exam and the cold start ask, in settings of the domain's own (None: its usual
+    mix). RL may dwell on what is hard (row S8): `rl_mix`, None for the same. Generated trips never
+    repeat, unless `rl_trips` bounds how many there are for RL, which then goes through them in
+    epochs (row S6: 1,000 queries, 5 epochs). They are the same for every seed: a recipe that goes
+    on from another's model reads new ones with a `first_world` that the other has not come to.
+    """
+
+    scale: str = "nano"
+    training_scales: Annotated[tuple[str, ...], MinLen(1)] | None = None
+    queries_per_world: Count = 16
+    first_world: Annotated[int, Ge(0), Lt(100_000)] = 0  # of those that a stage may draw from
+    mix: Any | None = None
+    rl_mix: Any | None = None
+    rl_trips: Count | None = None
+    world: str | None = None
+    queries: str | None = None
+
+    @property
+    def trained_scales(self) -> tuple[str, ...]:
+        return self.training_scales or (self.scale,)
 
 
-def recipe_of_run(folder: Path) -> Recipe:
+@dataclass(frozen=True)
+class LiveSettings:
+    """Row D2: what answers live tools, where that is not the closed world alone.
+
+    `services` is a TOML file of vendors, in place of `data.world`. Answers are kept in `store`
+    under the day `snapshot`. With `replay` nobody is asked: what is not recorded is an error that
+    the model reads.
+    """
+
+    store: str
+    snapshot: str
+    services: str | None = None
+    replay: bool = True
+
+
+@dataclass(frozen=True)
+class DialectSettings:
+    """A dialect by name, with single limits changed where they are given."""
+
+    name: str = "compact"
+    max_turns: Count | None = None
+    max_calls: Count | None = None
+    max_tool_tokens: Count | None = None
+    max_turn_tokens: Count | None = None
+    context_tokens: Count | None = None
+    max_prompt_tokens: Count | None = None
+    max_response_tokens: Count | None = None
+    page_rows: Count | None = None
+    system_prompt: str | None = None
+    on_malformed: OnMistake | None = None
+    on_repeated: OnRepeated | None = None
+    on_parallel: OnParallel | None = None
+    on_overflow: OnOverflow | None = None
+    shows_work: ShownWork | None = None  # of the expert whose transcripts are made
+
+    def dialect(self) -> Dialect:
+        changed = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name != "name" and getattr(self, f.name) is not None
+        }
+        return replace(dialect_named(self.name), **changed)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """`pretrained` (a folder, or a name that `from_pretrained` finds) or a new model of `shape`
+    with a tokenizer made on the spot, of so many transcripts of an expert's.
+
+    `checkpoint_activations`: an update keeps of each layer only its input, and computes the rest
+    again in the backward pass. Less memory, a forward pass more, the same gradients.
+
+    `device` is where it is trained, evaluated and examined: "cpu", "cuda", "cuda:1", or "auto", the
+    first GPU where there is one. It may change when a run is continued.
+
+    `weights`: the number format that they are held in, trained and sampled from, whatever the
+    checkpoint has. With "bfloat16" the optimizer steps float32 masters of them, and matrix
+    products are in bfloat16 too.
+
+    `lora`: every stage trains an adapter beside the starting model, which stays as it is.
+    """
+
+    pretrained: str | None = None
+    shape: NanoShape = NanoShape()
+    tokenizer_transcripts: Count = 160
+    tokenizer_expert: str = "expert"
+    superwords: Annotated[int, Ge(0)] = 320
+    checkpoint_activations: bool = False
+    device: str = AUTO
+    weights: Literal["float32", "bfloat16"] = "float32"
+    lora: LoraSettings | None = None
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How held-out requests are played and judged, and which `tripwright examine` plays: all of
+    `file`, in the place of data.queries, or so many generated ones (`queries`). `decoding` is that
+    of validation, too (rows P9, S10).
+
+    `difficulty_queries` (the exam's trips and more like them) are for policies without a mind,
+    which cost nothing.
+    """
+
+    queries: Count = 500
+    file: str | None = None
+    difficulty_queries: Count = 1000
+    per_world: Count = 20
+    decoding: Decoding = GREEDY
+    max_concurrent_rollouts: Count = 100
+    context_tokens: Count | None = None  # None: the dialect's, as in training (row S6 has more)
+    rules: str = "strict"
+
+
+@dataclass(frozen=True)
+class ValidationSettings:
+    """Evaluation during RL, or during SFT where a recipe has no RL: `every` so many steps, after
+    the last one and `at_start` (verl's test_freq and val_before_train; row P10). All requests of
+    `file` are played, or so many generated ones (`queries`) in worlds that the exam does not ask
+    about.
+
+    The checkpoint with the highest `metric` of score.json is kept as a model folder; `keep = "all"`
+    keeps one of every evaluation.
+    """
+
+    every: Count
+    queries: Count = 64
+    file: str | None = None
+    at_start: bool = True
+    metric: str = "final"
+    keep: Literal["best", "all"] = "best"
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """`sampler`: whose servers generate; "cpu" is our own engine, with all of verl on a CPU.
+
+    `tensor_parallel` GPUs hold one copy of the sampler's weights. `memory_share` of a GPU is the
+    sampler's while it generates. `offload`: weights and optimizer wait in the CPU's memory
+    meanwhile. `sequence_parallel` GPUs share one row of the update. `episode_workers`: processes
+    that play episodes. `options`: keys of verl's own, over everything that is said here.
+    """
+
+    nodes: Count = 1
+    gpus_per_node: Count = 8
+    sampler: Literal["vllm", "sglang", "cpu"] = "vllm"
+    tensor_parallel: Count = 1
+    memory_share: Annotated[float, Gt(0), Lt(1)] = 0.6
+    offload: bool = False
+    sequence_parallel: Count = 1
+    episode_workers: Count = 8
+    options: Any = None
+
+    @property
+    def gpus(self) -> int:
+        return self.nodes * self.gpus_per_node
+
+
+class Reinforcement(NamedTuple):
+    """An algorithm by its name in `rl.algorithms.ALGORITHMS`, which is the name of its table in
+    TOML, and that table."""
+
+    algorithm: str
+    settings: RolloutSettings
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """`faults` are of the tools that RL rolls out with (row S9), and of a second examination; the
+    cold start has none. `loggers` are other places that the metrics go to: see
+    `loggers.LOGGERS`."""
+
+    name: str = "nano"
+    seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
+    threads: Count = 2
+    data: DataSettings = DataSettings()
+    live: LiveSettings | None = None
+    dialect: DialectSettings = DialectSettings()
+    judging: Any = None  # a model that takes part in it (`domains/judging.py`)
+    model: ModelSettings = ModelSettings()
+    copy_pretraining: CopyPretrainingSettings | None = None
+    sft: SftSettings | None = None
+    rl: Reinforcement | None = None
+    faults: Faults | None = None
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    validation: ValidationSettings | None = None
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    verl: ClusterSettings | None = None
+    loggers: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ()
+
+    @property
+    def domain(self) -> Domain:
+        """What its dialect is about."""
+        return domain_of(self.dialect.name)
+
+    @property
+    def held_out_dialect(self) -> Dialect:
+        """The dialect of examinations and validation."""
+        tokens = self.evaluation.context_tokens or self.dialect.dialect().context_tokens
+        return replace(self.dialect.dialect(), context_tokens=tokens)
+
+    @property
+    def sampling_dtype(self) -> str:
+        """Of evaluations: what RL samples in, or the cold start multiplies in."""
+        stages = [self.rl.settings if self.rl else None, self.sft, self.copy_pretraining]
+        return next((stage.dtype for stage in stages if stage is not None), AUTO)
+
+    @property
+    def mix(self) -> Any:
+        """What the exam and the cold start ask."""
+        return self.domain.mix() if self.data.mix is None else self.data.mix
+
+    def record(self) -> dict[str, Any]:
+        """The resolved recipe as plain JSON, with the names that TOML has."""
+        record = asdict(replace(self, rl=None, data=replace(self.data, mix=self.mix)))
+        del record["rl"]
+        return record | ({self.rl.algorithm: asdict(self.rl.settings)} if self.rl else {})
+
+
+# ---- from files
+
+
+def load_recipe(path: str | Path, changes: Sequence[str] = ()) -> Recipe:
+    """The recipe of a file, with settings that go over it ("grpo.clip.high=0.28"). Raises UserError
+    in one line: file, key, what was found and what is accepted."""
+    return _recipe(_changed(_with_base(Path(path), ()), changes), str(path))
+
+
+def recipe_of_run(folder: Path, changes: Sequence[str] = ()) -> Recipe:
     """The recipe that a run folder was made by. Raises UserError where it holds none, or one of
     another version."""
     path = folder / RECIPE
     record = json_object(path) if path.is_file() else None
     if record is None:
         raise UserError(f"No training in '{folder}': expected a run folder with {RECIPE}.")
-    return _recipe(_without_null(record), str(path))
+    return _recipe(_changed(_without_null(record), changes), str(path))
+
+
+def changed(recipe: Recipe, changes: Sequence[str]) -> Recipe:
+    """The same with settings that go over it, checked as a file is."""
+    record = json.loads(json.dumps(recipe.record()))
+    return _recipe(_changed(_without_null(record), changes), recipe.name)
+
+
+def _changed(data: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """The tables of a file with "key=value" over them, the value as TOML has it; what is no TOML is
+    a text."""
+    for change in changes:
+        name, equals, text = change.partition("=")
+        keys = [key.strip() for key in name.split(".")]
+        if not equals or not all(keys):
+            raise UserError(f"--set {change}: expected KEY=VALUE, such as grpo.clip.high=0.28.")
+        try:
+            value = tomllib.loads(f"value = {text.strip()}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text.strip()
+        for key in reversed(keys):
+            value = {key: value}
+        data = _merged(data, value)
+    return data
 
 
 def _without_null(value: Any) -> Any:
@@ -75,11 +344,8 @@ def _without_null(value: Any) -> Any:
 
 def _recipe(data: dict[str, Any], where: str) -> Recipe:
     tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
-    values = settings_values(
-        {name: hint for name, hint in hints_of(Recipe).items() if name != "rl"} | tables,
-        data,
-        where,
-    )
+    hints = {name: hint for name, hint in hints_of(Recipe).items() if name != "rl"}
+    values = settings_values(hints | tables, data, where)
     reinforcements = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
     if len(reinforcements) > 1:
         raise UserError(
@@ -88,17 +354,15 @@ def _recipe(data: dict[str, Any], where: str) -> Recipe:
         )
     recipe = Recipe(**values, rl=reinforcements[0] if reinforcements else None)
     mixes = {
-        name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None
-    }
-    mixes = {
         name: settings_of(recipe.domain.mix, mix, f"{where}: data.{name}")
-        for name, mix in mixes.items()
+        for name in ("mix", "rl_mix")
+        if (mix := getattr(recipe.data, name)) is not None
     }
-    recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, **mixes))
+    recipe = replace(recipe, data=replace(recipe.data, **mixes))
     if recipe.judging is not None:
         dialect = recipe.dialect.dialect()
         settings = judging_settings(recipe.domain, dialect, recipe.judging, f"{where}: judging")
-        recipe = dataclasses.replace(recipe, judging=settings)
+        recipe = replace(recipe, judging=settings)
     recipe = _with_rules(recipe, data)
     try:
         check(recipe)
@@ -151,10 +415,311 @@ def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
         return recipe
     strictest = recipe.domain.rules[0]
     if "rules" not in data.get("evaluation", {}):
-        recipe = dataclasses.replace(
-            recipe, evaluation=dataclasses.replace(recipe.evaluation, rules=strictest)
-        )
+        recipe = replace(recipe, evaluation=replace(recipe.evaluation, rules=strictest))
     if recipe.rl is not None and "rules" not in data[recipe.rl.algorithm]:
-        settings = dataclasses.replace(recipe.rl.settings, rules=strictest)
-        recipe = dataclasses.replace(recipe, rl=recipe.rl._replace(settings=settings))
+        settings = replace(recipe.rl.settings, rules=strictest)
+        recipe = replace(recipe, rl=recipe.rl._replace(settings=settings))
     return recipe
+
+
+# ---- checks
+
+
+def check(recipe: Recipe) -> None:
+    """Raises UserError for the first thing that cannot work."""
+    _dialect(recipe)
+    _data(recipe)
+    _held_out(recipe)
+    if recipe.domain.rules:
+        one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
+    for name, settings in (
+        ("copy_pretraining", recipe.copy_pretraining),
+        ("sft", recipe.sft),
+        *([recipe.rl] if recipe.rl else []),
+    ):
+        if settings is not None:
+            one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
+            _products(f"{name}.dtype", settings.dtype, recipe.model.weights)
+            settings.optimizer.check(f"{name}.optimizer")
+            if recipe.model.lora is not None and settings.optimizer.name == "muon":
+                raise UserError(
+                    f"{name}.optimizer: Muon makes a whole matrix's step orthogonal, and with"
+                    f" [model.lora] two thin factors are trained: set {name}.optimizer.name ="
+                    ' "adamw".'
+                )
+    teachers = tuple(recipe.domain.teachers)
+    one_of("model.tokenizer_expert", recipe.model.tokenizer_expert, teachers)
+    if recipe.sft:
+        _check_end("sft", recipe.sft)
+        one_of("sft.expert", recipe.sft.expert, teachers)
+    if recipe.rl is not None:
+        _rl(recipe, *recipe.rl)
+
+
+def check_needs(recipe: Recipe) -> None:
+    """Raises UserError for the first file, folder or package that the recipe needs and that is not
+    there. (A model may be on a hub.)"""
+    for name, path in (
+        ("data.world", recipe.data.world),
+        ("data.queries", recipe.data.queries),
+        ("evaluation.file", recipe.evaluation.file),
+        ("validation.file", recipe.validation.file if recipe.validation else None),
+        ("sft.data", recipe.sft.data if recipe.sft else None),
+        ("live.services", recipe.live.services if recipe.live else None),
+    ):
+        if path is not None and not Path(path).exists():
+            raise UserError(f"{name}: nothing at '{path}'.")
+    live = recipe.live
+    if (
+        live is not None
+        and live.replay
+        and "://" not in live.store
+        and not Path(live.store).is_file()
+    ):
+        raise UserError(
+            f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set"
+            " live.replay = false."
+        )
+    model = recipe.model.pretrained
+    if model is not None and is_no_model(model):
+        raise UserError(
+            f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says"
+            " how), or name another folder or model."
+        )
+    device_named(recipe.model.device)
+    if recipe.model.lora is not None:
+        check_peft("[model.lora]")
+    check_loggers(recipe.loggers)
+
+
+def one_of(name: str, value: str, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        raise UserError(f"unknown {name} '{value}'. Accepted: {', '.join(accepted)}.")
+
+
+def _products(name: str, dtype: str, weights: str) -> None:
+    """Wider ones would need a second copy of the weights, and narrower ones there are none."""
+    if weights != "float32" and dtype not in (AUTO, weights):
+        raise UserError(
+            f"{name} is '{dtype}', but model.weights are '{weights}', which are multiplied as they"
+            f" are: leave {name} out."
+        )
+
+
+def _dialect(recipe: Recipe) -> None:
+    dialect = recipe.dialect.dialect()
+    if dialect.max_turn_tokens >= dialect.context_tokens:
+        raise UserError(
+            f"max_turn_tokens ({dialect.max_turn_tokens}) must be below context_tokens"
+            f" ({dialect.context_tokens})."
+        )
+    plays = recipe.rl is not None or (recipe.sft is not None and recipe.sft.data is None)
+    problem = recipe.domain.unjudged(dialect) if plays and recipe.judging is None else None
+    if problem is not None:
+        raise UserError(f"{problem} Name one in [judging].")
+    if recipe.model.pretrained is None:
+        check_positions(recipe, "the model", recipe.model.shape.positions)
+
+
+def check_positions(recipe: Recipe, model: str, positions: int) -> None:
+    """Raises UserError where what it is trained or examined on is longer."""
+    for table, dialect in (
+        ("dialect", recipe.dialect.dialect()),
+        ("evaluation", recipe.held_out_dialect),
+    ):
+        if positions < dialect.context_tokens:
+            raise UserError(
+                f"{model} has {positions} positions, the {table} needs {dialect.context_tokens}:"
+                f" lower {table}.context_tokens."
+            )
+
+
+def _data(recipe: Recipe) -> None:
+    data, live = recipe.data, recipe.live
+    if live is not None:
+        if recipe.domain.live is None:
+            others = [
+                dialect.name
+                for domain in domains().values()
+                if domain.live is not None
+                for dialect in domain.dialects
+            ]
+            raise UserError(
+                f"[live] is of live tools: dialect '{recipe.dialect.name}' has none. Take"
+                f" {' or '.join(others)}."
+            )
+        nobody = data.world is None and live.services is None and not live.replay
+        if data.queries is None or nobody or (data.world is not None and live.services is not None):
+            raise UserError(
+                "[live] needs data.queries, and live.services or data.world (one of them) to say"
+                " who answers, or live.replay."
+            )
+    elif (data.world is None) != (data.queries is None):
+        raise UserError(
+            "data.world and data.queries belong together: give both, or neither for generated"
+            " worlds."
+        )
+    if data.queries is None:
+        one_of("data.scale", data.scale, tuple(recipe.domain.scales))
+        for scale in data.trained_scales:
+            one_of("data.training_scales", scale, tuple(recipe.domain.scales))
+    elif data.training_scales is not None:
+        raise UserError(
+            "data.training_scales is of generated worlds; data.world names a given one."
+        )
+    elif data.rl_trips is not None:
+        raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
+
+
+def _held_out(recipe: Recipe) -> None:
+    how, validation = recipe.evaluation.decoding, recipe.validation
+    try:
+        Sampling(how.temperature, top_p=1.0 if how.top_p is None else how.top_p, top_k=how.top_k)
+    except UserError as error:
+        raise UserError(f"evaluation.decoding: {error}") from None
+    for name, table in (("evaluation", recipe.evaluation), ("validation", validation)):
+        if table is not None and table.file is not None and recipe.data.queries is None:
+            raise UserError(
+                f"{name}.file is of requests in the place of data.queries, and this recipe's worlds"
+                f" are generated: say how many with {name}.queries."
+            )
+    if validation is None:
+        return
+    if recipe.rl is None and recipe.sft is None:
+        raise UserError(
+            "[validation] is during training, and this recipe has no [sft], [grpo], [ppo] or [rft]."
+        )
+    if validation.file is None and recipe.data.queries is not None:
+        raise UserError(
+            "[validation] needs a file of requests beside data.queries: validation.file."
+        )
+    rates = [f"{group}_{kind}" for group in recipe.domain.facts for kind in ("micro", "macro")]
+    one_of("validation.metric", validation.metric, ("final", "delivery", DENSE_REWARD, *rates))
+
+
+def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
+    _check_end(table, settings)
+    endless = recipe.data.queries is None and recipe.data.rl_trips is None
+    if endless and (settings.max_epochs is not None or settings.curriculum.kind == "epochs"):
+        raise UserError(
+            f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count"
+            " in steps."
+        )
+    if settings.tools is not None and (
+        recipe.data.world is None or not settings.tools.startswith(("http://", "https://"))
+    ):
+        raise UserError(
+            f"{table}.tools is the http address of a server of one world, and needs data.world and"
+            " data.queries."
+        )
+    if settings.server is not None:
+        _server(table, settings, settings.server)
+    _curriculum(table, settings.curriculum, recipe.domain)
+    if (
+        isinstance(settings, GrpoSettings)
+        and settings.credit == "evidence"
+        and recipe.domain.credit is None
+    ):
+        raise UserError(
+            f'{table}.credit "evidence" asks which words a fact is about, and {recipe.domain.title}'
+            ' do not say it: take "episode".'
+        )
+    if recipe.domain.rules:
+        one_of(f"{table}.rules", settings.rules, recipe.domain.rules)
+    if isinstance(settings, PpoSettings) and recipe.dialect.dialect().on_overflow == "truncate":
+        raise UserError(
+            f"{table}: a value head goes from token to token of one context, and dialect"
+            f" '{recipe.dialect.name}' cuts contexts: set dialect.on_overflow = \"end\"."
+        )
+    settings.check(table)
+
+
+def _server(table: str, settings: RolloutSettings, server: RolloutServer) -> None:
+    if not is_address(server.url):
+        raise UserError(
+            f"{table}.server.url is a server's address, such as http://127.0.0.1:8000; found"
+            f" '{server.url}'."
+        )
+    if isinstance(settings, GrpoSettings) and settings.branching is not None:
+        raise UserError(
+            f"{table}.branching forks an episode inside our own engine, and {table}.server samples"
+            " elsewhere: leave one of them out."
+        )
+    if settings.tool_threads:
+        raise UserError(
+            f"{table}.tool_threads is of our own engine: with {table}.server every episode has a"
+            " thread of its own. Leave it out."
+        )
+
+
+def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
+    if not curriculum.stages:
+        raise UserError(
+            f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
+        )
+    for spec in curriculum.rewards:
+        try:
+            check_reward_spec(spec, domain.rewards, domain.facts)
+        except UserError as error:
+            raise UserError(f"{table}.curriculum.stages: {error}") from None
+
+
+def _check_end(stage: str, settings: SftSettings | RolloutSettings) -> None:
+    if settings.steps is None and settings.max_minutes is None and settings.max_epochs is None:
+        raise UserError(f"{stage} would never end: give steps, max_minutes or max_epochs.")
+
+
+# ---- what differs between two recipes
+
+
+MOST_SHOWN = 3
+# settings that say only how long a stage is
+LENGTHS = ("steps", "max_steps", "max_minutes", "max_epochs", "epochs")
+
+
+def describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """ "sft.steps: 6 -> 7; seed: 0 -> 1 and 4 more"; empty if nothing differs."""
+    lines = [
+        f"{path}: {_shown(old)} -> {_shown(new)}" for path, old, new in differing(before, after)
+    ]
+    more = f" and {len(lines) - MOST_SHOWN} more" if len(lines) > MOST_SHOWN else ""
+    return "; ".join(lines[:MOST_SHOWN]) + more
+
+
+def differing(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """(path, before, after) of every value that differs, in the order of `before`; None stands for
+    what is not there."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in {**before, **after}:
+            yield from differing(
+                before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
+            )
+    elif before != after:
+        yield path, before, after
+
+
+def how_to_train_longer(before: Mapping[str, Any], after: Mapping[str, Any], run: Path) -> str:
+    """What to do about a changed recipe. A stage's learning rate follows its length, so a schedule
+    under way cannot be drawn out."""
+    only_lengths = all(
+        path.rpartition(".")[2] in LENGTHS for path, _, _ in differing(before, after)
+    )
+    last = [
+        stage
+        for stage in ("rl", "sft", "copy_pretraining", "start")
+        if (run / "model" / stage).is_dir()
+    ]
+    if only_lengths and last:
+        return (
+            "To train longer, start another run from this one's model: model.pretrained ="
+            f' "{run / "model" / last[0]}".'
+        )
+    return "Choose another folder, or put the recipe back."
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    # of a hash, the beginning
+    text = value[:12] if isinstance(value, str) and len(value) == 64 else str(value)
+    return text if len(text) <= 60 else text[:60] + "…"

@@ -54,10 +54,9 @@ from tripwright.training.checkpoint import (
 from tripwright.training.data_source import data_identity
 from tripwright.training.health import HealthMonitor
 from tripwright.training.loggers import Loggers
-from tripwright.training.recipe import Recipe
-from tripwright.training.recipe_diff import (
+from tripwright.training.recipe import (
+    Recipe,
     describe_changes,
-    former_setting,
     how_to_train_longer,
 )
 from tripwright.training.stopping import Stopping
@@ -165,11 +164,6 @@ class RunFolder:
             earlier = _read_json(path)
             if differing := describe_changes(_bound(earlier), _bound(record)):
                 if self.trained(self.folder):
-                    if former := former_setting(earlier, record):
-                        raise UserError(
-                            f"'{self.folder}' was made by an older version of tripwright, whose"
-                            f" recipes have a setting '{former}': choose another folder."
-                        )
                     raise UserError(
                         f"'{self.folder}' holds a run of another recipe: {differing}."
                         f" {how_to_train_longer(earlier, record, self.folder)}"

@@ -36,8 +36,7 @@ from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit_estimate import check_memory
 from tripwright.training.nano import new_model
-from tripwright.training.recipe import Recipe
-from tripwright.training.recipe_checks import check_positions
+from tripwright.training.recipe import Recipe, check_positions
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import make_tokenizer
 from tripwright.training.validation import Validation

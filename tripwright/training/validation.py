@@ -36,7 +36,7 @@ from tripwright.training.held_out import (
     play_model,
     settle,
 )
-from tripwright.training.recipe_tables import ValidationSettings
+from tripwright.training.recipe import ValidationSettings
 from tripwright.training.run_folder import RunFolder
 
 _STEP = "-step-"

@@ -41,7 +41,7 @@ from tripwright.runs import logged_steps
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.fit_devices import DevicePeak, device_peaks
 from tripwright.training.model_shapes import size_of
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 
 SETTING = "TRIPWRIGHT_VERL"  # names the Python that has verl

@@ -10,8 +10,7 @@ from typing import Any
 from tripwright.bridges.verl import FOLDER, NAME
 from tripwright.errors import UserError
 from tripwright.rl.grpo import GrpoSettings
-from tripwright.training.cluster import ClusterSettings
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import ClusterSettings, Recipe
 
 PLUGIN = "tripwright.bridges.verl.inside.plugin"
 LOOPS, TRAIN, CONFIGURATION = "agent_loops.yaml", "train.parquet", "config.yaml"

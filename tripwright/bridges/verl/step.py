@@ -39,8 +39,7 @@ from tripwright.rl.rollouts import Rollout
 from tripwright.rl.rows import RolloutRow, rows_of
 from tripwright.tools.toolbox import Tools
 from tripwright.training.data_source import RL, trips_of
-from tripwright.training.recipe import recipe_of_run
-from tripwright.training.recipe_tables import Recipe
+from tripwright.training.recipe import Recipe, recipe_of_run
 from tripwright.training.stages import tools_of
 
 _OPEN = ExitStack()  # tools and judges, which stay open as long as the process
