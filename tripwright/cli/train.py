@@ -24,6 +24,13 @@ Resume = Annotated[
     typer.Option("--resume", help="Only continue: refuse where there is no run to go on with."),
 ]
 
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="verl: print its command, configuration and memory; start nothing."
+    ),
+]
+
 
 def sft(
     recipe: RecipeFile,
@@ -80,12 +87,7 @@ def train(
         str,
         typer.Option(help="Who trains: local, or verl (GPUs on one machine or many; 'make verl')."),
     ] = "local",
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="verl: print its command, configuration and memory; start nothing."
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     resume: Resume = False,
 ) -> None:
     """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The

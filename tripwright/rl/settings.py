@@ -19,9 +19,7 @@ class RolloutSettings:
     """How long the stage is, what is played, what is rewarded, and the optimizer. The range of a
     number stands in its type."""
 
-    steps: Annotated[int, Ge(1)] | None = (
-        500  # None: as many as `max_minutes` or `max_epochs` allow
-    )
+    steps: Annotated[int, Ge(1)] | None = 500  # None: as many as minutes or epochs allow
     max_minutes: Annotated[float, Gt(0)] | None = None
     max_epochs: Annotated[float, Gt(0)] | None = None  # of a query file
     prompts_per_step: Annotated[int, Interval(ge=1, le=100_000)] = 16
