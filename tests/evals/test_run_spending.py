@@ -99,21 +99,6 @@ def test_a_run_card_and_a_run_of_faults_hold_no_password(
     assert paid_expert.requests == 0 and not paid_expert.moods
 
 
-def test_a_table_of_prices(nano_folder: Path, tmp_path: Path, paid_expert: Any) -> None:
-    (tmp_path / "p.toml").write_text("[m]\ninput = 1\noutput = 2\n")
-    assert (
-        main(
-            command(
-                nano_folder, tmp_path / "a", paid_expert.url, "--prices", str(tmp_path / "p.toml")
-            )
-        )
-        == 0
-    )
-    assert score_of(tmp_path / "a")["usage"]["cost_usd"] == pytest.approx(
-        paid_expert.requests * 120 / 1e6
-    )
-
-
 def test_an_endpoint_that_does_not_count(
     nano_folder: Path, tmp_path: Path, paid_expert: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,8 +250,6 @@ def test_quiet_says_nothing_on_the_way(
         (["--max-cost-usd", "1"], "needs prices"),
         (["--price-in", "1"], "--price-out is missing"),
         (["--price-cached", "1"], "--price-in is missing"),
-        (["--price-in", "1", "--price-out", "2", "--prices", "x.toml"], "not from both"),
-        (["--prices", "x.toml"], "No price table at 'x.toml'"),
         (["--decoding", "star", "--temperature", "1"], "leave --temperature out"),
         (["--decoding", "latin"], "Unknown decoding 'latin'"),
         (["--requests-per-second", "0"], "--requests-per-second"),

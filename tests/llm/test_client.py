@@ -16,7 +16,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
-from tripwright.llm.endpoint import _retry_after_s
+from tripwright.llm.endpoint import retry_after_s
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 Reply = tuple[int, bytes, dict[str, str]] | None  # None: hangs
@@ -257,9 +257,9 @@ def test_retry_after_is_honoured(server: Server) -> None:
 
 
 def test_retry_after_is_read_as_number_or_date() -> None:
-    assert _retry_after_s("3") == 3.0
-    assert 50 < (_retry_after_s(formatdate(time.time() + 60, usegmt=True)) or 0) <= 60
-    assert [_retry_after_s(header) for header in (None, "", "soon", "-1", "inf", "nan")] == [
+    assert retry_after_s("3") == 3.0
+    assert 50 < (retry_after_s(formatdate(time.time() + 60, usegmt=True)) or 0) <= 60
+    assert [retry_after_s(header) for header in (None, "", "soon", "-1", "inf", "nan")] == [
         None
     ] * 6
 

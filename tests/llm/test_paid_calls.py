@@ -13,8 +13,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import Completion, Fault, RequestedCall
-from tripwright.llm.paid_calls import CallKey, CostLimitReached, PaidCalls, counted
-from tripwright.llm.prices import Prices
+from tripwright.llm.paid_calls import CallKey, CostLimitReached, PaidCalls, Prices, counted
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 PRICES = Prices(1.0, 2.0)
@@ -257,3 +256,14 @@ def test_each_play_says_anew_what_it_had_no_use_for(tmp_path: Path) -> None:
     assert calls.unused("q1")["discarded_prompt_tokens"] == 100  # a play that asked nothing
     calls.find(request(step=0))
     assert calls.unused("q1") == {} == calls.unused("q2")
+
+
+def test_tokens_cost_their_price() -> None:
+    usage = {"prompt_tokens": 2e6, "completion_tokens": 1e6, "cached_tokens": 5e5}
+    # no price for cached ones: they cost what others do
+    assert Prices(1.0, 8.0).usd(usage) == pytest.approx(2 + 8)
+    assert Prices(1.0, 8.0, 0.1).usd(usage) == pytest.approx(1.5 + 0.05 + 8)
+    assert Prices(1.0, 8.0).usd({}) == 0
+    assert Prices(1.0, 8.0).usd(
+        {**usage, "discarded_prompt_tokens": 1e6, "discarded_completion_tokens": 1e6}
+    ) == pytest.approx(3 + 16)

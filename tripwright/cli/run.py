@@ -27,7 +27,7 @@ from tripwright.policies.settings import FIELDS, USUAL_FIELD
 
 if TYPE_CHECKING:
     from tripwright.evals.run import Spending
-    from tripwright.llm.prices import Prices
+    from tripwright.llm.paid_calls import Prices
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,6 @@ class CostFlags:
             min=0,
             show_default="as --price-in",
         ),
-    ] = None
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="endpoint: a TOML or JSON table of prices by model.", show_default=False),
     ] = None
     max_cost_usd: Annotated[
         float | None,
@@ -310,20 +306,12 @@ def _played(  # long: what a run is made of, each on a line of its own
 
 
 def _prices(settings: RunFlags, policy: PolicyFlags, cost: CostFlags) -> Prices | None:
-    """From the table, or from the options; None where neither is given."""
-    from tripwright.llm.prices import prices_of, read_prices
+    """From the options; None where none is given."""
+    from tripwright.llm.paid_calls import prices_of
 
-    singly = [cost.price_in, cost.price_out, cost.price_cached]
-    if cost.prices is None and singly == [None] * 3:
-        return None
-    if settings.policy != "endpoint" or policy.model is None:
+    prices = prices_of(cost.price_in, cost.price_out, cost.price_cached)
+    if prices is not None and (settings.policy != "endpoint" or policy.model is None):
         raise UserError(
             "Prices are of the tokens of --policy endpoint with a --model: leave them out."
         )
-    if cost.prices is None:
-        return prices_of(*singly)
-    if singly != [None] * 3:
-        raise UserError(
-            "Prices come from --prices or from --price-in and --price-out, not from both."
-        )
-    return read_prices(cost.prices, policy.model)
+    return prices

@@ -31,8 +31,7 @@ from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
-from tripwright.llm.paid_calls import JudgementLog
-from tripwright.llm.prices import Prices, prices_of
+from tripwright.llm.paid_calls import JudgementLog, Prices, prices_of
 from tripwright.runs import JUDGEMENTS
 from tripwright.settings import settings_of
 from tripwright.verdict import verified_by

@@ -27,8 +27,7 @@ from tripwright.evals.run_progress import ProgressLine
 from tripwright.evals.run_usage import adding_usage, sum_usage, usage_entry
 from tripwright.evals.scoreboard import score_records
 from tripwright.files import Journal, write_atomically
-from tripwright.llm.paid_calls import PaidCalls
-from tripwright.llm.prices import Prices
+from tripwright.llm.paid_calls import PaidCalls, Prices
 from tripwright.policies.base import KeepsCalls, Policy
 from tripwright.policies.endpoint import count
 from tripwright.runs import (

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tripwright.llm.prices import Prices
+from tripwright.llm.paid_calls import Prices
 
 
 def adding_usage(lines: Iterable[dict[str, Any]], total: Counter[str]) -> Iterator[dict[str, Any]]:

@@ -312,7 +312,7 @@ class Endpoint:
             )
         if response.is_success:
             return self._read(response.text, read, plain), None
-        return self._status_fault(response), _retry_after_s(response.headers.get("retry-after"))
+        return self._status_fault(response), retry_after_s(response.headers.get("retry-after"))
 
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
@@ -413,7 +413,7 @@ def _said_error(body: str) -> tuple[str, str]:
     return str(error.get("code") or ""), str(error.get("message") or error.get("detail") or body)
 
 
-def _retry_after_s(header: str | None) -> float | None:
+def retry_after_s(header: str | None) -> float | None:
     """The `Retry-After` header in seconds: it holds a number or a date."""
     if not header:
         return None
@@ -422,7 +422,7 @@ def _retry_after_s(header: str | None) -> float | None:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(header).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
     return seconds if 0 <= seconds < float("inf") else None
 

@@ -1,4 +1,5 @@
-"""What models have answered and was paid for, kept so that a killed run repeats no paid call.
+"""What tokens cost, and what models have answered and was paid for, kept so that a killed run
+repeats no paid call.
 
 calls.jsonl holds every completion of a run, one flushed line each, written before it is used. An
 episode that a kill cut short is played again, and its calls are answered from here as long as it
@@ -17,11 +18,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,7 +31,53 @@ from typing import Any
 from tripwright.errors import UserError
 from tripwright.files import Journal, keep_lines
 from tripwright.llm.client import Completion, Fault, RequestedCall
-from tripwright.llm.prices import Prices
+
+
+@dataclass(frozen=True)
+class Prices:
+    """All in USD per million tokens. Without `cached_input`, prompt tokens that the server had in
+    its cache cost what others do."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, price in asdict(self).items():
+            if price is not None and not 0 <= price < math.inf:
+                raise UserError(
+                    f"A price is an amount in USD per million tokens, 0 or more; found {name}"
+                    f" {price}."
+                )
+
+    def usd(self, usage: Mapping[str, float]) -> float:
+        """Cost of the tokens that `usage` counts, those of completions that were paid for and could
+        not be used (discarded) included."""
+        prompt = usage.get("prompt_tokens", 0) + usage.get("discarded_prompt_tokens", 0)
+        completion = usage.get("completion_tokens", 0) + usage.get("discarded_completion_tokens", 0)
+        in_cache = usage.get("cached_tokens", 0) + usage.get("discarded_cached_tokens", 0)
+        cached = min(in_cache, prompt) if self.cached_input is not None else 0
+        return (
+            (prompt - cached) * self.input
+            + cached * (self.cached_input or 0.0)
+            + completion * self.output
+        ) / 1e6
+
+
+def prices_of(
+    price_in: float | None, price_out: float | None, cached: float | None = None
+) -> Prices | None:
+    """From the options of these names; None where none is given."""
+    if price_in is None and price_out is None and cached is None:
+        return None
+    if price_in is None or price_out is None:
+        missing = "--price-in" if price_in is None else "--price-out"
+        raise UserError(
+            f"Prices are --price-in and --price-out, both in USD per million tokens; {missing} is"
+            " missing."
+        )
+    return Prices(price_in, price_out, cached)
+
 
 COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")
 
@@ -68,10 +116,7 @@ class PaidCalls:
 
     def __init__(self, path: Path, prices: Prices | None = None, max_usd: float | None = None):
         if max_usd is not None and prices is None:
-            raise UserError(
-                "A limit on the cost needs prices: give --price-in and --price-out, or --prices"
-                " FILE."
-            )
+            raise UserError("A limit on the cost needs prices: give --price-in and --price-out.")
         self.path, self.prices, self.max_usd = path, prices, max_usd
         # of the whole run: requests, COUNTED, uncounted_requests, discarded_…
         self.usage: Counter[str] = Counter()

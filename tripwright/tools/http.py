@@ -15,16 +15,14 @@ import json
 import os
 import re
 import threading
-import time
 from base64 import b64encode
 from collections.abc import Coroutine, Mapping
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote, quote_plus
 
 from tripwright import __version__
 from tripwright.errors import UserError, printable
-from tripwright.llm.endpoint import shown_url
+from tripwright.llm.endpoint import retry_after_s, shown_url
 
 if TYPE_CHECKING:
     import asyncio
@@ -248,7 +246,7 @@ class HttpCaller:
     def _problem(self, response: httpx2.Response, text: str, body: Any) -> Exception:
         status = response.status_code
         if (kind := fault_of_status(status)) is not None:
-            wait_s = retry_after_s(response.headers, limited=status == 429)
+            wait_s = asked_wait_s(response.headers, limited=status == 429)
             return ProviderFault(kind, f"{self.base_url} answered {status}: {text}", wait_s)
         return RefusedCall(status, text, body)
 
@@ -291,20 +289,12 @@ def fault_of_status(status: int) -> FaultKind | None:
     return "server_error" if status >= 500 or status in (408, 425) else None
 
 
-def retry_after_s(headers: Mapping[str, str], limited: bool = True) -> float | None:
-    """Seconds that a vendor asks for: `Retry-After` (a number or a date), else, of one who says
-    that its limit is reached, `ratelimit-reset` (seconds, or a date as Duffel sends): others send
-    that with every answer."""
+def asked_wait_s(headers: Mapping[str, str], limited: bool = True) -> float | None:
+    """Seconds that a vendor asks for, less than a day: `Retry-After`, else, of one who says that
+    its limit is reached, `ratelimit-reset` (seconds, or a date as Duffel sends): others send that
+    with every answer."""
     for name in ("retry-after", "ratelimit-reset") if limited else ("retry-after",):
-        if not (value := headers.get(name)):
-            continue
-        try:
-            seconds = float(value)
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(value).timestamp() - time.time()
-            except (ValueError, OverflowError):
-                continue
-        if 0 <= seconds < 86_400:
+        seconds = retry_after_s(headers.get(name))
+        if seconds is not None and seconds < 86_400:
             return seconds
     return None

@@ -19,8 +19,7 @@ from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
 from tripwright.domains.deeptravel.verifiers.judge_prompts import load_rubrics
 from tripwright.errors import UserError
 from tripwright.llm.endpoint import map_unordered
-from tripwright.llm.paid_calls import JudgementLog
-from tripwright.llm.prices import Prices
+from tripwright.llm.paid_calls import JudgementLog, Prices
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,7 @@ from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.judging import Judged, JudgingSettings
 from tripwright.llm.client import ChatEndpoint, Fault
 from tripwright.llm.endpoint import map_unordered
-from tripwright.llm.paid_calls import JudgementLog
-from tripwright.llm.prices import Prices
+from tripwright.llm.paid_calls import JudgementLog, Prices
 from tripwright.transcript import Transcript
 
 LONGEST_ANSWER = 20_000  # characters: an answer in the format of row D11 has some 3,000
