@@ -31,8 +31,8 @@ from tripwright.tools.http import (
     PLACE_OF_KEY,
     USER_AGENT,
     Redaction,
+    asked_wait_s,
     fault_of_status,
-    retry_after_s,
     with_keys,
 )
 
@@ -230,7 +230,7 @@ class McpSession:
 
     async def _note_status(self, response: httpx2.Response) -> None:
         if fault_of_status(response.status_code) is not None:
-            self._problem = response.status_code, retry_after_s(response.headers)
+            self._problem = response.status_code, asked_wait_s(response.headers)
 
     async def _limit(self, response: httpx2.Response) -> None:
         """Of a stream of events the package limits each event."""

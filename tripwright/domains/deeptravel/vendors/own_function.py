@@ -28,7 +28,7 @@ from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
 from tripwright.domains.deeptravel.vendors.rows import MOST_ROWS, BadRow, record_of_row
 from tripwright.errors import UserError
-from tripwright.tools.http import Redaction, fault_of_status, retry_after_s
+from tripwright.tools.http import Redaction, asked_wait_s, fault_of_status
 
 CLIENT_VERSION = 1
 FORM = 'function = "my_flights.py:search_flights"'
@@ -103,7 +103,7 @@ def _kind_of(error: BaseException) -> tuple[FaultKind, float | None]:
 
     if isinstance(error, httpx2.HTTPStatusError):
         status = error.response.status_code
-        wait_s = retry_after_s(error.response.headers, limited=status == 429)
+        wait_s = asked_wait_s(error.response.headers, limited=status == 429)
         return fault_of_status(status) or "bad_response", wait_s
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return "timeout", None
