@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.travelplanner.queries.check import check_queries
-from tripwright.domains.travelplanner.queries.make_files import make_files
-from tripwright.domains.travelplanner.queries.make_item import QuerySettings
+from tripwright.domains.travelplanner.queries.make import QuerySettings, make_files
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import Query, iter_queries

@@ -9,26 +9,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
-from tripwright.domains.travelplanner.queries.make_cities import served_cities
-from tripwright.domains.travelplanner.queries.make_pool import in_order, worker_count
+from tripwright.domains.travelplanner.queries.make import (
+    Key,
+    feasible_cities,
+    in_order,
+    plan_failure,
+    request_key,
+    slack,
+    why_not,
+)
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
-from tripwright.domains.travelplanner.queries.splits import Key, request_key
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.store import World
 
 KINDS = ("infeasible", "wrong", "ambiguous", "duplicate")
-JUDGED: tuple[Rules, ...] = ("official", "strict")
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,30 @@ class QueryProblem:
 
 
 class Checker:
-    """What the checks of all requests share."""
+    """Checks any request of one world."""
 
     def __init__(self, world: World):
         self.world, self.places = world, Gazetteer(world.cities)
+
+    def problems(self, query: Query) -> list[QueryProblem]:
+        """Everything wrong with one request by itself; [] where nothing is."""
+        world, record = self.world, query.model_extra or {}
+        cheapest = solve(query, world)
+        why, said_infeasible = why_not(query, cheapest), record.get("feasible") is False
+        problems = list[QueryProblem]()
+        if why and not said_infeasible:
+            problems.append(QueryProblem("infeasible", f"cannot be met: {why}"))
+        elif said_infeasible and not why:
+            text = f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}"
+            problems.append(QueryProblem("wrong", text))
+        elif not why and (failure := plan_failure(query, plan_days(query, cheapest), world)):
+            text = f"the exact planner's plan does not pass the judge: {failure}"
+            problems.append(QueryProblem("wrong", text))
+        wrong = _wrong_proof(query, record.get("oracle"), cheapest, world, said_infeasible)
+        problems += (QueryProblem("wrong", text) for text in wrong)
+        if misread := mismatches(query, query.query, self.places):
+            problems.append(QueryProblem("ambiguous", f"its text is not clear: {misread[0]}"))
+        return problems
 
 
 def check_queries(
@@ -50,60 +70,14 @@ def check_queries(
     """(line number, its problems) for every (line number, request), in order. `workers`: processes;
     None: as many as are worth it."""
     first: dict[Key, int] = {}
-    answers = in_order(
-        Checker,
-        (world,),
-        problems_with,
-        (query for _, query in queries),
-        worker_count(workers, len(queries)),
-    )
+    requests = [query for _, query in queries]
+    answers = in_order(Checker, (world,), Checker.problems, requests, workers)
     for (line, query), problems in zip(queries, answers, strict=True):
         earlier = first.setdefault(request_key(query), line)
-        repeated = (
-            [QueryProblem("duplicate", f"asks for the same trip as line {earlier}")]
-            if earlier != line
-            else []
-        )
-        yield line, [*problems, *repeated]
-
-
-def problems_with(checker: Checker, query: Query) -> list[QueryProblem]:
-    """Everything wrong with one request by itself; [] where nothing is."""
-    world = checker.world
-    record = query.model_extra or {}
-    cheapest = solve(query, world)
-    said_infeasible = record.get("feasible") is False
-    problems = [
-        QueryProblem("wrong", text)
-        for text in _wrong_proof(query, record.get("oracle"), cheapest, world, said_infeasible)
-    ]
-    why = _why_not(query, cheapest)
-    if why and not said_infeasible:
-        problems.insert(0, QueryProblem("infeasible", f"cannot be met: {why}"))
-    elif said_infeasible and not why:
-        problems.insert(
-            0,
-            QueryProblem(
-                "wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}"
-            ),
-        )
-    elif not why and (failure := _failure(query, plan_days(query, cheapest), world)):
-        problems.insert(
-            0, QueryProblem("wrong", f"the exact planner's plan does not pass the judge: {failure}")
-        )
-    if misread := mismatches(query, query.query, checker.places):
-        problems.append(QueryProblem("ambiguous", f"its text is not clear: {misread[0]}"))
-    return problems
-
-
-def _why_not(query: Query, cheapest: Solution) -> str | None:
-    if cheapest.cost_usd is None:
-        return cheapest.why or "no plan exists."
-    if cheapest.cost_usd > query.budget:
-        return (
-            f"the cheapest plan costs ${cheapest.cost_usd:,.2f}, the budget is ${query.budget:,}."
-        )
-    return None
+        if earlier != line:
+            repeat = QueryProblem("duplicate", f"asks for the same trip as line {earlier}")
+            problems = [*problems, repeat]
+        yield line, problems
 
 
 def _wrong_proof(
@@ -116,56 +90,26 @@ def _wrong_proof(
     if not isinstance(proof, dict):
         yield "field 'oracle' is not an object"
         return
-    if "cheapest_cost_usd" in proof and proof["cheapest_cost_usd"] != cheapest.cost_usd:
-        yield (
-            f"its stored cheapest cost is {proof['cheapest_cost_usd']}, the world's is"
-            f" {cheapest.cost_usd}"
-        )
-    if "comfortable_cost_usd" in proof:
-        comfortable = solve(query, world, comfortable=True).cost_usd
-        if proof["comfortable_cost_usd"] != comfortable:
-            yield (
-                f"its stored comfortable cost is {proof['comfortable_cost_usd']}, the world's is"
-                f" {comfortable}"
-            )
-    if "feasible_cities" in proof and proof["feasible_cities"] != (
-        cities := len(served_cities(query, world).cities)
-    ):
-        yield (
-            f"its stored number of feasible cities is {proof['feasible_cities']}, the world's is"
-            f" {cities}"
-        )
-    if "slack" in proof:
-        slack = None if cheapest.cost_usd is None else round(query.budget / cheapest.cost_usd, 4)
-        if proof["slack"] != slack:
-            yield f"its stored slack is {proof['slack']}, the budget's is {slack}"
+    true: tuple[tuple[str, str, Callable[[], Any]], ...] = (
+        ("cheapest_cost_usd", "cheapest cost", lambda: cheapest.cost_usd),
+        (
+            "comfortable_cost_usd",
+            "comfortable cost",
+            lambda: solve(query, world, comfortable=True).cost_usd,
+        ),
+        ("feasible_cities", "number of feasible cities", lambda: feasible_cities(query, world)),
+        ("slack", "slack", lambda: slack(query, cheapest)),
+    )
+    for field, name, of_world in true:
+        if field in proof and proof[field] != (found := of_world()):
+            whose = "budget" if field == "slack" else "world"
+            yield f"its stored {name} is {proof[field]}, the {whose}'s is {found}"
     if said_infeasible and proof.get("plan") is None:
         return
-    failure = _failure(query, proof.get("plan"), world)
+    failure = plan_failure(query, proof.get("plan"), world)
     if failure:
         yield (
             f"its stored plan {failure}"
             if failure.startswith("cannot")
             else f"its stored plan does not pass the judge: {failure}"
         )
-
-
-def _failure(query: Query, plan: Any, world: World) -> str | None:
-    """The first thing that a plan fails under either rule set; None where it passes both."""
-    parse = parse_days(plan)
-    if parse.days is None:
-        return f"cannot be read: {parse.problem}"
-    official = to_official(parse.days, city_lookup(world))
-    for rules in JUDGED:
-        verdict = judge(query, official, world, rules)
-        if not verdict.final:
-            return f"{_first_failure(verdict)} ({rules} rules)"
-    return None
-
-
-def _first_failure(verdict: PlanVerdict) -> str:
-    for facts in (verdict.commonsense, verdict.hard):
-        for fact in (facts or {}).values():
-            if fact.passed is False:
-                return f"{fact.name}{f': {fact.message}' if fact.message else ''}"
-    return verdict.error or "not delivered"

@@ -2,12 +2,16 @@
 oracle finds a plan, budget included.
 
 This is the maker that training goes by: one generator of random numbers runs through all queries,
-so the n-th depends on those before it. `tripwright query make` uses `make_files`, whose n-th query
-depends on seed and n, so that processes can share the work.
+so the n-th depends on those before it. `tripwright query make` uses `make.py`, whose n-th query
+depends on seed and n, so that processes can share the work. Both draw what is asked for here.
 
-Differences from the official sampler, all fields of `Mix`: levels are drawn 4:3:3; the budget is a
-slack factor over the proved cost of a comfortable plan instead of price statistics; nano worlds,
-with few restaurants a city, ask for one or two cuisines.
+The official sampler (row T2, `official=True` with `OFFICIAL_MIX`) draws the origin uniformly; for 3
+days a city uniform over those of other states, for 5 and 7 days the state of a city drawn uniformly
+among other states with more than 3 cities, so that large states come more often; a window of days
+in March 2022; 2 cuisines at level medium and 4 at level hard. Otherwise the world's own days are
+taken, states with more cities than the trip visits, and what `Mix` says: levels are drawn 4:3:3,
+and one or two cuisines are asked for, because cities of nano worlds have few restaurants. The
+budget is a slack factor over the proved cost of a comfortable plan instead of price statistics.
 """
 
 from __future__ import annotations
@@ -20,17 +24,19 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
+from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, TRANSPORTATION, word_query
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 # the official weights for hard queries
 KINDS = {"house rule": 0.3, "cuisine": 0.1, "room type": 0.3, "transportation": 0.3}
 CITIES_VISITED = {3: 1, 5: 2, 7: 3}
+OFFICIAL_STATE_CITIES = 4  # a state of fewer is never visited
 MOST_TRIES = 3000
+LEVELS = ("easy", "medium", "hard")
 Weight = Annotated[int, Ge(0)]
 Slack = Annotated[float, Ge(1)]
 
@@ -56,15 +62,16 @@ class Mix:
             raise UserError(f"slack is a range from low to high, found {self.slack}.")
 
 
+OFFICIAL_MIX = Mix(days=(3, 5, 7), levels=(1, 1, 1), cuisines=(2, 4))
+
+
 def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) -> Iterator[Query]:
     """`count` different feasible queries. The record carries `oracle`: proved cheapest cost, cost
     and plan (in Planner-R1's schema) of the comfortable plan."""
     mix = mix or Mix()
     rng = random.Random(f"tripwright-queries-{seed}")
     levels = [
-        level
-        for level, weight in zip(("easy", "medium", "hard"), mix.levels, strict=True)
-        for _ in range(weight)
+        level for level, weight in zip(LEVELS, mix.levels, strict=True) for _ in range(weight)
     ]
     texts: set[str] = set()
     for _ in range(count):
@@ -91,80 +98,69 @@ def draw_query(world: World, rng: random.Random, level: str, mix: Mix) -> Query 
         return None
     budget = math.ceil(comfortable.cost_usd * rng.uniform(*mix.slack) / 10) * 10
     text = word_query(rng, draft.model_copy(update={"budget": budget}), "plain")
-    return Query.model_validate(
-        {**fields, "budget": budget, "query": text, "oracle": _proof(draft, comfortable, world)}
-    )
+    proof = {
+        "cheapest_cost_usd": solve(draft, world).cost_usd,
+        "plan_cost_usd": comfortable.cost_usd,
+        "plan": plan_days(draft, comfortable),
+    }
+    return Query.model_validate({**fields, "budget": budget, "query": text, "oracle": proof})
 
 
 def draw_fields(
-    world: World, rng: random.Random, level: str, days: int, mix: Mix
+    world: World, rng: random.Random, level: str, days: int, mix: Mix, official: bool = False
 ) -> dict[str, Any]:
-    """The official fields of one request, without budget and text."""
-    cities = CITIES_VISITED[days]
-    route = draw_route(world, rng, cities)
-    dates = draw_dates(world, rng, days)
+    """The official fields of one request (row T2), without budget and text. Raises UserError where
+    the world has no such trip at all."""
+    org, dest = draw_route(world, rng, CITIES_VISITED[days], official)
+    dates = draw_dates(world, rng, days, official)
     party_size = draw_party_size(rng, level)
-    return official_fields(
-        route, days, dates, party_size, draw_wishes(rng, level, party_size, mix), level
-    )
-
-
-def official_fields(
-    route: tuple[str, str],
-    days: int,
-    dates: list[str],
-    party_size: int,
-    wishes: LocalConstraint,
-    level: str,
-) -> dict[str, Any]:
-    """The benchmark's names for what was drawn (row T2)."""
     return {
-        "org": route[0],
-        "dest": route[1],
+        "org": org,
+        "dest": dest,
         "days": days,
         "visiting_city_number": CITIES_VISITED[days],
         "date": dates,
         "people_number": party_size,
-        "local_constraint": wishes.model_dump(by_alias=True),
+        "local_constraint": draw_wishes(rng, level, party_size, mix).model_dump(by_alias=True),
         "level": level,
     }
 
 
-def _proof(query: Query, comfortable: Solution, world: World) -> dict[str, Any]:
-    cheapest = solve(query, world)
-    return {
-        "cheapest_cost_usd": cheapest.cost_usd,
-        "plan_cost_usd": comfortable.cost_usd,
-        "plan": plan_days(query, comfortable),
-    }
-
-
-def draw_route(world: World, rng: random.Random, cities: int) -> tuple[str, str]:
+def draw_route(
+    world: World, rng: random.Random, cities: int, official: bool = False
+) -> tuple[str, str]:
     """(org, dest): a city, and a city of another state; for several cities another state that has
-    more than so many."""
-    names = list(world.cities)
-    org = rng.choice(names)
-    others = [c for c in names if world.cities[c] != world.cities[org]]
-    if cities == 1:
-        return org, rng.choice(others)
-    states = [world.cities[c] for c in others if len(world.states[world.cities[c]]) > cities]
-    if not states:
+    more than so many, or as many as the official sampler wants."""
+    org = rng.choice(list(world.cities))
+    others = [city for city in world.cities if world.cities[city] != world.cities[org]]
+    least = OFFICIAL_STATE_CITIES if official else cities + 1
+    if cities > 1:
+        others = [city for city in others if len(world.states[world.cities[city]]) >= least]
+    if cities > 1 and official:  # "None": the tables' word for places outside any state
+        others = [city for city in others if world.cities[city] != "None"]
+    if not others:
+        place = f"no other state with {least} or more cities" if cities > 1 else "no other state"
         raise UserError(
-            f"World '{world.name}' has no state with more than {cities} cities; trips over {cities}"
-            " cities need one."
+            f"World '{world.name}' has {place} to travel to from {org}, as trips to"
+            f" {counted(cities, 'city')} need."
         )
-    return org, rng.choice(states)
+    dest = rng.choice(others)
+    return org, dest if cities == 1 else world.cities[dest]
 
 
-def draw_dates(world: World, rng: random.Random, days: int) -> list[str]:
-    """A window of the days on which the world has flights."""
-    if len(world.dates) < days:
+def draw_dates(world: World, rng: random.Random, days: int, official: bool = False) -> list[str]:
+    """A window of the days on which the world has flights: of those in March 2022 for the official
+    sampler, where there is such a window."""
+    dates = [date for date in world.dates if date.startswith("2022-03-")] if official else []
+    if len(dates) < days:
+        dates = world.dates
+    if len(dates) < days:
         raise UserError(
-            f"World '{world.name}' has flights on {len(world.dates)} days; a trip of {days} days"
+            f"World '{world.name}' has flights on {len(dates)} days; a trip of {days} days"
             " needs as many."
         )
-    first = rng.randrange(len(world.dates) - days + 1)
-    return world.dates[first : first + days]
+    first = rng.randrange(len(dates) - days + 1)
+    return dates[first : first + days]
 
 
 def draw_party_size(rng: random.Random, level: str) -> int:
@@ -173,44 +169,25 @@ def draw_party_size(rng: random.Random, level: str) -> int:
 
 
 def draw_wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> LocalConstraint:
-    """Easy: none. Medium: one kind out of three. Hard: three different kinds, drawn with the
-    weights `KINDS`."""
-    if level == "easy":
-        kinds: list[str] = []
-    elif level == "medium":
+    """Easy: none. Medium: one kind out of three. Hard: three different kinds, one after the other,
+    each with its weight of `KINDS` among those left. Values are of the official lists, each
+    uniformly; more than two people ask for a private or an entire room only."""
+    kinds: list[str] = []
+    if level == "medium":
         kinds = [rng.choice(("house rule", "cuisine", "room type"))]
-    else:
-        kinds = draw_kinds(rng, 3)
-    return draw_values(rng, kinds, party_size, mix.cuisines[level == "hard"])
-
-
-def draw_values(
-    rng: random.Random, kinds: list[str], party_size: int, cuisines: int
-) -> LocalConstraint:
-    """A value for each kind of wish: the official lists, each uniformly; more than two people ask
-    for a private or an entire room only."""
+    elif level == "hard":
+        weights = dict(KINDS)
+        for _ in range(3):
+            kinds += rng.choices(list(weights), list(weights.values()))
+            del weights[kinds[-1]]
+    rooms = ("shared room", "not shared room", "private room", "entire room")
     wish: dict[str, Any] = {}
     if "house rule" in kinds:
         wish["house rule"] = rng.choice(list(HOUSE_RULE))
     if "cuisine" in kinds:
-        wish["cuisine"] = rng.sample(CUISINES, cuisines)
+        wish["cuisine"] = rng.sample(CUISINES, mix.cuisines[level == "hard"])
     if "room type" in kinds:
-        wish["room type"] = rng.choice(
-            ["shared room", "not shared room", "private room", "entire room"][
-                (0 if party_size <= 2 else 2) :
-            ]
-        )
+        wish["room type"] = rng.choice(rooms if party_size <= 2 else rooms[2:])
     if "transportation" in kinds:
         wish["transportation"] = rng.choice(list(TRANSPORTATION))
     return LocalConstraint.model_validate(wish)
-
-
-def draw_kinds(rng: random.Random, count: int) -> list[str]:
-    """Different kinds of wishes, one after the other, each with its weight among those left."""
-    weights = dict(KINDS)
-    kinds = []
-    for _ in range(count):
-        kind = rng.choices(list(weights), list(weights.values()))[0]
-        kinds.append(kind)
-        del weights[kind]
-    return kinds

@@ -14,16 +14,24 @@ import typer
 
 from tripwright.cli.options import Json
 from tripwright.cli.shares import read_levels
+from tripwright.cli.table import table_lines
 from tripwright.data.split import refuse_other_parts
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
-from tripwright.domains.travelplanner.queries.make_elements import ELEMENT_KINDS, OFFICIAL_MIX
-from tripwright.domains.travelplanner.queries.make_files import QueryBatch, make_files
-from tripwright.domains.travelplanner.queries.make_item import LEVELS, QuerySettings
-from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED, Mix
-from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits
+from tripwright.domains.travelplanner.queries.make import (
+    QueryBatch,
+    QuerySettings,
+    excluded_keys,
+    make_files,
+)
+from tripwright.domains.travelplanner.queries.sample import (
+    CITIES_VISITED,
+    LEVELS,
+    OFFICIAL_MIX,
+    Mix,
+)
 from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.errors import UserError, counted
-from tripwright.files import check_new, write_atomically
+from tripwright.files import check_new
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
@@ -45,9 +53,7 @@ class QueryFlags:
     ] = 0
     elements: Annotated[
         str,
-        typer.Option(
-            help="How cities, days, party and wishes are drawn: default, official or uniform."
-        ),
+        typer.Option(help="How cities, days, party and wishes are drawn: default or official."),
     ] = "default"
     days: Annotated[
         str | None,
@@ -63,13 +69,11 @@ class QueryFlags:
         str | None,
         typer.Option(
             help=(
-                "Range of the budget over a proved cost.  [default: 1.05:1.3; infeasible: 0.6:0.95]"
+                "Range of the budget over the cost of the cheapest comfortable plan, if infeasible"
+                " over the cheapest.  [default: 1.05:1.3; infeasible: 0.6:0.95]"
             )
         ),
     ] = None
-    over: Annotated[
-        str, typer.Option(help="Which cost: of the cheapest comfortable plan, or the cheapest.")
-    ] = "comfortable"
     budget: Annotated[
         str,
         typer.Option(
@@ -103,9 +107,6 @@ class QueryFlags:
     restart: Annotated[
         bool, typer.Option("--restart", help="Replace what is there, finished or interrupted.")
     ] = False
-    plot: Annotated[
-        Path | None, typer.Option(help="SVG file to draw levels, budgets and slack in.")
-    ] = None
 
 
 def make(
@@ -126,12 +127,12 @@ def make(
       tripwright query make --world worlds/real --count 1000 --elements official \\
         --budget official --not-in validation.jsonl --out q.jsonl
       tripwright query make --world worlds/nano --count 500 --splits train:0.8,test:0.2 \\
-        --plot made.svg --out queries
+        --out queries
       tripwright query make --world worlds/nano --keep infeasible --out impossible.jsonl
     """
     drawing = _drawing(settings)
-    shares = read_splits(settings.splits) if settings.splits is not None else None
-    _check_places(settings.out, shares, settings.plot, settings.restart, settings.not_in or ())
+    shares = _read_splits(settings.splits) if settings.splits is not None else None
+    _check_places(settings.out, shares, settings.restart, settings.not_in or ())
     place = World.open(settings.world)
     excluded = excluded_keys(settings.not_in or ())
     line = StatusLine(log_seconds=5)
@@ -156,10 +157,6 @@ def make(
         report=report,
     )
     line.end()
-    if settings.plot is not None:
-        from tripwright.domains.travelplanner.verbs.query_plot import requests_svg
-
-        write_atomically(settings.plot, requests_svg(batch.records))
     summary = {
         "out": str(settings.out),
         **_summary(batch, line.seconds),
@@ -172,7 +169,6 @@ def make(
 def _check_places(
     out: Path,
     shares: dict[str, float] | None,
-    plot: Path | None,
     restart: bool,
     inputs: Sequence[Path],
 ) -> None:
@@ -183,66 +179,102 @@ def _check_places(
         check_new(path, restart, inputs=inputs)
     if shares is not None:
         refuse_other_parts(out, places)
-    if plot is not None:
-        check_new(plot, restart, "--plot", inputs)
-    if plot is not None and not plot.parent.is_dir():
-        raise UserError(
-            f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists."
-        )
 
 
 def _drawing(flags: QueryFlags) -> QuerySettings:
-    seed, elements, days, levels = flags.seed, flags.elements, flags.days, flags.levels
-    slack, over, budget, keep = flags.slack, flags.over, flags.budget, flags.keep
+    elements, budget, keep = flags.elements, flags.budget, flags.keep
     style = flags.style or ("rich" if elements == "official" else "plain")
     for option, value, accepted in (
-        ("--elements", elements, ELEMENT_KINDS),
-        ("--over", over, ("comfortable", "cheapest")),
+        ("--elements", elements, ("default", "official")),
         ("--budget", budget, ("slack", "official")),
         ("--keep", keep, ("feasible", "infeasible")),
         ("--style", style, ("plain", "rich")),
     ):
         if value not in accepted:
             raise UserError(f"{option} '{value}' is none of {', '.join(accepted)}.")
-    if budget == "official" and slack is not None:
+    if budget == "official" and flags.slack is not None:
         raise UserError("--slack has no meaning with --budget official: leave one of them out.")
-    if keep == "infeasible" and over != "comfortable":
-        raise UserError(
-            "--over has no meaning with --keep infeasible, whose budgets go by the cheapest cost:"
-            " leave one of them out."
-        )
     mix = OFFICIAL_MIX if elements == "official" else Mix()
-    usual = Mix().slack if keep == "feasible" else TIGHT
+    usual = mix.slack if keep == "feasible" else TIGHT
     return QuerySettings(
-        seed=seed,
+        seed=flags.seed,
         elements=elements,  # type: ignore[arg-type]  # checked above, as the three below
-        days=read_days(days) if days is not None else mix.days,
-        levels=read_levels(levels) if levels is not None else mix.levels,
-        slack=None if budget == "official" else usual if slack is None else read_slack(slack, keep),
-        over=over,  # type: ignore[arg-type]
+        days=mix.days if flags.days is None else _read_days(flags.days),
+        levels=mix.levels if flags.levels is None else read_levels(flags.levels),
+        slack=usual if flags.slack is None else _read_slack(flags.slack, keep),
+        cuisines=mix.cuisines,
+        budget=budget,  # type: ignore[arg-type]
         keep=keep,  # type: ignore[arg-type]
         style=style,  # type: ignore[arg-type]
     )
 
 
+def _read_days(text: str) -> tuple[int, ...]:
+    try:
+        days = tuple(map(int, text.split(",")))
+    except ValueError:
+        days = ()
+    if not days or any(day not in CITIES_VISITED for day in days):
+        raise UserError(
+            f"--days '{text}' is not a list such as 3,5,7: trips take"
+            f" {', '.join(map(str, CITIES_VISITED))} days."
+        )
+    return days
+
+
+def _read_slack(text: str, keep: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        low, high = 0.0, 0.0
+    if keep == "feasible" and not 1 <= low <= high < float("inf"):
+        raise UserError(
+            f"--slack '{text}' is not a range such as 1.05:1.3; it starts at 1 or above, so that"
+            " every request can be met."
+        )
+    if keep == "infeasible" and not 0 < low <= high < 1:
+        raise UserError(
+            f"--slack '{text}' is not a range such as 0.6:0.95; with --keep infeasible it stays"
+            " above 0 and below 1."
+        )
+    return low, high
+
+
+def _read_splits(text: str) -> dict[str, float]:
+    """Name → share, from 'train:0.8,validation:0.1,test:0.1'. Shares are relative to their sum."""
+    splits: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = part.partition(":")
+        name = name.strip()
+        try:
+            value = float(share)
+        except ValueError:
+            value = 0.0
+        if (
+            not name.replace("_", "").replace("-", "").isalnum()
+            or name in splits
+            or not 0 < value < float("inf")
+        ):
+            raise UserError(
+                f"--splits '{text}' is not a list such as train:0.8,validation:0.1,test:0.1, of"
+                " different names and shares above 0."
+            )
+        splits[name] = value
+    return splits
+
+
 def _summary(batch: QueryBatch, seconds: float) -> dict[str, Any]:
     records = batch.records
-    new = len(records) - batch.resumed
-    slacks = [
-        record["oracle"]["slack"] for record in records if record["oracle"]["slack"] is not None
-    ]
+    levels, days = Counter(r["level"] for r in records), Counter(r["days"] for r in records)
+    slacks = [r["oracle"]["slack"] for r in records if r["oracle"]["slack"] is not None]
     return {
         "queries": len(records),
-        "levels": {
-            level: n
-            for level in LEVELS
-            if (n := sum(record["level"] == level for record in records))
-        },
-        "days": dict(sorted(Counter(record["days"] for record in records).items())),
+        "levels": {level: levels[level] for level in LEVELS if levels[level]},
+        "days": dict(sorted(days.items())),
         "files": batch.files,
         "resumed": batch.resumed,
         "seconds": round(seconds, 2),
-        "per_second": round(new / max(seconds, 1e-9), 2),
+        "per_second": round((len(records) - batch.resumed) / max(seconds, 1e-9), 2),
         "rejected": dict(batch.rejected.most_common()),
         "budget_usd": {
             level: _spread([r["budget"] for r in records if r["level"] == level])
@@ -254,11 +286,9 @@ def _summary(batch: QueryBatch, seconds: float) -> dict[str, Any]:
 
 def _spread(values: list[float]) -> dict[str, float] | None:
     """Smallest, median and largest; None of nothing."""
-    return (
-        {"low": min(values), "median": statistics.median(values), "high": max(values)}
-        if values
-        else None
-    )
+    if not values:
+        return None
+    return {"low": min(values), "median": statistics.median(values), "high": max(values)}
 
 
 def _told(summary: dict[str, Any]) -> str:
@@ -270,20 +300,18 @@ def _told(summary: dict[str, Any]) -> str:
     ]
     if len(summary["files"]) > 1:
         lines += [f"  {path}: {number}" for path, number in summary["files"].items()]
-    for level, spread in summary["budget_usd"].items():
-        if spread:
-            lines.append(
-                f"  {level} budgets: ${spread['low']:,} to ${spread['high']:,}, half up to"
-                f" ${spread['median']:,.0f}"
-            )
+    spreads = {f"{level} budgets": spread for level, spread in summary["budget_usd"].items()}
+    rows = [
+        [name, *(f"${usd:,.0f}" for usd in spread.values())]
+        for name, spread in spreads.items()
+        if spread
+    ]
     if spread := summary["slack"]:
-        lines.append(
-            f"  budget over cheapest cost: {spread['low']:.2f} to {spread['high']:.2f}, half up to"
-            f" {spread['median']:.2f}"
-        )
-    total = sum(summary["rejected"].values())
-    lines.append(f"  {total} drafts rejected" + ":" * bool(total))
-    lines += [f"    {number:>6} {reason}" for reason, number in summary["rejected"].items()]
+        rows.append(["budget / cheapest cost", *(f"{share:.2f}" for share in spread.values())])
+    lines += table_lines(rows, "<>", ["", "lowest", "median", "highest"])
+    rejected = summary["rejected"]
+    lines.append(f"  {sum(rejected.values())} drafts rejected" + ":" * bool(rejected))
+    lines += table_lines(((str(n), reason) for reason, n in rejected.items()), "><", indent=4)
     return "\n".join(lines)
 
 
@@ -312,28 +340,20 @@ def check(  # long: half of it is help and options
     pairs = list(iter_queries(queries))
     if not pairs:
         raise UserError(f"No queries in '{queries}'. Expected one query record per line.")
-    kinds: Counter[str] = Counter()
-    status, failed, impossible = StatusLine(log_seconds=5), 0, 0
+    kinds, status = Counter[str](), StatusLine(log_seconds=5)
+    failed = impossible = 0
     labelled = {line for line, query in pairs if (query.model_extra or {}).get("feasible") is False}
     for number, (line, problems) in enumerate(check_queries(pairs, place, workers), start=1):
         own_kinds = {problem.kind for problem in problems}
         kinds.update(own_kinds)
         failed += bool(problems)
         impossible += not problems and line in labelled
-        problem_text = "; ".join(problem.text for problem in problems) or None
+        text = "; ".join(problem.text for problem in problems) or None
+        record = {"line": line, "ok": text is None, "kinds": [k for k in KINDS if k in own_kinds]}
         if as_json:
-            typer.echo(
-                json.dumps(
-                    {
-                        "line": line,
-                        "ok": problem_text is None,
-                        "kinds": [kind for kind in KINDS if kind in own_kinds],
-                        "problem": problem_text,
-                    }
-                )
-            )
-        elif problem_text:
-            typer.echo(f"{queries}:{line}: {problem_text}")
+            typer.echo(json.dumps({**record, "problem": text}))
+        elif text:
+            typer.echo(f"{queries}:{line}: {text}")
         status.show(
             f"{number}/{len(pairs)} requests checked, {number / max(status.seconds, 1e-9):.1f} a"
             f" second, {failed} with problems"
@@ -346,41 +366,8 @@ def check(  # long: half of it is help and options
     else:
         proved = f", {impossible} are proved impossible, as they say" if labelled else ""
         typer.echo(f"{len(pairs) - failed - impossible} of {len(pairs)} queries can be met{proved}")
-        if failed:
-            typer.echo(
-                "problems: "
-                + ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
-            )
+    if failed and not as_json:
+        found = (f"{number} {kind}" for kind, number in counts.items() if number)
+        typer.echo(f"problems: {', '.join(found)}")
     if failed:
         raise typer.Exit(1)
-
-
-def read_days(text: str) -> tuple[int, ...]:
-    try:
-        days = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        days = ()
-    if not days or any(day not in CITIES_VISITED for day in days):
-        raise UserError(
-            f"--days '{text}' is not a list such as 3,5,7: trips take"
-            f" {', '.join(map(str, CITIES_VISITED))} days."
-        )
-    return days
-
-
-def read_slack(text: str, keep: str = "feasible") -> tuple[float, float]:
-    try:
-        low, high = (float(part) for part in text.split(":"))
-    except ValueError:
-        low, high = 0.0, 0.0
-    if keep == "feasible" and not 1 <= low <= high < float("inf"):
-        raise UserError(
-            f"--slack '{text}' is not a range such as 1.05:1.3; it starts at 1 or above, so that"
-            " every request can be met."
-        )
-    if keep == "infeasible" and not 0 < low <= high < 1:
-        raise UserError(
-            f"--slack '{text}' is not a range such as 0.6:0.95; with --keep infeasible it stays"
-            " above 0 and below 1."
-        )
-    return low, high
