@@ -70,23 +70,8 @@ def test_a_partly_known_day_says_so(partly_known: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "1 flight\n" + partly % "Aston"
     assert main(["world", "browse", partly_known, "flights", "--from", "Brook", "--date", DAY]) == 0
     assert capsys.readouterr().err == "no flights match\n" + partly % "Brook"
-    assert (
-        main(
-            [
-                "world",
-                "browse",
-                partly_known,
-                "flights",
-                "--from",
-                "Brook",
-                "--to",
-                "Aston",
-                "--date",
-                DAY,
-            ]
-        )
-        == 0
-    )
+    way = ["--from", "Brook", "--to", "Aston", "--date", DAY]
+    assert main(["world", "browse", partly_known, "flights", *way]) == 0
     assert capsys.readouterr().err == "no flights match\n"
     assert main(["world", "browse", partly_known, "routes", "--from", "Cove"]) == 0
     assert "may be unknown" in capsys.readouterr().err

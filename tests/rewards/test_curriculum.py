@@ -37,20 +37,11 @@ def course_of(curriculum: Curriculum) -> CurriculumState:
     [
         (
             PLANNER_R1_8B,
-            {
-                0: SUM,
-                99: SUM,
-                100: MACRO,
-                399: MACRO,
-                400: SUCCESS,
-                499: SUCCESS,
-                500: SUCCESS,
-                100_000: SUCCESS,
-            },
+            {0: SUM, 99: SUM, 100: MACRO, 399: MACRO, 400: SUCCESS, 100_000: SUCCESS},
         ),
         (
             PLANNER_R1_32B,
-            {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS},
+            {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 100_000: SUCCESS},
         ),
         (Curriculum(), {0: dense, 1: dense, 500: dense}),
         (

@@ -9,7 +9,7 @@ from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.tools.answer import ToolError, quoted
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.records import WorldTables, road_distance_km
+from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 # row P1's names in its order, with their arguments
@@ -102,21 +102,6 @@ def test_road_prices_are_the_official_ones(world: World) -> None:
     assert tools.search_ground_transportation("Boston", "Rockford", "taxi").cost_usd == 1118
     assert tools.search_ground_transportation("Boston", "Salem", "taxi").cost_usd == 25
     assert tools.search_ground_transportation("Boston", "Salem", "self-driving").cost_usd == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "km"),
-    [
-        ("1,118 km", 1118.0),
-        ("0.7 km", 0.7),
-        ("", None),
-        ("12 miles", None),
-        ("km", None),
-        ("-3 km", None),
-    ],
-)
-def test_road_distances(text: str, km: float | None) -> None:
-    assert road_distance_km(text) == km
 
 
 MISTAKES = """

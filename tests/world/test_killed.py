@@ -9,12 +9,14 @@ import sqlite3
 import subprocess
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 from tripwright.errors import UserError
 from tripwright.world.folder import verify, write_world
+from tripwright.world.importer import SOURCES
 from tripwright.world.records import WorldTables
 from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World
 
@@ -44,64 +46,23 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables of which the flights take a second or two."""
     folder = tmp_path_factory.mktemp("source")
-    header = [
-        "Flight Number",
-        "Price",
-        "DepTime",
-        "ArrTime",
-        "ActualElapsedTime",
-        "FlightDate",
-        "OriginCityName",
-        "DestCityName",
-    ]
+    flights = (
+        f"F{n}|{n % 900}|08:00|09:00|1 hours 0 minutes|2022-03-{1 + n % 28:02d}|{route}|100.0"
+        for n, route in zip(range(150_000), cycle(("Brook|Aston", "Aston|Brook")))
+    )
     tables = {
-        "cities": [["city", "state"], ["Aston", "West"], ["Brook", "East"]],
-        "flights": (
-            [[*header, "Distance"]]
-            + [
-                [
-                    f"F{n}",
-                    str(n % 900),
-                    "08:00",
-                    "09:00",
-                    "1 hours 0 minutes",
-                    f"2022-03-{1 + n % 28:02d}",
-                    *route,
-                    "100.0",
-                ]
-                for n in range(150_000)
-                for route in [("Aston", "Brook") if n % 2 else ("Brook", "Aston")]
-            ]
-        ),
-        "distances": [
-            ["origin", "destination", "duration", "distance"],
-            ["Aston", "Brook", "2 hours", "200 km"],
-        ],
-        "restaurants": [
-            ["Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"],
-            ["Grill", "Aston", "Tea", "10", "4.0"],
-        ],
-        "attractions": [
-            ["Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"],
-            ["Park", "1", "2", "x", "y", "z", "Aston"],
-        ],
-        "accommodations": [
-            [
-                "NAME",
-                "room type",
-                "price",
-                "minimum nights",
-                "review rate number",
-                "house_rules",
-                "maximum occupancy",
-                "city",
-            ],
-            ["Inn", "Private room", "50.0", "1.0", "4.0", "No pets", "2", "Aston"],
-        ],
+        "cities": ["Aston|West", "Brook|East"],
+        "flights": flights,
+        "grounds": ["Aston|Brook|2 hours|200 km"],
+        "restaurants": ["Grill|Aston|Tea|10|4.0"],
+        "attractions": ["Park|1|2|x|y|z|Aston"],
+        "accommodations": ["Inn|Private room|50.0|1.0|4.0|No pets|2|Aston"],
     }
-    for name, rows in tables.items():
-        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as text:
-            csv.writer(text).writerows(rows)
+    for kind in SOURCES:
+        with (folder / kind.files[0]).open("w", newline="", encoding="utf-8") as text:
+            rows = csv.writer(text)
+            rows.writerow(kind.columns)
+            rows.writerows(row.split("|") for row in tables[kind.name])
     return folder
 
 
