@@ -18,7 +18,10 @@ from tripwright.agent.turn import (
 )
 
 PIECES = st.sampled_from(
-    r'<tool_call> </tool_call> <answer> </answer> {"name": "arguments": {} [] "x" 1e999 NaN \ud800'.split()
+    [
+        *("<tool_call>", "</tool_call>", "<answer>", "</answer>", '{"name":', '"arguments":'),
+        *("{}", "[]", '"x"', "1e999", "NaN", "\\ud800", "\x00"),
+    ]
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

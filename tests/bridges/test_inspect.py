@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +30,7 @@ from tripwright.domains import dialect_named, face_named, faces
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import read_queries
-from tripwright.runs import VERSION
+from tripwright.runs import TRANSCRIPTS, VERSION, episodes
 from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
@@ -44,19 +43,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "queries.jsonl").write_text(
         "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 8, 1))
     )
-    made = [
-        "request",
-        "make",
-        "--world",
-        str(folder / "world"),
-        "--count",
-        "6",
-        "--constraints",
-        "mixed",
-        "--levels",
-        "2:1:1",
-    ]
-    assert main([*made, "--out", str(folder / "requests.jsonl")]) == 0
+    made = "--count 6 --constraints mixed --levels 2:1:1 --out".split()
+    where = ["--world", str(folder / "world"), *made, str(folder / "requests.jsonl")]
+    assert main(["request", "make", *where]) == 0
     return folder
 
 
@@ -83,21 +72,8 @@ def of_trips(folder: Path, **settings: Any) -> Task:
 def run_score(
     folder: Path, out: Path, *words: str, queries: str = "queries.jsonl"
 ) -> dict[str, Any]:
-    assert (
-        main(
-            [
-                "run",
-                "--queries",
-                str(folder / queries),
-                "--world",
-                str(folder / "world"),
-                "--out",
-                str(out),
-                *words,
-            ]
-        )
-        == 0
-    )
+    place = ["--world", str(folder / "world"), "--out", str(out)]
+    assert main(["run", "--queries", str(folder / queries), *place, *words]) == 0
     score: dict[str, Any] = json.loads((out / "score.json").read_text())
     return score
 
@@ -150,11 +126,7 @@ def test_the_same_episodes_have_the_same_figures(
     )
     assert figures(log) == pytest.approx(expected(score))
     assert accuracy(log) == pytest.approx(score["metrics"]["final"]["value"])
-    lines = [
-        json.loads(line)
-        for line in (tmp_path / "run" / "transcripts.jsonl").read_text().splitlines()
-    ]
-    assert records(log) == {line["id"]: line for line in lines}
+    assert records(log) == {line["id"]: line for line in episodes(tmp_path / "run" / TRANSCRIPTS)}
     card = json.loads((tmp_path / "run" / "run_card.json").read_text())
     ours = (log.eval.metadata or {})["run_card"]
     assert ours | {"date": card["date"], "transcripts_version": VERSION} == card
@@ -193,12 +165,8 @@ def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
         record, final, facts = sample.store[EPISODE], sample.scores["final"], sample.scores["facts"]
         assert (final.value == "C") is record["verdict"]["final"]
         groups = record["verdict"]["groups"][1:]
-        failed = [
-            name
-            for group in groups
-            for name, fact in (group["facts"] or {}).items()
-            if fact["passed"] is False
-        ]
+        facts_of = [fact for group in groups for fact in (group["facts"] or {}).items()]
+        failed = [name for name, fact in facts_of if fact["passed"] is False]
         assert all(f" {name}: failed" in final.explanation for name in failed)
         assert all(facts.value[name] == 0 for name in failed) and facts.value["delivered"] == 1
         assert json.loads(final.answer) == record["plan"]
@@ -405,18 +373,12 @@ def test_inspects_own_model_is_sent_what_our_client_sends(
             tool["function"]["name"] for tool in turns[0][1]
         }
     assert figures(log) == pytest.approx(expected(score)), "tokens as counted, too"
-    lines = [
-        json.loads(line)
-        for line in (tmp_path / "run" / "transcripts.jsonl").read_text().splitlines()
-    ]
-    texts = {
-        line["id"]: [segment["text"] for segment in line["transcript"]["segments"]]
-        for line in lines
-    }
-    assert texts == {
-        id: [segment["text"] for segment in record["transcript"]["segments"]]
-        for id, record in records(log).items()
-    }
+
+    def texts(record: dict[str, Any]) -> list[str]:
+        return [segment["text"] for segment in record["transcript"]["segments"]]
+
+    run = {line["id"]: texts(line) for line in episodes(tmp_path / "run" / TRANSCRIPTS)}
+    assert run == {id: texts(record) for id, record in records(log).items()}
 
 
 def test_a_model_that_says_nothing_of_use_fails_its_episodes(folder: Path, tmp_path: Path) -> None:
@@ -499,9 +461,5 @@ def test_requests_are_read_as_run_reads_them(folder: Path, tmp_path: Path) -> No
     record = json.loads(first)
     lines = [json.dumps({**record, "date": record["date"][:-1]}), *rest]
     (tmp_path / "short.jsonl").write_text("".join(line + "\n" for line in lines))
-    said = (
-        f"{tmp_path / 'short.jsonl'}:1: field 'date': expected {record['days']} days, one after"
-        f" the other, as 2022-03-16 (found {', '.join(record['date'][:-1])})."
-    )
-    with pytest.raises(PrerequisiteError, match=f"^{re.escape(said)}$"):
+    with pytest.raises(PrerequisiteError, match="short.jsonl:1: field 'date'"):
         trips(queries=str(tmp_path / "short.jsonl"), world=str(folder / "world"))
