@@ -54,8 +54,8 @@ def test_the_start_is_one_line_that_is_true(server: Any) -> None:
 
 def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(served_tools: Any) -> None:
     """And what is no HTTP leaves no traceback."""
-    served = served_tools("--port", "0", "--face", "star")
-    assert CLIENT.get(f"{served.url}/tools").json()["face"] == "star"
+    served = served_tools("--port", "0", "--face", "compact")
+    assert CLIENT.get(f"{served.url}/tools").json()["face"] == "compact"
     address = ("127.0.0.1", served.port)
     with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(b"\x00\x01\x02\r\n\r\n")
