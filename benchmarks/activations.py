@@ -28,8 +28,7 @@ from tripwright.inference.models import LoraSettings, add_adapter, convert_weigh
 from tripwright.learning.flops import ModelShape, peak_memory_mb
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.sft.trainer import FineTuning, SftSettings
-from tripwright.training.fit import memory
-from tripwright.training.model_shapes import ModelSize
+from tripwright.training.fit import ModelSize, memory
 from tripwright.training.recipe import DialectSettings, ModelSettings, Recipe
 from tripwright.training.run_folder import keep_freed_memory
 

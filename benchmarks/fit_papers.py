@@ -15,10 +15,16 @@ import functools
 import re
 from pathlib import Path
 
-from tripwright.training.fit import memory
-from tripwright.training.fit_advice import Change, changes, peak
-from tripwright.training.fit_devices import CARDS_GB, device_peaks
-from tripwright.training.model_shapes import ModelSize, size_of
+from tripwright.training.fit import (
+    CARDS_GB,
+    Change,
+    ModelSize,
+    changes,
+    device_peaks,
+    memory,
+    peak,
+    size_of,
+)
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import RecipeEntry, all_recipes
 
@@ -28,7 +34,6 @@ FOLDERS = ("planner_r1", "star", "deeptravel")
 HEAD = """| recipes | model | the paper | one GPU, as written | of 8 | of 16 | one GPU, with |
 |---|---|---|---|---|---|---|
 """
-ANOTHER_EXPERIMENT = ("dialect.", "model.pretrained")
 
 
 @functools.cache
@@ -56,7 +61,7 @@ def one_gpu(recipe: Recipe, size: ModelSize) -> tuple[int, float, list[Change]] 
     model in the same context fits on one at all."""
     for card in CARDS_GB:
         needed, enough = changes(recipe, size, card, "cuda")
-        if enough and not any(each.setting.startswith(ANOTHER_EXPERIMENT) for each in needed):
+        if enough:
             return (
                 card,
                 needed[-1].peak_gb if needed else peak(memory(recipe, size, "cuda")),

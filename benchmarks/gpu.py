@@ -43,9 +43,7 @@ from tripwright.inference.models import convert_weights, device_named, precision
 from tripwright.learning.flops import mfu, peak_flops, peak_memory_mb, update_flops
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.sft.trainer import FineTuning
-from tripwright.training.fit import memory, total_memory_gb
-from tripwright.training.fit_advice import peak
-from tripwright.training.model_shapes import ModelSize, known_models
+from tripwright.training.fit import ModelSize, known_models, memory, peak, total_memory_gb
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import keep_freed_memory
 from tripwright.training.tokenizer import make_tokenizer

@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from tripwright.agent.chat import ChatFormat
 from tripwright.inference import models
 from tripwright.inference.local import load_model
-from tripwright.training import fit_estimate
+from tripwright.training import fit
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 TEMPLATES = Path(__file__).parents[1] / "tokens" / "templates"
@@ -235,7 +235,7 @@ def test_a_model_that_memory_cannot_hold(
         small.setattr(models, "memory_bytes", lambda: 1e5)
         problem = refused(words, capsys)
         assert "'m' is too large for this machine: its weights alone take" in problem
-    monkeypatch.setattr(fit_estimate, "total_memory_gb", lambda device: 0.4)
+    monkeypatch.setattr(fit, "total_memory_gb", lambda device: 0.4)
     problem = refused(words, capsys)
     least = "sft takes at least 0.5 GB for weights, optimizer state, .* of 0.4 GB. 'tripwright fit'"
     assert re.search(least, problem)

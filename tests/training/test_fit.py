@@ -21,17 +21,25 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import GrpoSettings, Kl
 from tripwright.rl.token_servers import RolloutServer
 from tripwright.sft.trainer import SftSettings
+from tripwright.training import fit
 from tripwright.training.fit import (
     NARROWED,
+    ModelSize,
+    Rates,
     activation_bytes,
+    changes,
+    checkpointed,
+    device_peaks,
+    known_models,
+    lengths,
+    measured,
     memory,
+    peak,
     precision_name,
+    size_of,
+    steps_of,
     trained_parameters,
 )
-from tripwright.training.fit_advice import peak, with_checkpointed_activations
-from tripwright.training.fit_devices import device_peaks
-from tripwright.training.fit_time import Rates, lengths, measured, steps_of
-from tripwright.training.model_shapes import ModelSize, known_models, size_of
 from tripwright.training.recipe import (
     DialectSettings,
     EvaluationSettings,
@@ -39,7 +47,9 @@ from tripwright.training.recipe import (
     Recipe,
     Reinforcement,
     ValidationSettings,
+    load_recipe,
 )
+from tripwright.training.recipe_list import recipe_named
 
 ADAMW = OptimizerSettings(name="adamw")
 NANO = Recipe(
@@ -159,9 +169,7 @@ def test_checkpointed_activations_are_inputs_of_layers_and_two_layers() -> None:
     one_row = replace(LARGE.rl.settings, micro_batch_size=1)
     recipe = replace(LARGE, rl=Reinforcement("grpo", one_row))
     size, places = size_of(recipe), 8192
-    (kept,), (again,) = (
-        memory(with_checkpointed_activations(recipe, on), size, "cuda") for on in (False, True)
-    )
+    (kept,), (again,) = (memory(checkpointed(recipe, on), size, "cuda") for on in (False, True))
     layer = activation_bytes(size, "bfloat16")
     assert kept.learning["activations"] == places * 37 * layer
     assert again.learning["activations"] == places * (36 * 4096 * 4 + 2 * layer)
@@ -173,7 +181,7 @@ def test_checkpointed_activations_are_inputs_of_layers_and_two_layers() -> None:
 
 def test_several_devices_share_what_a_sharding_engine_divides() -> None:
     size = size_of(LARGE)
-    (stage,) = memory(with_checkpointed_activations(LARGE), size, "cuda")
+    (stage,) = memory(checkpointed(LARGE), size, "cuda")
     peaks = {(p.devices, p.checkpoint_activations): p.peak_gb for p in device_peaks(LARGE, size)}
     assert list(peaks) == [(n, on) for n in (1, 8, 16) for on in (False, True)]
     assert peaks[1, False] == peak(memory(LARGE, size, "cuda"))
@@ -320,6 +328,50 @@ def test_what_a_server_samples_takes_nothing_here_and_validation_does() -> None:
     assert both.playing["keys and values"] == 2 * 36 * 4 * 8 * 128 * 4096 * 2
 
 
+# ---- changes: each saves something, and the cheapest come first
+
+
+def test_what_fits_needs_no_change() -> None:
+    size = size_of(NANO)
+    assert changes(NANO, size, 64.0, "cpu") == ([], True)
+
+
+def test_changes_are_cumulative_and_each_saves_something() -> None:
+    size = size_of(LARGE)
+    found, enough = changes(LARGE, size, 170.0, "cuda")
+    peaks = [peak(memory(LARGE, size, "cuda")), *(change.peak_gb for change in found)]
+    assert enough and peaks[-1] <= 170 < peaks[-2] and peaks == sorted(peaks, reverse=True)
+    settings = [change.setting.partition(" = ")[0] for change in found]
+    assert settings[0] == "grpo.micro_batch_size" and len(set(settings)) == len(settings)
+
+
+def test_a_change_that_saves_nothing_yet_is_looked_at_again() -> None:
+    """Playing takes the most at first, so fewer rows come first; then learning does."""
+    settings = replace(LARGE.rl.settings, micro_batch_size=1)
+    recipe = replace(LARGE, rl=Reinforcement("grpo", settings))
+    found, enough = changes(recipe, size_of(recipe), 160.0, "cuda")
+    names = [change.setting.partition(" = ")[0] for change in found]
+    assert enough and names == ["grpo.max_concurrent_rollouts", "model.checkpoint_activations"]
+
+
+def test_planner_r1_s_8b_goes_onto_one_card_without_a_shorter_context_or_another_model() -> None:
+    """Its validation's 100 rows are in the way as well; the optimizer's state goes to the host."""
+    recipe = load_recipe(recipe_named("planner_r1/8b").path)
+    found, enough = changes(recipe, size_of(recipe), 80.0, "cuda")
+    assert enough and {change.setting for change in found} == {
+        "model.checkpoint_activations = true",
+        "grpo.max_concurrent_rollouts = 8",
+        "evaluation.max_concurrent_rollouts = 8",
+        'model.weights = "bfloat16"',
+        'grpo.optimizer.state = "offloaded"',
+    }
+
+
+def test_what_no_change_is_enough_for_is_said() -> None:
+    found, enough = changes(LARGE, size_of(LARGE), 24.0, "cuda")
+    assert found and not enough
+
+
 # ---- work and time
 
 
@@ -341,14 +393,12 @@ def test_lengths_are_those_of_the_experts_episodes() -> None:
 
 
 def test_time_follows_the_rates(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tripwright.training import fit_time
-
     size = size_of(NANO)
     found = lengths(NANO, size, 600)
 
     def seconds(factor: float) -> list[float]:
         monkeypatch.setattr(
-            fit_time,
+            fit,
             "measured",
             lambda *_: Rates(1e9 * factor, 1e9 * factor, 1e9 * factor, 1e-6 / factor),
         )

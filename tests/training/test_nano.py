@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.model_shapes import FIXED_TOKENS
+from tripwright.training.fit import FIXED_TOKENS
 from tripwright.training.nano import NanoShape, new_model
 from tripwright.training.tokenizer import make_tokenizer
 

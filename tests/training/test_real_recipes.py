@@ -13,9 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tripwright.training.fit import memory
-from tripwright.training.fit_advice import peak
-from tripwright.training.model_shapes import size_of
+from tripwright.training.fit import memory, peak, size_of
 from tripwright.training.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[2]

@@ -18,8 +18,7 @@ from tripwright.domains.travelplanner.rewards import PLANNER_R1_8B
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.objectives import Clip
 from tripwright.sft.trl import check_for_trl
-from tripwright.training.fit import memory
-from tripwright.training.model_shapes import size_of
+from tripwright.training.fit import memory, size_of
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import recipe_named
 from tripwright.transcript import OVERLONG

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
 from tripwright.cli.options import Changes, Json, RecipeFile
+from tripwright.cli.table import table_lines
 from tripwright.errors import UserError
 from tripwright.training.recipe_list import recipe_file
 
@@ -44,7 +46,6 @@ def fit(
 
     Examples:
       tripwright fit nano/quickstart
-      tripwright fit planner_r1/8b --memory 80 --device cuda
       tripwright fit planner_r1/8b --set model.checkpoint_activations=true --device cuda
       tripwright fit star/7b_sum --model Qwen/Qwen2.5-7B-Instruct --memory 80 \\
         --device cuda --json
@@ -56,13 +57,83 @@ def fit(
     if tokens is not None and tokens < 2:
         raise UserError(f"--tokens must be at least 2, found {tokens}.")
     path = recipe_file(recipe)
-    from tripwright.cli.fit_tables import estimate_lines
-    from tripwright.training.fit_estimate import estimate
+    from tripwright.training.fit import estimate
     from tripwright.training.recipe import load_recipe
 
-    result = estimate(load_recipe(path, changes or ()), str(path), device, most, model, tokens)
-    typer.echo(
-        json.dumps(result.record(), indent=2) if as_json else "\n".join(estimate_lines(result))
-    )
-    if most is not None and not result.fits:
+    found = estimate(load_recipe(path, changes or ()), device, most, model, tokens)
+    typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(_lines(found)))
+    if most is not None and not found["fits"]:
         raise typer.Exit(1)
+
+
+def _lines(found: Mapping[str, Any]) -> list[str]:
+    model, episode = found["model"], found["episode"]
+    trained = "all of them trained"
+    if model["trained_parameters"] < model["parameters"]:
+        trained = f"{model['trained_parameters'] / 1e6:,.1f} million trained, in an adapter"
+    parts = [
+        [stage["stage"], kind, name, f"{size / 1e9:.2f} GB"]
+        for stage in found["memory"]
+        for kind in ("held", "learning", "playing", "host")
+        for name, size in stage[kind].items()
+        if size >= 5e6
+    ]
+    peaks = [[s["stage"], "peak", "", f"{s['peak'] / 1e9:.2f} GB"] for s in found["memory"]]
+    how = "as the expert's" if episode["measured"] else "as long as they may be, or as you said"
+    steps = [
+        [
+            step["stage"],
+            f"{step['tokens']:,} tokens",
+            f"{step['update_flops']:.2g} FLOP to learn",
+            f"{step['rollout_flops']:.2g} FLOP to play" if step["rollout_flops"] else "",
+            "time not estimated" if step["seconds"] is None else f"{step['seconds']:.2g} s",
+        ]
+        for step in found["steps"]
+    ]
+    return [
+        f"{model['name']}: {model['parameters'] / 1e6:,.1f} million parameters of"
+        f" {model['weight_bytes']} bytes, {trained}",
+        "memory, at most",
+        *table_lines([*parts, *peaks], align="<<<>"),
+        f"  {found['kept_activations_peak_gb']:.2f} GB with activations kept,"
+        f" {found['checkpointed_activations_peak_gb']:.2f} GB with model.checkpoint_activations",
+        *_devices(found["devices"]),
+        f"a step, with episodes of {episode['episode']} tokens, {episode['agent']} of them the"
+        f" agent's ({how})",
+        *table_lines(steps),
+        *_verdict(found),
+    ]
+
+
+def _devices(devices: list[dict[str, Any]]) -> list[str]:
+    if not devices:
+        return []
+    rows = [
+        [
+            str(each["devices"]),
+            "checkpointed" if each["checkpoint_activations"] else "kept",
+            f"{each['peak_gb']:.1f} GB",
+            ", ".join(name.replace("_gb", " GB") for name, fits in each["fits"].items() if fits),
+            each["state"],
+        ]
+        for each in devices
+    ]
+    header = ["GPUs", "activations", "each", "fits", ""]
+    return table_lines(rows, align="><><<", header=header)
+
+
+def _verdict(found: Mapping[str, Any]) -> list[str]:
+    needed, there = found["peak_gb"], found["available_gb"]
+    if there is None:
+        return [f"It needs {needed:.1f} GB. How much there is cannot be seen: say with --memory."]
+    if found["fits"]:
+        return [f"It fits: {needed:.1f} GB of {there:.1f}."]
+    lines = [f"It does not fit: {needed:.1f} GB, {there:.1f} there are."]
+    if found["changes"]:
+        rows = [[f"--set '{c['setting']}'", f"{c['peak_gb']:.1f} GB"] for c in found["changes"]]
+        lines += ["Change, in this order:", *table_lines(rows, align="<>")]
+    if not found["changes_suffice"]:
+        lines.append(
+            "That is not enough: a smaller model, [model.lora], a shorter context or more GPUs are."
+        )
+    return lines

@@ -1,4 +1,5 @@
-"""How much memory a recipe's stages will take, from its numbers alone; nothing is loaded.
+"""What a recipe will take, before it starts: memory of its stages, time of a step, and what to
+change where it does not fit. Nothing is loaded or downloaded.
 
     held all the while    weights and their masters, optimizer state, the reference of a KL term,
                           what Python and torch take
@@ -13,28 +14,50 @@ A stage's peak is what is held and the larger of the other two. Episodes are tak
 the dialect allows, so it is what a run may need, not what it mostly does. The counts are of this
 engine's own code: what its layers save is derived term by term in `activation_bytes`, and a test
 holds that to what torch saves.
+
+Time is FLOPs that are counted (`learning.flops`) at rates that are measured for a second on this
+machine, on products of the model's own sizes: a small model reaches a fraction of what a large
+product does. A GPU's time is not estimated.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import torch
 
+from tripwright.errors import UserError
+from tripwright.files import json_object
 from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS, round_up
-from tripwright.inference.models import AUTO, memory_bytes, precision_named
+from tripwright.inference.models import (
+    AUTO,
+    SUPPORTED,
+    base_of,
+    device_named,
+    is_adapter,
+    memory_bytes,
+    precision_named,
+)
+from tripwright.learning.flops import ModelShape, flops, rollout_flops, update_flops
 from tripwright.learning.optim import OptimizerSettings
+from tripwright.learning.trips import expert_sessions
 from tripwright.learning.vocabulary import CHUNK, keeps_logits
+from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
-from tripwright.sft.copy_pretraining import GAP, CopyPretrainingSettings
-from tripwright.sft.trainer import SftSettings
-from tripwright.training.model_shapes import BYTES, ModelSize
-from tripwright.training.recipe import Recipe
+from tripwright.sft.copy_pretraining import GAP
+from tripwright.training.data_source import RL, trips_of
+from tripwright.training.recipe import Recipe, changed
 
+GB = 1e9
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
 FP32 = BYTES["float32"]  # of masters, and of the optimizer's state
 EIGHT_BIT = 1 + FP32 / 256  # bytes of a number of its state, with a scale for each 256 of them
 NARROWED = "weights for products"  # as autocast makes them, kept as long as a layer's activations
-GB = 1e9
 # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the
 # CPU
 PROCESS_GB = 0.45
@@ -50,6 +73,160 @@ CHUNK_COPIES = 3  # of those made in chunks, in fp32
 # of an episode's tokens that the agent says: the expert's in the compact dialect; far fewer in the
 # others
 AGENT_SHARE = 0.4
+
+
+# ---- the model's sizes: from config.json, a table of published models, or the recipe's own shape
+
+FIXED_TOKENS = 3698  # bytes, letters and control tokens of the tokenizer that a new model gets
+# hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary, tied embeddings: as
+# their config.json have them
+_QWEN25 = {
+    "0.5B": (896, 24, 14, 2, 64, 4864, 151936, True),
+    "1.5B": (1536, 28, 12, 2, 128, 8960, 151936, True),
+    "3B": (2048, 36, 16, 2, 128, 11008, 151936, True),
+    "7B": (3584, 28, 28, 4, 128, 18944, 152064, False),
+    "14B": (5120, 48, 40, 8, 128, 13824, 152064, False),
+    "32B": (5120, 64, 40, 8, 128, 27648, 152064, False),
+    "72B": (8192, 80, 64, 8, 128, 29568, 152064, False),
+}
+_QWEN3 = {
+    "0.6B": (1024, 28, 16, 8, 128, 3072, 151936, True),
+    "1.7B": (2048, 28, 16, 8, 128, 6144, 151936, True),
+    "4B": (2560, 36, 32, 8, 128, 9728, 151936, True),
+    "8B": (4096, 36, 32, 8, 128, 12288, 151936, False),
+    "14B": (5120, 40, 40, 8, 128, 17408, 151936, False),
+    "32B": (5120, 64, 64, 8, 128, 25600, 151936, False),
+}
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """`positions`: how many the model has."""
+
+    name: str
+    kind: str  # one of SUPPORTED
+    shape: ModelShape
+    tied: bool
+    positions: int
+
+    @property
+    def parameters(self) -> int:
+        s = self.shape
+        norms = 2 * s.hidden + (2 * s.head_size if self.kind == "qwen3" else 0)
+        biases = (s.heads + 2 * s.kv_heads) * s.head_size if self.kind == "qwen2" else 0
+        embeddings = s.vocabulary * s.hidden * (1 if self.tied else 2)
+        return embeddings + s.layers * (s.layer_parameters + norms + biases) + s.hidden
+
+    @property
+    def matrix_parameters(self) -> int:
+        """Those that Muon takes: the matrices inside the layers."""
+        return self.shape.layers * self.shape.layer_parameters
+
+
+def known_models() -> dict[str, ModelSize]:
+    """By the names under which they are published."""
+    named = {f"Qwen3-{size}": ("qwen3", row, 40960) for size, row in _QWEN3.items()}
+    for ending in ("", "-Instruct"):
+        named |= {f"Qwen2.5-{size}{ending}": ("qwen2", r, 32768) for size, r in _QWEN25.items()}
+    return {
+        f"Qwen/{name}": ModelSize(f"Qwen/{name}", kind, ModelShape(*numbers), bool(tied), positions)
+        for name, (kind, (*numbers, tied), positions) in named.items()
+    }
+
+
+def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
+    """Of the recipe's model, or of the folder or name given `instead`. Raises UserError where
+    neither is known here."""
+    name = instead or recipe.model.pretrained
+    if name is not None and is_adapter(name):
+        name = base_of(name)
+    if name is None:
+        new, superwords = recipe.model.shape, recipe.model.superwords
+        sizes = asdict(new)
+        del sizes["positions"]
+        # at most: fewer superwords may be found
+        vocabulary = FIXED_TOKENS + len(recipe.domain.closed_lists) + superwords
+        shape = ModelShape(**sizes, vocabulary=vocabulary)
+        return ModelSize("a new model", "qwen3", shape, True, new.positions)
+    config = _config(name)
+    if config is not None:
+        return _of_config(name, config)
+    if (size := known_models().get(name)) is not None:
+        return size
+    raise UserError(
+        f"The model '{name}' is not here: no folder with a config.json, not downloaded, and none of"
+        " the Qwen2.5 and Qwen3 models by name. Make or download it first, or say with --model"
+        " which one to reckon with."
+    )
+
+
+def _config(name: str) -> dict[str, Any] | None:
+    path = Path(name) / "config.json"
+    if not path.is_file():
+        # comes with transformers; looks at this disk alone
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+
+        try:
+            cached = try_to_load_from_cache(name, "config.json")
+        except HFValidationError:  # a path, and no name
+            return None
+        if not isinstance(cached, str):
+            return None
+        path = Path(cached)
+    config = json_object(path)
+    if config is None:
+        raise UserError(f"'{path}' is not a model's configuration (a JSON object).")
+    return config
+
+
+def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
+    kind = str(config.get("model_type"))
+    if kind not in SUPPORTED:
+        raise UserError(f"'{name}' is a model of type '{kind}'. Accepted: {', '.join(SUPPORTED)}.")
+    try:
+        shape = ModelShape.of(SimpleNamespace(**config))
+    except (AttributeError, TypeError) as error:
+        raise UserError(f"The config.json of '{name}' lacks a size: {error}.") from None
+    tied = bool(config.get("tie_word_embeddings", True))
+    return ModelSize(name, kind, shape, tied, int(config.get("max_position_embeddings", 2048)))
+
+
+# ---- memory
+
+
+class _Stage(NamedTuple):
+    """One stage's updates: `rows` of a step, `micro` of them at once, as long as they may be, and
+    the share of their tokens that carries loss."""
+
+    name: str
+    dtype: str
+    optimizer: OptimizerSettings
+    rows: int
+    micro: int
+    length: int
+    loss_share: float
+
+
+def _stages(recipe: Recipe, model: ModelSize) -> list[_Stage]:
+    """Those that the recipe has, in order."""
+    stages, episode = [], episode_tokens(recipe, model)
+    if (copy := recipe.copy_pretraining) is not None:
+        longest = max(copy.lengths)  # of strings; a row holds one twice, with a gap
+        rows, length = max(1, copy.tokens_per_step // (2 * longest)), round((2 + GAP) * longest)
+        stage = _Stage("copy_pretraining", copy.dtype, copy.optimizer, rows, rows, length, 0.5)
+        stages.append(stage)
+    if (sft := recipe.sft) is not None:
+        micro, length = sft.micro_batch_size or sft.batch_size, sft.max_tokens or episode
+        length = min(length, model.positions)
+        stages.append(_Stage("sft", sft.dtype, sft.optimizer, sft.batch_size, micro, length, 1.0))
+    if recipe.rl is not None:
+        name, rl = recipe.rl
+        rows = rl.prompts_per_step * rl.group_size * rl.epochs_per_batch
+        stages.append(
+            _Stage(name, rl.dtype, rl.optimizer, rows, rl.micro_batch_size, episode, AGENT_SHARE)
+        )
+    return stages
 
 
 @dataclass(frozen=True)
@@ -70,47 +247,28 @@ class StageMemory:
         )
 
 
+def peak(stages: list[StageMemory]) -> float:
+    """In GB."""
+    return max(stage.peak for stage in stages) / GB
+
+
 def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageMemory]:
     """One entry for each stage that the recipe has, in order."""
-    stages = []
-    if recipe.copy_pretraining is not None:
-        rows, length = copied(recipe.copy_pretraining)
-        dtype = recipe.copy_pretraining.dtype
-        held = _held(recipe, model, recipe.copy_pretraining.optimizer, device)
-        learning = _learning(recipe, model, rows, length, 0.5, dtype, device)
-        stages.append(StageMemory("copy_pretraining", held, learning))
-    if recipe.sft is not None:
-        rows = recipe.sft.micro_batch_size or recipe.sft.batch_size
-        length = sft_tokens(recipe.sft, recipe, model)
-        learning = _learning(recipe, model, rows, length, 1.0, recipe.sft.dtype, device)
-        held = _held(recipe, model, recipe.sft.optimizer, device)
-        stages.append(StageMemory("sft", held, learning))
-    if recipe.rl is not None:
-        name, settings = recipe.rl
-        held = _held(recipe, model, settings.optimizer, device)
-        if settings.has_reference:
-            held["reference model"] = float(
-                trained_parameters(recipe, model) * trained_bytes(recipe)
-            )
-        learning = _learning(
-            recipe,
-            model,
-            settings.micro_batch_size,
-            episode_tokens(recipe, model),
-            AGENT_SHARE,
-            settings.dtype,
-            device,
-            LOSS_COPIES,
-        )
-        stages.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
-    return [_offloaded(stage) for stage in stages] if device == "cuda" else stages
-
-
-def _offloaded(stage: StageMemory) -> StageMemory:
-    """The parts that are named so, on the host."""
-    host = {name: size for name, size in stage.held.items() if name.startswith("offloaded")}
-    held = {name: size for name, size in stage.held.items() if name not in host}
-    return replace(stage, held=held, host=host)
+    found = []
+    for stage in _stages(recipe, model):
+        held, playing, host = _held(recipe, model, stage.optimizer, device), {}, {}
+        rl = recipe.rl.settings if recipe.rl is not None and stage.name == recipe.rl[0] else None
+        if rl is not None:
+            playing = _playing(recipe, model, rl, device)
+            if rl.has_reference:
+                trained = trained_parameters(recipe, model) * trained_bytes(recipe)
+                held["reference model"] = float(trained)
+        if device == "cuda":
+            host = {name: size for name, size in held.items() if name.startswith("offloaded")}
+            held = {name: size for name, size in held.items() if name not in host}
+        learning = _learning(recipe, model, stage, device, in_rl=rl is not None)
+        found.append(StageMemory(stage.name, held, learning, playing, host))
+    return found
 
 
 def episode_tokens(recipe: Recipe, model: ModelSize) -> int:
@@ -118,24 +276,9 @@ def episode_tokens(recipe: Recipe, model: ModelSize) -> int:
     return min(recipe.dialect.dialect().context_tokens, model.positions)
 
 
-def copied(settings: CopyPretrainingSettings) -> tuple[int, int]:
-    """Rows of a step of the warm-up with the longest strings, and tokens of a row with its gap."""
-    longest = max(settings.lengths)
-    return max(1, settings.tokens_per_step // (2 * longest)), round((2 + GAP) * longest)
-
-
-def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:
-    return min(settings.max_tokens or episode_tokens(recipe, model), model.positions)
-
-
-def weight_bytes(recipe: Recipe) -> int:
-    """Of a weight as it is held, whatever the checkpoint has."""
-    return BYTES[recipe.model.weights]
-
-
 def trained_bytes(recipe: Recipe) -> int:
-    """Of one that is trained: an adapter's is in fp32."""
-    return FP32 if recipe.model.lora is not None else weight_bytes(recipe)
+    """Of a weight that is trained: an adapter's is in fp32."""
+    return FP32 if recipe.model.lora is not None else BYTES[recipe.model.weights]
 
 
 def trained_parameters(recipe: Recipe, model: ModelSize) -> int:
@@ -162,7 +305,7 @@ def _held(
     trained, size = trained_parameters(recipe, model), trained_bytes(recipe)
     muon = model.matrix_parameters if optimizer.name == "muon" else 0
     states = 2 * (trained - muon) + muon  # AdamW keeps two numbers a weight, Muon one
-    held: dict[str, float] = {"weights": model.parameters * weight_bytes(recipe)}
+    held: dict[str, float] = {"weights": model.parameters * BYTES[recipe.model.weights]}
     if recipe.model.lora is not None:
         held["adapter"] = trained * size
     offloaded = "offloaded " if optimizer.state == "offloaded" and device == "cuda" else ""
@@ -174,20 +317,12 @@ def _held(
 
 
 def _learning(
-    recipe: Recipe,
-    model: ModelSize,
-    rows: int,
-    length: int,
-    share: float,
-    dtype: str,
-    device: str,
-    logit_copies: int | None = None,
+    recipe: Recipe, model: ModelSize, stage: _Stage, device: str, in_rl: bool
 ) -> dict[str, float]:
-    """`share` of the tokens carry loss, and have logits; `logit_copies` in fp32, or KEPT_COPIES in
-    the products' format."""
-    s, length = model.shape, round_up(length - 1)  # as `collate` has it: the last predicts nothing
-    precision = precision_name(dtype, device, recipe.model.weights)
-    places, size, held = rows * length, BYTES[precision], weight_bytes(recipe)
+    # as `collate` has it: the last token predicts nothing
+    s, length = model.shape, round_up(stage.length - 1)
+    precision = precision_name(stage.dtype, device, recipe.model.weights)
+    places, size, held = stage.micro * length, BYTES[precision], BYTES[recipe.model.weights]
     per_layer = activation_bytes(model, precision, length if device == "cpu" else 0)
     if (lora := recipe.model.lora) is not None:  # what stands between the two factors
         per_layer += len(lora.targets) * lora.rank * size
@@ -196,9 +331,9 @@ def _learning(
     # the stream between layers is in the weights' format
     inputs = s.layers * s.hidden * held if again else 0
     narrowed = whole_layers * s.layer_parameters + s.vocabulary * s.hidden
-    tokens = int(places * share)
+    tokens = int(places * stage.loss_share)
     if keeps_logits(tokens, s.vocabulary):
-        each = FP32 * logit_copies if logit_copies is not None else size * KEPT_COPIES
+        each = FP32 * LOSS_COPIES if in_rl else size * KEPT_COPIES
         logits = float(tokens * s.vocabulary * each)
     else:  # and the output layer's gradient, where it has one, before it is added to the others
         output = 0 if lora else s.vocabulary * s.hidden * held
@@ -264,7 +399,7 @@ def _playing(
         return {}
     s, size = model.shape, BYTES[precision_name(settings.dtype, device, recipe.model.weights)]
     positions = max(rows * round_up(min(context, model.positions)) for rows, context in plays)
-    same = size == weight_bytes(recipe)
+    same = size == BYTES[recipe.model.weights]
     return {
         "sampler's weights": 0.0 if same else float(model.parameters * size),
         "keys and values": 2.0 * s.layers * s.kv_heads * s.head_size * positions * size,
@@ -275,10 +410,390 @@ def _playing(
 def total_memory_gb(device: str) -> float | None:
     """Of this machine or its first GPU; None where it is not told."""
     if device == "cuda":
-        return (
-            float(torch.cuda.get_device_properties(0).total_memory) / GB
-            if torch.cuda.is_available()
-            else None
-        )
+        if not torch.cuda.is_available():
+            return None
+        return float(torch.cuda.get_device_properties(0).total_memory) / GB
     here = memory_bytes()
     return None if here is None else here / GB
+
+
+def check_memory(recipe: Recipe) -> None:
+    """Raises UserError where what a stage holds in any case, and the gradients, is more than there
+    is: weights, optimizer state, a reference. (The whole estimate is what a run may need at most,
+    so it is no reason to refuse one.)"""
+    device = device_named(recipe.model.device).type
+    there_gb = total_memory_gb(device)
+    try:
+        size = size_of(recipe)
+    except UserError:  # a name on a hub that is not known here
+        return
+    for stage in memory(recipe, size, device):
+        least_gb = (sum(stage.held.values()) + stage.learning["gradients"]) / GB
+        if there_gb is not None and least_gb > there_gb:
+            raise UserError(
+                f"'{size.name}' is too large to be trained here: {stage.stage} takes at least"
+                f" {least_gb:.1f} GB for {', '.join(stage.held)} and gradients, of {there_gb:.1f}"
+                " GB. 'tripwright fit' says what to change; [model.lora] trains an adapter alone."
+            )
+
+
+# ---- several GPUs, reckoned for an engine that shards (verl, FSDP); nothing of it was measured
+
+NUMBERS_OF_DEVICES, CARDS_GB = (1, 8, 16), (80, 141)
+DIVIDED = {
+    "weights",
+    "masters",
+    "adapter",
+    "optimizer state",
+    "reference model",
+    "gradients",
+    "keys and values",
+    "logits of a token",
+}
+ONE, SEVERAL = "not verified", "not verified: for an engine that shards (verl, FSDP)"
+
+
+@dataclass(frozen=True)
+class DevicePeak:
+    """Of each of so many GPUs, in GB."""
+
+    devices: int
+    checkpoint_activations: bool
+    peak_gb: float
+
+    @property
+    def cards(self) -> list[int]:
+        """Those of `CARDS_GB` that have as much."""
+        return [card for card in CARDS_GB if self.peak_gb <= card]
+
+    def record(self) -> dict[str, Any]:
+        fits = {f"{card}_gb": card in self.cards for card in CARDS_GB}
+        return asdict(self) | {"fits": fits, "state": ONE if self.devices == 1 else SEVERAL}
+
+
+def checkpointed(recipe: Recipe, on: bool = True) -> Recipe:
+    return replace(recipe, model=replace(recipe.model, checkpoint_activations=on))
+
+
+def device_peaks(
+    recipe: Recipe, model: ModelSize, numbers: Sequence[int] = NUMBERS_OF_DEVICES
+) -> list[DevicePeak]:
+    """Without checkpointed activations and with them, for every number of GPUs. Each of several has
+    its share of what is DIVIDED, all of the sampler's weights, the activations and logits of
+    `micro_batch_size` rows, and one layer's gathered weights at a time."""
+    kept, freed = (memory(checkpointed(recipe, on), model, "cuda") for on in (False, True))
+    found = []
+    for devices in numbers:
+        for on, stages in ((False, kept), (True, freed)):
+            shares = [_share(*each, devices) for each in zip(stages, freed, strict=True)]
+            found.append(DevicePeak(devices, on, peak(shares if devices > 1 else stages)))
+    return found
+
+
+def _share(stage: StageMemory, freed: StageMemory, devices: int) -> StageMemory:
+    """What one of several has; gathered weights go when their layer is done (`freed`)."""
+
+    def shares(parts: dict[str, float]) -> dict[str, float]:
+        return {
+            name: value / devices if name in DIVIDED else value for name, value in parts.items()
+        }
+
+    learning = {**stage.learning, NARROWED: freed.learning[NARROWED]}
+    return StageMemory(stage.stage, shares(stage.held), shares(learning), shares(stage.playing))
+
+
+# ---- what to change: the first ones cost nothing but time
+
+LEAST_ROWS = 8  # episodes played at once: with fewer, time grows more than memory shrinks
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting, as a recipe has it, and the peak in GB once it and all changes before it are
+    made."""
+
+    setting: str
+    peak_gb: float
+
+
+def changes(
+    recipe: Recipe, model: ModelSize, most_gb: float, device: str
+) -> tuple[list[Change], bool]:
+    """(the changes in order, whether they suffice). Each one saves something; after the last that
+    is needed there are no more. What saves nothing yet may do so once something else is smaller, so
+    every step looks at all of them again."""
+    smaller, settings = recipe, dict[str, str]()
+    while (now := peak(memory(smaller, model, device))) > most_gb:
+        for setting in _candidates(smaller, device):
+            candidate = changed(smaller, [setting])
+            if peak(memory(candidate, model, device)) < 0.99 * now:
+                break
+        else:
+            break
+        # in the place of a smaller step of the same change
+        settings[setting.partition(" = ")[0]] = setting
+        smaller = candidate
+    needed = list[Change]()
+    for setting in settings.values():
+        recipe = changed(recipe, [setting])
+        needed.append(Change(setting, peak(memory(recipe, model, device))))
+    return needed, peak(memory(recipe, model, device)) <= most_gb
+
+
+def _candidates(recipe: Recipe, device: str) -> Iterator[str]:
+    rl, sft = recipe.rl, recipe.sft
+    if sft is not None and (sft.micro_batch_size or sft.batch_size) > 1:
+        yield "sft.micro_batch_size = 1"
+    if rl is not None and rl.settings.micro_batch_size > 1:
+        yield f"{rl.algorithm}.micro_batch_size = 1"
+    if not recipe.model.checkpoint_activations:
+        yield "model.checkpoint_activations = true"
+    if rl is not None:
+        name, settings = rl
+        most = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
+        for table, rows in (
+            (name, most),
+            ("evaluation", recipe.evaluation.max_concurrent_rollouts),
+        ):
+            while rows > LEAST_ROWS:
+                rows = max(LEAST_ROWS, rows // 2)
+                yield f"{table}.max_concurrent_rollouts = {rows}"
+        halves = device == "cuda" or precision_name(AUTO) != "float32"
+        if precision_name(settings.dtype, device) == "float32" and halves:
+            yield f'{name}.dtype = "bfloat16"'
+    if recipe.model.weights == "float32" and _products(recipe, device) == {"bfloat16"}:
+        yield 'model.weights = "bfloat16"'
+    if device == "cuda":
+        stages = [("sft", sft.optimizer)] if sft is not None else []
+        stages = [(rl.algorithm, rl.settings.optimizer), *stages] if rl is not None else stages
+        for state in ("8bit", "offloaded"):  # the latter takes the machine's memory
+            for name, optimizer in stages:
+                if optimizer.name == "adamw" or state == "offloaded":
+                    yield f'{name}.optimizer.state = "{state}"'
+    if rl is not None and isinstance(rl.settings, GrpoSettings) and rl.settings.kl.beta:
+        yield f"{rl.algorithm}.kl.beta = 0.0"  # no reference model
+
+
+def _products(recipe: Recipe, device: str) -> set[str]:
+    """The formats of its stages' matrix products."""
+    tables = [recipe.copy_pretraining, recipe.sft, recipe.rl.settings if recipe.rl else None]
+    return {precision_name(table.dtype, device) for table in tables if table is not None}
+
+
+# ---- the work and the time of a step
+
+SAMPLE = 16  # of the expert's episodes, from which lengths are taken
+# Characters a token: of a large tokenizer (English and JSON), and of a new small one, measured on
+# the compact dialect and on the others, whose texts it was not made for.
+LARGE_TOKENIZER, NEW_TOKENIZER, NEW_TOKENIZER_ELSEWHERE = 3.6, 3.8, 1.6
+OPERATIONS = 40  # of a layer's forward pass for one token a row
+# Calibrated on steps of the nano model (then 3.4 million parameters, fp32, one thread): a whole
+# pass reaches this share of what its products do by themselves, and playing takes so many times
+# what its products and its memory would.
+EFFICIENCY, PLAYING = 0.45, 2.4
+UNEVEN = 1.4  # turns of different length: a batch decodes for longer than its mean row does
+_SECONDS = 0.2  # of each measurement
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Tokens of an episode in the mean, and how many of them the agent says. `measured`: from the
+    expert's episodes, else at most."""
+
+    episode: int
+    agent: int
+    measured: bool
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """Of one step of a stage. `seconds` is None where no rate was measured."""
+
+    stage: str
+    tokens: int
+    update_flops: float
+    rollout_flops: float = 0.0
+    update_seconds: float | None = None
+    rollout_seconds: float | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        if self.update_seconds is None:
+            return None
+        return self.update_seconds + (self.rollout_seconds or 0.0)
+
+
+class Rates(NamedTuple):
+    """Of this machine, for one model and recipe: FLOP/s of an update and of decoding, bytes/s of
+    memory, seconds of a tiny operation."""
+
+    update: float
+    decode: float
+    memory: float
+    operation: float
+
+
+def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Lengths:
+    """`tokens` is what the user says. On generated trips the expert plays some; on a user's own, an
+    episode is as long as it can be."""
+    most = episode_tokens(recipe, model)
+    if tokens is not None:
+        return Lengths(min(tokens, most), max(1, min(tokens, most) // 4), False)
+    if recipe.data.queries is not None:
+        return Lengths(most, max(1, most // 8), False)
+    trips = trips_of(recipe, RL)
+    requests = [trips.request_at(number) for number in range(SAMPLE)]
+    sessions = expert_sessions(requests, recipe.dialect.dialect(), None)
+    segments = [s for session in sessions for s in session.transcript.segments]
+    new, compact = model.shape.vocabulary < 20_000, recipe.dialect.name == "compact"
+    ratio = (NEW_TOKENIZER if compact else NEW_TOKENIZER_ELSEWHERE) if new else LARGE_TOKENIZER
+    everything = sum(len(segment.text) for segment in segments)
+    agent = sum(len(segment.text) for segment in segments if segment.role == "assistant")
+    # plans are where a new tokenizer has its longest words
+    share = 1.3 if new and compact else 1.0
+    episode = min(most, round(everything / SAMPLE / ratio))
+    return Lengths(episode, max(1, round(agent / SAMPLE / ratio / share)), True)
+
+
+def steps_of(
+    recipe: Recipe, model: ModelSize, lengths: Lengths, device: str = "cpu"
+) -> list[StepWork]:
+    """One entry for each stage that the recipe has, in order; with seconds where `device` is this
+    CPU. Groups that agree are not computed in an update; here all are counted."""
+    works = []
+    for stage in _stages(recipe, model):
+        is_rl = recipe.rl is not None and stage.name == recipe.rl[0]
+        length, said = stage.length, int(stage.length * stage.loss_share)
+        if stage.name != "copy_pretraining":
+            length = min(length, lengths.episode)
+            said = lengths.agent if is_rl else length
+        counted = update_flops(model.shape, [length] * stage.rows, said * stage.rows)
+        work = StepWork(stage.name, stage.rows * length, counted)
+        if device == "cpu":
+            seconds = _update_seconds(recipe, model, stage, length, said, counted)
+            work = replace(work, update_seconds=seconds)
+        works.append(_with_rollouts(recipe, model, lengths, work, device) if is_rl else work)
+    return works
+
+
+def _update_seconds(
+    recipe: Recipe, model: ModelSize, stage: _Stage, length: int, said: int, counted: float
+) -> float:
+    dtype = precision_name(stage.dtype, weights=recipe.model.weights)
+    rates, tokens = (
+        measured(model, dtype, stage.micro * length, 1, recipe.threads),
+        stage.rows * length,
+    )
+    moved = 1.2 * tokens * model.shape.layers * activation_bytes(model, dtype)
+    moved += 5.0 * said * stage.rows * model.shape.vocabulary * 4
+    moved += model.parameters * FP32 * 8  # an optimizer step: weights, gradients and states
+    if recipe.model.checkpoint_activations:
+        counted += flops(model.shape, tokens, tokens * length, 0)
+    return counted / (EFFICIENCY * rates.update) + moved / rates.memory
+
+
+def _with_rollouts(
+    recipe: Recipe, model: ModelSize, lengths: Lengths, work: StepWork, device: str
+) -> StepWork:
+    assert recipe.rl is not None
+    settings, s, length = recipe.rl.settings, model.shape, lengths.episode
+    episodes = settings.prompts_per_step * settings.group_size
+    played = rollout_flops(s, [(0, length)] * episodes, lengths.agent * episodes)
+    work = replace(work, tokens=episodes * length, rollout_flops=played)
+    if device != "cpu":
+        return work
+    rows = min(settings.max_concurrent_rollouts or episodes, episodes)
+    dtype = precision_name(settings.dtype, weights=recipe.model.weights)
+    rates = measured(model, dtype, settings.micro_batch_size * length, rows, recipe.threads)
+    read = flops(s, episodes * (length - lengths.agent), episodes * length**2 / 2, 0)
+    one = flops(s, rows, rows * length / 2, rows) / rates.decode
+    moved: float = s.layers * rows * s.kv_heads * s.head_size * length * BYTES[dtype]
+    moved += rows * s.vocabulary * 4.0 * 4
+    each = one + moved / rates.memory + s.layers * OPERATIONS * rates.operation
+    decoding = lengths.agent * UNEVEN * -(-episodes // rows) * each
+    return replace(work, rollout_seconds=PLAYING * (read / rates.update + decoding))
+
+
+def measured(
+    model: ModelSize, dtype: str, update_rows: int, decode_rows: int, threads: int
+) -> Rates:
+    """With the recipe's threads, and the threads as they were afterwards."""
+    before, s = torch.get_num_threads(), model.shape
+    torch.set_num_threads(threads)
+    try:
+        kind = precision_named(dtype)
+        wide = torch.randn(s.hidden, s.feed_forward).to(kind)
+
+        def product(rows: int) -> float:
+            x = torch.randn(rows, s.hidden).to(kind)
+            return 2.0 * rows * s.hidden * s.feed_forward / _seconds(lambda: x @ wide)
+
+        large, one = torch.zeros(1 << 22), torch.zeros(1)
+        return Rates(
+            update=product(min(update_rows, 1024)),
+            decode=product(decode_rows),
+            memory=2 * large.nbytes / _seconds(lambda: large.clone()),
+            operation=_seconds(lambda: one + one),
+        )
+    finally:
+        torch.set_num_threads(before)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Of one call: the best of several, because anything else on the machine can only slow one
+    down."""
+    work()
+    best, began = float("inf"), time.perf_counter()
+    while time.perf_counter() - began < _SECONDS:
+        started = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+# ---- all of it
+
+
+def estimate(
+    recipe: Recipe,
+    device: str,
+    available_gb: float | None,
+    model: str | None,
+    tokens: int | None,
+) -> dict[str, Any]:
+    """Bytes, FLOPs, seconds, tokens; GB where it says so. `available_gb` None: what this machine
+    has; `model` None: the recipe's; `tokens`: mean length of an episode, where it is known."""
+    size = size_of(recipe, model)
+    stages = memory(recipe, size, device)
+    if not stages:
+        raise UserError(
+            f"Recipe '{recipe.name}': no stage in it ([copy_pretraining], [sft], [grpo], [ppo] or"
+            " [rft]), so there is nothing to estimate."
+        )
+    available = available_gb if available_gb is not None else total_memory_gb(device)
+    episode = lengths(recipe, size, tokens)
+    needed, enough = changes(recipe, size, available, device) if available else ([], True)
+    works = steps_of(recipe, size, episode, device)
+    kept_gb, checkpointed_gb = (
+        peak(memory(checkpointed(recipe, on), size, device)) for on in (False, True)
+    )
+    return {
+        "model": {
+            "name": size.name,
+            "parameters": size.parameters,
+            "trained_parameters": trained_parameters(recipe, size),
+            "weight_bytes": BYTES[recipe.model.weights],
+            **asdict(size.shape),
+        },
+        "memory": [{**asdict(stage), "peak": stage.peak} for stage in stages],
+        "peak_gb": peak(stages),
+        "kept_activations_peak_gb": kept_gb,
+        "checkpointed_activations_peak_gb": checkpointed_gb,
+        "devices": [p.record() for p in device_peaks(recipe, size)] if device == "cuda" else [],
+        "available_gb": available,
+        "fits": available is None or peak(stages) <= available,
+        "changes": [asdict(change) for change in needed],
+        "changes_suffice": enough,
+        "episode": asdict(episode),
+        "steps": [{**asdict(work), "seconds": work.seconds} for work in works],
+    }

@@ -34,7 +34,7 @@ from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
-from tripwright.training.fit_estimate import check_memory
+from tripwright.training.fit import check_memory
 from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe, check_positions
 from tripwright.training.run_folder import RunFolder

@@ -39,8 +39,7 @@ from tripwright.errors import UserError
 from tripwright.files import keep_lines, write_atomically
 from tripwright.runs import logged_steps
 from tripwright.training.data_source import RL, trips_of
-from tripwright.training.fit_devices import DevicePeak, device_peaks
-from tripwright.training.model_shapes import size_of
+from tripwright.training.fit import DevicePeak, device_peaks, size_of
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 
