@@ -22,8 +22,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
 from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.verbs.plan_page import plan_page
-from tripwright.domains.travelplanner.verbs.plan_text import plan_text
+from tripwright.domains.travelplanner.verbs.show import plan_page, plan_text
 from tripwright.verdict import Evidence, Fact, State
 from tripwright.world.generator import build_world
 from tripwright.world.store import World

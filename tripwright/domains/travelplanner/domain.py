@@ -22,7 +22,7 @@ from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.greedy_search import GreedySearch
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.plan.formatter import Formatter, FormatterSettings
-from tripwright.domains.travelplanner.plan.render import plan_days
+from tripwright.domains.travelplanner.plan_view import answer_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
 from tripwright.domains.travelplanner.rewards import REWARDS
@@ -205,7 +205,7 @@ DOMAIN = Domain(
         "cuisine": "Cuisines",
         "transportation": "Transport",
     },
-    answer_days=plan_days,
+    answer_days=answer_days,
     ungrounded=(*GROUNDINGS, *written_work.GROUNDINGS),
     samples=sample_arguments,
     desk=DESK,

@@ -1,31 +1,26 @@
 """One plan with its verdict, arranged for a reader: what is wrong stands beside the day and the
-line it concerns, what things cost beside the thing. Terminal and page show the same view.
+line it concerns, what things cost beside the thing. Terminal, page and desk show the same view.
 
-Evidence names a day and a field of the official format; where it names none, or a day that the plan
-does not have, it is said at the end, with the constraints whose failure came without evidence.
+It shows whatever is there, however odd, and never raises. Evidence names a day and a field of the
+official format; where it names none, or a day that the plan does not have, it is said at the end,
+with the constraints whose failure came without evidence.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
-from tripwright.domains.travelplanner.plan.render import (
-    FIELDS,
-    LABELS,
-    DayRows,
-    day_rows,
-    day_title,
-    request_line,
-)
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, request_line
 from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict, fact_words
 from tripwright.errors import printable
 from tripwright.verdict import Evidence, Fact, State
 
+FIELDS = OFFICIAL_FIELDS[1:]  # the city stands in the heading of its day
+LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
 KINDS = {
     "flight": "flights",
     "self-driving": "driving",
@@ -36,9 +31,8 @@ KINDS = {
     "accommodation": "stays",
 }
 MOST_MISSING = 30  # days that a plan lacks are shown up to this one
-# (day, field) → (what was found, what is wrong)
-Remarks = dict[tuple[int | None, str | None], list[tuple[str | None, str]]]
 SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", State.NOT_EVALUATED: "–"}
+Remark = tuple[str | None, str]  # what was found, what is wrong
 
 
 @dataclass(frozen=True)
@@ -57,18 +51,21 @@ class DayLine:
 @dataclass(frozen=True)
 class DayView:
     number: int
-    title: str
+    date: str
     city: str
     lines: tuple[DayLine, ...]
     remarks: tuple[str, ...]  # about the day as a whole
     cost_usd: float | None
     sign: str  # ✓ nothing is wrong with it, ✗ something is; empty where nobody judged it
 
+    @property
+    def title(self) -> str:
+        return f"Day {self.number} {self.date}".rstrip()
+
 
 @dataclass(frozen=True)
 class FactView:
     sign: str
-    state: State
     words: str
     details: tuple[str, ...]  # of a failure: what is not said beside a day already
 
@@ -100,125 +97,99 @@ def plan_view(
     verdict: PlanVerdict | None,
     notes: Sequence[str] = (),
 ) -> PlanView:
-    """`plan` in the official format or whatever came instead; without a verdict, the plan alone."""
-    rows = (
-        _whole_trip(day_rows(plan or (), query), query)
-        if plan and verdict
-        else day_rows(plan or (), query)
-    )
-    numbers = {day.number for day in rows}
-    remarks: Remarks = defaultdict(list)
-    facts = _facts(verdict, numbers) if verdict else {}
-    for fact in _failed(verdict):
+    """`plan` in the official format or whatever came instead; without a verdict, the plan alone.
+    Padding (`{}` and null) is no day. Of a judged plan the days are shown that it lacks, too:
+    something is wrong with them."""
+    days = {number: day for number, day in enumerate(plan or (), start=1) if day}
+    if query and plan and verdict:
+        for number in range(1, min(query.days, MOST_MISSING) + 1):
+            days.setdefault(number, None)
+    remarks: dict[int, dict[str, list[Remark]]] = {number: defaultdict(list) for number in days}
+    for fact in verdict.failures() if verdict else ():
         for each in fact.evidence:
-            if each.day in numbers:
-                remarks[each.day, each.field].append(
-                    (each.found, f"{fact_words(fact)}: {_needed(each)}")
-                )
-    costs: dict[tuple[int, str], list[Cost]] = defaultdict(list)
-    for cost in verdict.costs if verdict else ():
-        costs[
-            cost.day,
-            "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind,
-        ].append(cost)
-    is_judged = verdict is not None and verdict.commonsense is not None
-    days = tuple(
-        _day(day, query.days if query else None, is_judged, remarks, costs) for day in rows
-    )
-    request = request_line(query) if query else "A plan without its request"
+            if each.day in remarks:
+                remark = (each.found, f"{fact_words(fact)}: {_needed(each)}")
+                remarks[each.day][each.field or "current_city"].append(remark)
     return PlanView(
-        request,
-        days,
-        facts,
+        request_line(query) if query else "A plan without its request",
+        tuple(
+            _day(number, days[number], query, verdict, remarks[number]) for number in sorted(days)
+        ),
+        _facts(verdict, set(days)) if verdict else {},
         verdict,
         query.budget if query else None,
         (*notes, *_notes(plan, verdict)),
     )
 
 
-def _whole_trip(rows: list[DayRows], query: Query | None) -> list[DayRows]:
-    """With a row for each day of the trip that the plan says nothing about: something is wrong with
-    that day too."""
-    there = {day.number for day in rows}
-    dates = dict(enumerate(query.date, start=1)) if query else {}
-    missing = (
-        [number for number in range(1, min(query.days, MOST_MISSING) + 1) if number not in there]
-        if query
-        else []
-    )
-    nothing = [
-        DayRows(number, printable(dates.get(number, "")), "nothing planned", {})
-        for number in missing
-    ]
-    return sorted([*rows, *nothing], key=lambda day: day.number)
-
-
 def _day(
-    day: DayRows,
-    trip_days: int | None,
-    is_judged: bool,
-    remarks: Remarks,
-    costs: dict[tuple[int, str], list[Cost]],
+    number: int,
+    day: Any,
+    query: Query | None,
+    verdict: PlanVerdict | None,
+    remarks: dict[str, list[Remark]],
 ) -> DayView:
+    city, fields = "nothing planned" if day is None else printable(day), dict[str, Any]()
+    if isinstance(day, dict):
+        city, fields = printable(day.get("current_city", day.get("city", "?"))), day
+    day_costs = [cost for cost in verdict.costs if cost.day == number] if verdict else []
     lines: list[DayLine] = []
-    own_remarks: dict[str, list[tuple[str | None, str]]] = defaultdict(list)
-    for (number, field), field_remarks in remarks.items():
-        if number == day.number:
-            own_remarks[field or "current_city"] += field_remarks
-    for field in [*FIELDS, *(field for field in own_remarks if field not in OFFICIAL_FIELDS)]:
-        pieces = day.pieces.get(field, [])
-        if pieces or field in own_remarks:
-            lines += _lines(
-                field, pieces or ["-"], own_remarks.get(field, []), costs[day.number, field]
-            )
-    city = day.city if day.odd is None else day.odd
-    whole = _under([city], own_remarks.get("current_city", []))[0]
-    total = [
-        cost.total_usd
-        for (number, _), piece_costs in costs.items()
-        if number == day.number
-        for cost in piece_costs
-    ]
-    beyond = trip_days is not None and day.number > trip_days
-    sign = "✗" if own_remarks else "✓" if is_judged and lines and not beyond else ""
-    city += "  (after the last day of the trip)" if beyond else ""
+    for field in [*FIELDS, *(field for field in remarks if field not in OFFICIAL_FIELDS)]:
+        pieces = _pieces(field, fields.get(field)) if field in FIELDS else []
+        if pieces or field in remarks:
+            costs = [cost for cost in day_costs if _field_of(cost) == field]
+            lines += _lines(field, pieces or ["-"], remarks.get(field, []), costs)
+    whole = _under([city], remarks.get("current_city", []))[0]
+    beyond = query is not None and number > query.days
+    is_judged = verdict is not None and verdict.commonsense is not None
     return DayView(
-        day.number,
-        day_title(day),
-        city,
+        number,
+        printable(query.date[number - 1]) if query and number <= len(query.date) else "",
+        f"{city}  (after the last day of the trip)" if beyond else city,
         tuple(lines),
         tuple(whole),
-        sum(total) if total else None,
-        sign,
+        sum(cost.total_usd for cost in day_costs) if day_costs else None,
+        "✗" if remarks else "✓" if is_judged and lines and not beyond else "",
     )
+
+
+def _field_of(cost: Cost) -> str:
+    return "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind
+
+
+def _pieces(field: str, value: Any) -> list[str]:
+    if value in (None, "", "-", [], {}):
+        return []
+    if field == "attraction" and isinstance(value, str):
+        return [printable(piece) for piece in value.split(";") if piece.strip()]
+    return [printable(value)]
 
 
 def _lines(
-    field: str, pieces: list[str], remarks: list[tuple[str | None, str]], costs: list[Cost]
+    field: str, pieces: list[str], remarks: list[Remark], costs: list[Cost]
 ) -> list[DayLine]:
     under = _under(pieces, remarks)
     total = sum(cost.total_usd for cost in costs) if costs else None
     count = ", ".join(f"{cost.count} × {usd(cost.unit_usd)}" for cost in costs if cost.count != 1)
-    first = DayLine(field, LABELS.get(field, field), pieces[0], total, count, tuple(under[0]))
+    label = LABELS.get(field, field)
     return [
-        first,
-        *(
-            DayLine(field, "", piece, remarks=tuple(under[i]))
-            for i, piece in enumerate(pieces[1:], start=1)
-        ),
+        DayLine(field, label, piece, total, count, tuple(wrong))
+        if i == 0
+        else DayLine(field, "", piece, remarks=tuple(wrong))
+        for i, (piece, wrong) in enumerate(zip(pieces, under, strict=True))
     ]
 
 
-def _under(pieces: list[str], remarks: list[tuple[str | None, str]]) -> list[list[str]]:
+def _under(pieces: list[str], remarks: list[Remark]) -> list[list[str]]:
     """The remarks for each piece. One about a piece stands under it; any other under the last, and
     says what it is about."""
     under: list[list[str]] = [[] for _ in pieces]
-    for value, remark in remarks:
-        at = next(
-            (i for i, piece in enumerate(pieces) if value and piece == printable(value)), None
-        )
-        text = remark if at is not None or value is None else f"{remark} (found {printable(value)})"
-        under[len(pieces) - 1 if at is None else at].append(text)
+    for found, remark in remarks:
+        value = None if found is None else printable(found)
+        if value and value in pieces:
+            under[pieces.index(value)].append(remark)
+        else:
+            under[-1].append(remark if value is None else f"{remark} (found {value})")
     return under
 
 
@@ -233,37 +204,19 @@ def _facts(verdict: PlanVerdict, days: set[int]) -> dict[str, tuple[FactView, ..
 def _fact(fact: Fact, days: set[int]) -> FactView:
     details: list[str] = []
     if fact.passed is False:
-        beside = sorted(
-            {each.day for each in fact.evidence if each.day is not None and each.day in days}
-        )
-        elsewhere = [each for each in fact.evidence if each.day not in days]
-        whole = [_elsewhere(each) for each in elsewhere]
+        beside = sorted(days & {each.day for each in fact.evidence})
+        whole = [_elsewhere(each) for each in fact.evidence if each.day not in days]
         details = [f"see day {', '.join(map(str, beside))}"] if beside else []
         details += whole or ([printable(fact.message)] if fact.message and not beside else [])
-    aside = (
-        ""
-        if fact.passed is not None
-        else ": not asked for"
-        if fact.state is State.NOT_APPLICABLE
-        else ": not evaluated"
-    )
-    return FactView(SIGNS[fact.state], fact.state, fact_words(fact) + aside, tuple(details))
-
-
-def _failed(verdict: PlanVerdict | None) -> list[Fact]:
-    groups = (verdict.commonsense, verdict.hard) if verdict else ()
-    return [fact for facts in groups for fact in (facts or {}).values() if fact.passed is False]
+    aside = {State.NOT_APPLICABLE: ": not asked for", State.NOT_EVALUATED: ": not evaluated"}
+    words = fact_words(fact) + aside.get(fact.state, "")
+    return FactView(SIGNS[fact.state], words, tuple(details))
 
 
 def _elsewhere(evidence: Evidence) -> str:
-    where = ", ".join(
-        str(part)
-        for part in (evidence.day and f"day {evidence.day}", evidence.day and evidence.field)
-        if part
-    )
-    return f"{where + ': ' if where else ''}{_needed(evidence)}" + (
-        f" (found {printable(evidence.found)})" if evidence.found else ""
-    )
+    where = ", ".join([f"day {evidence.day}", *filter(None, [evidence.field])])
+    found = f" (found {printable(evidence.found)})" if evidence.found else ""
+    return f"{where + ': ' if evidence.day else ''}{_needed(evidence)}{found}"
 
 
 def _needed(evidence: Evidence) -> str:
@@ -286,14 +239,11 @@ def _notes(plan: Sequence[Any] | None, verdict: PlanVerdict | None) -> list[str]
 
 
 def verdict_words(verdict: PlanVerdict) -> str:
-    failed = len(_failed(verdict))
     if verdict.final:
         return f"passes the {verdict.rules} rules"
-    return f"fails the {verdict.rules} rules" + (
-        f": {failed} {'constraint is' if failed == 1 else 'constraints are'} broken"
-        if failed
-        else ""
-    )
+    failed = len(verdict.failures())
+    broken = f": {failed} {'constraint is' if failed == 1 else 'constraints are'} broken"
+    return f"fails the {verdict.rules} rules{broken if failed else ''}"
 
 
 def budget_words(total_usd: float, budget_usd: float | None) -> tuple[str, str]:
@@ -301,12 +251,26 @@ def budget_words(total_usd: float, budget_usd: float | None) -> tuple[str, str]:
     if budget_usd is None:
         return "–", "the request states no budget"
     left = budget_usd - total_usd
-    return (
-        ("✓", f"{usd(left)} of {usd(budget_usd)} left")
-        if left >= 0
-        else ("✗", f"{usd(-left)} over the budget of {usd(budget_usd)}")
-    )
+    if left < 0:
+        return "✗", f"{usd(-left)} over the budget of {usd(budget_usd)}"
+    return "✓", f"{usd(left)} of {usd(budget_usd)} left"
 
 
 def usd(amount: float) -> str:
     return f"${amount:,.2f}"
+
+
+def answer_days(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The plan of an episode's record as lines to read, day by day; None where there is none."""
+    plan = record.get("plan")
+    if not isinstance(plan, list) or not plan:
+        return None
+    days = []
+    for day in plan_view(None, plan, None).days:
+        lines: list[list[str]] = []
+        for line in day.lines:
+            if line.label:
+                lines.append([line.label])
+            lines[-1].append(line.text)
+        days.append({"number": day.number, "city": day.city, "lines": lines})
+    return days

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from tripwright.errors import UserError, counted, first_problem
+from tripwright.errors import UserError, counted, first_problem, printable
 from tripwright.files import json_lines
 from tripwright.world.store import World
 
@@ -181,3 +181,25 @@ def query_to_plan(record: Any) -> Query:
             "holds half of a surrogate pair (such as \\ud800), which no text can contain"
         ) from None
     return query
+
+
+def request_line(query: Query) -> str:
+    """The request in one line for people."""
+    budget, party, wishes = query.budget, query.party_size, query.local_constraint
+    stated = [
+        f"{wishes.house_rule} allowed" if wishes.house_rule else None,
+        wishes.room_type,
+        wishes.transportation,
+        *(wishes.cuisine or []),
+    ]
+    clauses = [
+        f"{query.org} to {query.dest}, {query.days} days",
+        *([f"{query.date[0]} to {query.date[-1]}"] if query.date else []),
+        "nobody knows how many"
+        if party is None
+        else "1 person"
+        if party == 1
+        else f"{party} people",
+        "no budget" if budget is None else f"budget {'-' if budget < 0 else ''}${abs(budget):,}",
+    ]
+    return printable("; ".join([", ".join(clauses), *map(str, filter(None, stated))]))

@@ -14,8 +14,7 @@ from tripwright.domains.travelplanner.plan.plan import (
     PlaceKind,
     to_official,
 )
-from tripwright.domains.travelplanner.plan.render import render_plan
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, request_line
 
 FLIGHT = {
     "mode": "flight", "from": "Home", "to": "Aston", "duration": "1 hours 0 minutes", "distance": "106 miles", "cost": 100,
@@ -189,15 +188,8 @@ def query(**change: Any) -> Query:
     )  # fmt: skip
 
 
-def test_render_shows_each_day_and_never_raises() -> None:
-    page = render_plan(
-        query(), [OFFICIAL, {}, "odd", {"current_city": None, "lunch": ["\x1b[31m"]}]
+def test_a_request_in_one_line() -> None:
+    wishes = "pets allowed; Indian"
+    assert request_line(query()) == (
+        f"Home to Westland, 3 days, 2022-03-01 to 2022-03-01, 2 people, budget $1,500; {wishes}"
     )
-    assert (
-        page.splitlines()[0]
-        == "Home to Westland, 3 days, 2022-03-01 to 2022-03-01, 2 people, budget $1,500; pets allowed; Indian"
-    )
-    assert "Day 1 2022-03-01  from Home to Aston" in page
-    assert "  see        Old Tower, Aston\n             Lake, Aston" in page
-    assert "\x1b" not in page
-    assert "no plan" in render_plan(query(), None)

@@ -36,6 +36,11 @@ class PlanEntry:
     unreadable: str | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def line(self) -> int:
+        """1 of a file that holds one plan."""
+        return int(self.where.rpartition(":")[2]) if ":" in self.where else 1
+
 
 def read_plan(path: Path, which: str | None, world: World | None) -> PlanEntry:
     """`which`: a line number or an id; None is the first line."""

@@ -1,27 +1,46 @@
-"""`tripwright show`: one plan, with its verdict beside what it concerns."""
+"""`tripwright show`: one plan, with its verdict beside what it concerns; the view as text and as a
+page."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
+import jinja2
 import typer
 
 from tripwright.cli.options import Restart
-from tripwright.domains.travelplanner.plan_view import plan_view
+from tripwright.domains.travelplanner.plan_view import (
+    DayView,
+    PlanView,
+    budget_words,
+    plan_view,
+    usd,
+    verdict_words,
+)
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.plan_file import PlanEntry, read_plan
 from tripwright.domains.travelplanner.scoring.tally import BAD_PLAN
-from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.errors import UserError, printable
+from tripwright.evals.report.style import PAGE_CSS
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_in
 from tripwright.world.store import World
+
+_COLOURS = {"✓": "32", "✗": "31", "–": "2"}
+_PAGE = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+)
+_PAGE.filters["usd"] = usd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,20 +95,11 @@ def show(
     verdict = _verdict(entry, place, cast(Rules, settings.rules))
     if as_json:
         if verdict is None:
-            raise UserError(
-                "--json prints a verdict, which needs --world DIR and a plan with its request."
-            )
-        typer.echo(
-            json.dumps(
-                verdict.to_contract(
-                    int(entry.where.rpartition(":")[2]) if ":" in entry.where else 1
-                )
-            )
-        )
+            needed = "--world DIR and a plan with its request"
+            raise UserError(f"--json prints a verdict, which needs {needed}.")
+        typer.echo(json.dumps(verdict.to_contract(entry.line)))
     view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
     if settings.html:
-        from tripwright.domains.travelplanner.verbs.plan_page import plan_page
-
         make_parent(settings.html)
         write_atomically(settings.html, plan_page(view, entry.where, place.name if place else None))
         print(f"page: {settings.html}", file=sys.stderr)
@@ -110,7 +120,7 @@ def _verdict(entry: PlanEntry, world: World | None, rules: Rules) -> PlanVerdict
 def _notes(entry: PlanEntry, world: World | None) -> list[str]:
     notes = list(entry.notes)
     if entry.unreadable:
-        notes.append(f"The plan could not be read: {' '.join(entry.unreadable.split())}")
+        notes.append(f"The plan could not be read: {printable(entry.unreadable)}")
     if entry.query is None:
         notes.append(
             'Not judged: the file holds no trip request. Expected {"query": …, "plan": …}.'
@@ -125,3 +135,83 @@ def _notes(entry: PlanEntry, world: World | None) -> list[str]:
             " is it the right world?"
         )
     return notes
+
+
+# ---- text for a terminal
+
+
+Sign = Callable[[str, str], str]  # (sign, words) → a piece of a line
+
+
+def plan_text(view: PlanView, colour: bool = False) -> str:
+    """Prices stand before the names, in a column of their own: names of wide characters or of any
+    length then push nothing out of place."""
+    sign = _coloured if colour else _plain
+    lines = [view.request]
+    if view.verdict:
+        lines.append(sign("✓" if view.verdict.final else "✗", verdict_words(view.verdict)))
+    lines += view.notes
+    for day in view.days:
+        lines += ["", *_day(day, bool(view.by_kind), sign)]
+    if view.by_kind:
+        lines += ["", "Costs", *_costs(view, sign)]
+    for group, facts in view.facts.items():
+        if facts:
+            lines += ["", f"{group.capitalize()} constraints"]
+        for fact in facts:
+            lines.append(f"  {sign(fact.sign, fact.words)}")
+            lines += [f"      {detail}" for detail in fact.details]
+    return "\n".join(lines)
+
+
+def _plain(which: str, words: str) -> str:
+    return f"{which} {words}"
+
+
+def _coloured(which: str, words: str) -> str:
+    return f"\x1b[{_COLOURS[which]}m{which} {words}\x1b[0m"
+
+
+def _day(day: DayView, priced: bool, sign: Sign) -> list[str]:
+    title = sign(day.sign, day.title) if day.sign else day.title
+    cost = f"  {usd(day.cost_usd)}" if day.cost_usd is not None else ""
+    lines = [f"{title}  {day.city}{cost}"]
+    lines += [f"    {sign('✗', remark)}" for remark in day.remarks]
+    for line in day.lines:
+        price = "" if line.cost_usd is None else usd(line.cost_usd)
+        count = f"  ({line.count})" if line.count else ""
+        prices = f"{price:>11}  " if priced else ""
+        lines.append(f"  {line.label:<9} {prices}{line.text}{count}")
+        lines += [f"  {'':<9} {' ' * len(prices)}{sign('✗', remark)}" for remark in line.remarks]
+    return lines
+
+
+def _costs(view: PlanView, sign: Sign) -> list[str]:
+    lines = [f"  {kind:<12} {usd(sum(days.values())):>11}" for kind, days in view.by_kind.items()]
+    total = view.verdict.total_cost if view.verdict else None
+    if total is not None:
+        lines.append(
+            f"  {'total':<12} {usd(total):>11}  {sign(*budget_words(total, view.budget_usd))}"
+        )
+    return lines
+
+
+# ---- one self-contained page
+
+
+def plan_page(view: PlanView, source: str, world: str | None) -> str:
+    kinds = view.by_kind
+    days = sorted({day for amounts in kinds.values() for day in amounts})
+    return _PAGE.get_template("plan_page.html").render(
+        view=view,
+        css=PAGE_CSS,
+        source=printable(source),
+        world=printable(world),
+        kinds=kinds,
+        cost_rows=[
+            (f"Day {day}", [amounts.get(day) for amounts in kinds.values()]) for day in days
+        ],
+        totals=[sum(amounts.values()) for amounts in kinds.values()],
+        verdict_words=verdict_words,
+        budget_words=budget_words,
+    )

@@ -14,9 +14,10 @@ import typer
 from tripwright.cli.options import Json
 from tripwright.domains.travelplanner.oracle.explanation import explain
 from tripwright.domains.travelplanner.oracle.repairs import repairs
-from tripwright.domains.travelplanner.plan.render import render_plan, request_line
-from tripwright.domains.travelplanner.query import Query, read_queries
+from tripwright.domains.travelplanner.plan_view import plan_view
+from tripwright.domains.travelplanner.query import Query, read_queries, request_line
 from tripwright.domains.travelplanner.solving import solve_query
+from tripwright.domains.travelplanner.verbs.show import plan_text
 from tripwright.errors import UserError, printable
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
@@ -115,7 +116,7 @@ def reasons(query: Query, world: World, met: bool) -> dict[str, Any]:
 def page(query: Query, solved: dict[str, Any]) -> str:
     if solved["plan"] and "plans" in solved:
         return "\n\n".join(_numbered(query, solved["plans"]))
-    heading = f"{render_plan(query, solved['plan'])}\n{solved['status']}: "
+    heading = f"{plan_text(plan_view(query, solved['plan'], None))}\n{solved['status']}: "
     if solved.get("explanation"):
         return heading + "\n".join(_told(solved))
     return heading + (f"${solved['cost_usd']:,.2f}" if solved["plan"] else printable(solved["why"]))
@@ -125,8 +126,8 @@ def _numbered(query: Query, plans: list[dict[str, Any]]) -> Iterator[str]:
     yield request_line(query)
     for number, each in enumerate(plans, start=1):
         # the request stands above all plans once
-        days = render_plan(query, each["plan"]).split("\n", 2)[-1]
-        yield f"Plan {number} of {len(plans)}: ${each['cost_usd']:,.2f}\n\n{days}"
+        _, days = plan_text(plan_view(query, each["plan"], None)).split("\n", 1)
+        yield f"Plan {number} of {len(plans)}: ${each['cost_usd']:,.2f}\n{days}"
 
 
 def _told(solved: dict[str, Any]) -> Iterator[str]:

@@ -15,8 +15,7 @@ from typing import Any
 from tripwright.domains.travelplanner.plan.itinerary.reading import LABELS, read_city, read_item
 from tripwright.domains.travelplanner.plan.itinerary.travel import written_journey
 from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN
-from tripwright.domains.travelplanner.plan.render import request_line
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Query, request_line
 
 _FIELDS = {"days", "current_city", *LABELS}
 
