@@ -327,7 +327,7 @@ def judge_parsed(answer: ParsedAnswer, case: Case) -> None:
 
 
 def judge_itinerary(text: str, case: Case) -> None:
-    read = parse_itinerary(text, Query.model_validate(case.query), city_lookup(case.world))
+    read = parse_itinerary(text)
     if read.plan is not None:
         judge_all(case.query, read.plan, case.world)
 

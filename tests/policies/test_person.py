@@ -10,7 +10,7 @@ import pytest
 
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import expert_turns
-from tripwright.domains.travelplanner.plan.empty import empty_plan
+from tripwright.domains.travelplanner.plan.itinerary import empty_plan
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tripwright.agent.session import Session
-from tripwright.domains.travelplanner.plan.empty import empty_plan
 from tripwright.domains.travelplanner.plan.formatter import Formatter
-from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
+from tripwright.domains.travelplanner.plan.itinerary import empty_plan, parse_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
@@ -96,7 +95,7 @@ class TripTask(WorldTask):
             return PlanRead(
                 formatted.plan, formatted.problem, self.formatter.name, formatted.unscored
             )
-        itinerary = parse_itinerary(answer, self.query, city_of)
+        itinerary = parse_itinerary(answer)
         return PlanRead(itinerary.plan, itinerary.problem, "parser")
 
 

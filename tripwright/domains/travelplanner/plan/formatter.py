@@ -20,8 +20,7 @@ from typing import Annotated, Any, TypeVar
 from annotated_types import Ge
 
 from tripwright.domains.judging import JudgingSettings
-from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan
-from tripwright.domains.travelplanner.plan.itinerary.travel import read_route
+from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, read_route
 from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_answer
 from tripwright.domains.travelplanner.plan.plan import MEALS, OFFICIAL_FIELDS, CityOf, PlaceKind
 from tripwright.domains.travelplanner.query import Query
@@ -144,13 +143,10 @@ def _formatted(
 ) -> FormattedPlan:
     """`usage` is counted up by what was asked."""
     itinerary = extract_answer(text) if OPEN in text or CLOSE in text else text
-    if not itinerary or not itinerary.strip():
-        return FormattedPlan(
-            None,
-            "there is no itinerary"
-            if itinerary is not None
-            else f"the last {OPEN} block is not complete",
-        )
+    if itinerary is None:
+        return FormattedPlan(None, f"the last {OPEN} block is not complete")
+    if not itinerary.strip():
+        return FormattedPlan(None, "there is no itinerary")
     conversation = messages(query, itinerary)
     outcome = _asked(endpoint, conversation, usage)
     formatted, invented = _understood(outcome, itinerary)
@@ -163,9 +159,8 @@ def _formatted(
         outcome = _asked(endpoint, [*conversation, *again], usage)
         formatted, invented = _understood(outcome, itinerary)
     if invented:
-        return FormattedPlan(
-            None, f"the formatter wrote {invented}, which the itinerary does not say", unscored=True
-        )
+        problem = f"the formatter wrote {invented}, which the itinerary does not say"
+        return FormattedPlan(None, problem, unscored=True)
     return formatted
 
 
@@ -190,12 +185,10 @@ def _understood(outcome: Completion | Fault, text: str) -> tuple[FormattedPlan, 
         formatted = read_answer(outcome)
         return formatted, _invented(formatted.plan or [], text)
     if outcome.kind == "context_overflow":
-        return FormattedPlan(
-            None, "the itinerary is longer than the formatter's model can read"
-        ), ""
-    return FormattedPlan(
-        None, f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}", unscored=True
-    ), ""
+        problem = "the itinerary is longer than the formatter's model can read"
+        return FormattedPlan(None, problem), ""
+    problem = f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}"
+    return FormattedPlan(None, problem, unscored=True), ""
 
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
@@ -210,10 +203,8 @@ def messages(query: Query, text: str) -> list[dict[str, str]]:
 def read_answer(completion: Completion) -> FormattedPlan:
     """The plan in the formatter's answer, whatever fences or thoughts surround the array."""
     if completion.finish_reason == "length":
-        return FormattedPlan(
-            None,
-            "the formatter's answer was cut off: the itinerary is too long for its limit of tokens",
-        )
+        problem = "the formatter's answer was cut off: the itinerary is too long for its limit"
+        return FormattedPlan(None, f"{problem} of tokens")
     text = completion.text.rpartition("</think>")[2]
     start, end = text.find("["), text.rfind("]")
     try:
@@ -229,25 +220,18 @@ def read_answer(completion: Completion) -> FormattedPlan:
         problem = _problem(day, number)
         if problem:
             return FormattedPlan(None, f"the formatter's day {number} {problem}")
-        plan.append(
-            {"days": number, **{field: day[field].strip() or "-" for field in OFFICIAL_FIELDS}}
-        )
+        fields = {field: day[field].strip() or "-" for field in OFFICIAL_FIELDS}
+        plan.append({"days": number, **fields})
     return FormattedPlan(plan)
 
 
 def _problem(day: Any, number: int) -> str | None:
     if not isinstance(day, dict):
         return "is no object"
-    if day.get("days", day.get("day")) not in (number, str(number)):
-        return f"has another number ({ascii(day.get('days', day.get('day')))[:20]})"
-    return next(
-        (
-            f"has no text for '{field}'"
-            for field in OFFICIAL_FIELDS
-            if not isinstance(day.get(field), str)
-        ),
-        None,
-    )
+    if (counted := day.get("days", day.get("day"))) not in (number, str(number)):
+        return f"has another number ({ascii(counted)[:20]})"
+    lacking = (field for field in OFFICIAL_FIELDS if not isinstance(day.get(field), str))
+    return next((f"has no text for '{field}'" for field in lacking), None)
 
 
 def _invented(plan: list[dict[str, Any]], text: str) -> str:
@@ -314,10 +298,6 @@ def format_all(
     for key, formatted in map_unordered(work, while_it_lives(), concurrency):
         faults = faults + 1 if formatted.unscored else 0
         yield key, formatted
+    problem = f"not asked: {MOST_FAULTS} itineraries in a row had failed"
     for key, _, _ in waiting:
-        yield (
-            key,
-            FormattedPlan(
-                None, f"not asked: {MOST_FAULTS} itineraries in a row had failed", unscored=True
-            ),
-        )
+        yield key, FormattedPlan(None, problem, unscored=True)
