@@ -22,8 +22,7 @@ from tripwright.cli.main import main
 from tripwright.domains.deeptravel.requests.file import read_requests
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.travelplanner.query import read_queries
-from tripwright.domains.travelplanner.scoring.lines import LineReader
-from tripwright.domains.travelplanner.scoring.plan_file import read_plan
+from tripwright.domains.travelplanner.scoring.lines import LineReader, read_plan
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome
 from tripwright.runs import episode_lines

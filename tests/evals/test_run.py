@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
-from tripwright.domains.travelplanner.scoring.tally import Tally
+from tripwright.domains.travelplanner.scoring.score import Tally
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report

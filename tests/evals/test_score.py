@@ -8,14 +8,14 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import read_query
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile
-from tripwright.domains.travelplanner.scoring.score import score_file, scored_lines
-from tripwright.domains.travelplanner.scoring.tally import (
+from tripwright.domains.travelplanner.scoring.lines import QueryFile, read_query
+from tripwright.domains.travelplanner.scoring.score import (
     BAD_LINE,
     METRICS,
     SPLITS,
     Tally,
+    score_file,
+    scored_lines,
     split_denominators,
 )
 from tripwright.errors import UserError
@@ -146,8 +146,8 @@ def test_a_bad_line_is_named_and_the_others_are_scored(
     path = write_lines(tmp_path, line, {"query": EASY, "plan": P3_PLAN})
     bad, good = scored_lines(path, world, "official")
     assert bad.verdict.error == BAD_LINE
-    assert expected in (bad.problem or "")
-    assert "\n" not in (bad.problem or "")
+    assert expected in (bad.line.problem or "")
+    assert "\n" not in (bad.line.problem or "")
     assert good.verdict.final
     *_, summary = score_file(path, world, "official")
     assert (summary["n"], summary["bad_lines"]) == (2, 1)
@@ -356,11 +356,11 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
     found = list(scored_lines(path, world, "official", queries))
     assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
     assert [line.verdict.error == BAD_LINE for line in found] == [False] * 3 + [True] * 3
-    assert [(line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
+    assert [(line.line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
         "line 4: unknown query: idx 9 is none of the 3",
         "line 5: unknown query: none of the 3",
     ]
-    assert "line 6: expected" in (found[5].problem or "")
+    assert "line 6: expected" in (found[5].line.problem or "")
 
 
 def test_a_file_of_queries_is_counted_whole(world: World, tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
     first, second = scored_lines(path, world, "official", split="train")
     assert first.verdict.final and second.verdict.error == BAD_LINE
     assert (
-        second.problem
+        second.line.problem
         == "line 2: a second plan for the request of line 1; a split has one plan per request"
     )
     path = write_lines(
@@ -420,11 +420,11 @@ def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: 
     )
     stranger, neighbour = scored_lines(path, world, "official")
     assert (
-        stranger.problem
+        stranger.line.problem
         == "line 1: org 'Rivendell' is no city of world 'tiny': is it the right world?"
     )
     assert stranger.verdict.delivered and not stranger.verdict.final
-    assert neighbour.problem is None and neighbour.verdict.final
+    assert neighbour.line.problem is None and neighbour.verdict.final
 
 
 def test_an_empty_file_has_no_rates(world: World, tmp_path: Path) -> None:

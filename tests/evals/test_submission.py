@@ -12,7 +12,7 @@ import pytest
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile
+from tripwright.domains.travelplanner.scoring.lines import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file
 from tripwright.domains.travelplanner.scoring.submission import Submission, SubmissionCheck
 from tripwright.errors import UserError

@@ -9,8 +9,7 @@ import pytest
 
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.scoring.lines import read_query
-from tripwright.domains.travelplanner.scoring.score import score_file
-from tripwright.domains.travelplanner.scoring.tally import METRICS
+from tripwright.domains.travelplanner.scoring.score import METRICS, score_file
 from tripwright.world.store import World
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.query import Query, read_queries
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile
+from tripwright.domains.travelplanner.scoring.lines import QueryFile
 from tripwright.errors import UserError
 
 GOOD = {

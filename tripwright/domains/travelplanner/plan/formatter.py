@@ -217,9 +217,8 @@ def read_answer(completion: Completion) -> FormattedPlan:
         return FormattedPlan(None, "the formatter found no day-by-day itinerary in the text")
     plan = []
     for number, day in enumerate(days, start=1):
-        problem = _problem(day, number)
-        if problem:
-            return FormattedPlan(None, f"the formatter's day {number} {problem}")
+        if wrong := _problem(day, number):
+            return FormattedPlan(None, f"the formatter's day {number} {wrong}")
         fields = {field: day[field].strip() or "-" for field in OFFICIAL_FIELDS}
         plan.append({"days": number, **fields})
     return FormattedPlan(plan)

@@ -15,9 +15,8 @@ from tripwright.domains.domain import Place
 from tripwright.domains.travelplanner.oracle.options import at_most
 from tripwright.domains.travelplanner.query import Query, query_to_plan
 from tripwright.domains.travelplanner.rules.evaluate import Rules
-from tripwright.domains.travelplanner.scoring.lines import LineReader
-from tripwright.domains.travelplanner.scoring.score import scored_line
-from tripwright.domains.travelplanner.scoring.tally import BAD_LINE
+from tripwright.domains.travelplanner.scoring.lines import BAD_LINE, LineReader
+from tripwright.domains.travelplanner.scoring.score import ScoredLine, judge_line
 from tripwright.domains.travelplanner.solving import solve_query
 from tripwright.errors import first_problem
 from tripwright.server.guard import sendable
@@ -60,7 +59,7 @@ def router(place: Place, caller: Any) -> APIRouter:
         if line.error == BAD_LINE:
             problem = str(line.problem).removeprefix(LINE)
             raise FormProblems((FieldProblem("query", problem),))
-        judged = scored_line(line, world, asked.rules).to_contract()
+        judged = ScoredLine(line, judge_line(line, world, asked.rules)).to_contract()
         del judged["line"]
         if "problem" in judged:
             judged["problem"] = judged["problem"].removeprefix(LINE)

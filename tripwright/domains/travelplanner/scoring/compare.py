@@ -1,7 +1,7 @@
 """The hacking meter: every plan under two rule sets at once, and what the one passes that the other
 does not.
 
-The subtle thing: a constraint may not be failed by the second rules but never reached by them (an
+A constraint may not be failed by the second rules but never reached by them (an
 earlier one shut the gate). It counts as not passed, as in every honest rate, and the two are told
 apart, so that one hole is not shown as five.
 """
@@ -15,14 +15,17 @@ from typing import Any
 
 from tripwright.domains.travelplanner.rules.evaluate import check_rules
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import LineReader, PlanLine
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile
-from tripwright.domains.travelplanner.scoring.score import judge_line
-from tripwright.domains.travelplanner.scoring.tally import (
+from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     UNANSWERED,
+    LineReader,
+    PlanLine,
+    QueryFile,
+)
+from tripwright.domains.travelplanner.scoring.score import (
     asked_of,
     constraint_place,
+    judge_line,
     rate_of,
 )
 from tripwright.errors import UserError
@@ -88,13 +91,11 @@ class RuleGap:
                 self.only[side].add(line, other, other is not None and other.passed is False)
 
     def record(self, rules: tuple[str, str]) -> dict[str, Any]:
-        values = [k / n if n else None for k, n in zip(self.passed, self.totals, strict=True)]
+        rates = [rate_of(k, n) for k, n in zip(self.passed, self.totals, strict=True)]
+        values = [rate["value"] for rate in rates]
         return {
-            **{
-                name: rate_of(self.passed[side], self.totals[side])
-                for side, name in enumerate(rules)
-            },
-            "gap": None if values[0] is None or values[1] is None else values[0] - values[1],
+            **dict(zip(rules, rates, strict=True)),
+            "gap": None if None in values else values[0] - values[1],
             **{f"only_{name}": self.only[side].record() for side, name in enumerate(rules)},
         }
 
@@ -108,17 +109,13 @@ class ComparedLine:
         """One object of `score --compare --json`: the final verdicts and the constraints whose
         states differ."""
         rules = [verdict.rules for verdict in self.verdicts]
-        facts = [_facts(verdict) for verdict in self.verdicts]
+        facts = [verdict.facts() for verdict in self.verdicts]
         states = [{name: str(fact.state) for name, fact in each.items()} for each in facts]
         names = sorted(set(states[0]) | set(states[1]), key=constraint_place)
         return {
             "line": self.line.number,
-            "final": {
-                rule: verdict.final for rule, verdict in zip(rules, self.verdicts, strict=True)
-            },
-            "error": {
-                rule: verdict.error for rule, verdict in zip(rules, self.verdicts, strict=True)
-            },
+            "final": {verdict.rules: verdict.final for verdict in self.verdicts},
+            "error": {verdict.rules: verdict.error for verdict in self.verdicts},
             "differ": {
                 name: {rule: state.get(name) for rule, state in zip(rules, states, strict=True)}
                 for name in names
@@ -143,20 +140,17 @@ class HackingMeter:
             return
         self.n += 1
         self.unanswered += line.error == UNANSWERED
-        results = [
-            commonsense | hard
-            for commonsense, hard in (asked_of(line.query, verdict) for verdict in verdicts)
-        ]
-        facts = [_facts(verdict) for verdict in verdicts]
-        self._gaps[FINAL].add(
-            line.number,
-            (verdicts[0].final, verdicts[1].final),
-            (_first_failure(verdicts[0]), _first_failure(verdicts[1])),
-        )
-        for name in results[0] | results[1]:
-            passed = (results[0].get(name), results[1].get(name))
+        first, second = verdicts
+        last = [next(iter(verdict.failures()), None) for verdict in verdicts]
+        self._gaps[FINAL].add(line.number, (first.final, second.final), (last[0], last[1]))
+        (mine, my_hard), (theirs, their_hard) = (asked_of(line.query, each) for each in verdicts)
+        passed, others_passed = mine | my_hard, theirs | their_hard
+        facts, others_facts = first.facts(), second.facts()
+        for name in passed | others_passed:
             self._gaps.setdefault(name, RuleGap()).add(
-                line.number, passed, (facts[0].get(name), facts[1].get(name))
+                line.number,
+                (passed.get(name), others_passed.get(name)),
+                (facts.get(name), others_facts.get(name)),
             )
 
     def summary(self) -> dict[str, Any]:
@@ -185,14 +179,5 @@ def compared_lines(
     if rules[0] == rules[1]:
         raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
     for line in LineReader(world, queries, split).read(path):
-        yield ComparedLine(
-            line, (judge_line(line, world, rules[0]), judge_line(line, world, rules[1]))
-        )
-
-
-def _facts(verdict: PlanVerdict) -> dict[str, Fact]:
-    return {**(verdict.commonsense or {}), **(verdict.hard or {})}
-
-
-def _first_failure(verdict: PlanVerdict) -> Fact | None:
-    return next((fact for fact in _facts(verdict).values() if fact.passed is False), None)
+        first, second = (judge_line(line, world, each) for each in rules)
+        yield ComparedLine(line, (first, second))

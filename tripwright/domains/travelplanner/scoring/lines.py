@@ -1,17 +1,21 @@
-"""A file of plans → one request and one plan in the official format per line, whoever judges or
-counts them then.
+"""Files of plans as people hand them in: every line of one to be judged, one plan of one to be
+shown, and the file of requests that a submission answers.
 
-The subtle things: a line that cannot be read is a value, with its number and the reason, and stops
-nothing else. Planner-R1's plans are recognised by their 'city' key and translated; one that breaks
-the schema is not delivered (its reward would be 0: Planner-R1's formula, row P4). Fields that a
-request lacks are read from its text and named in `inferred`. With a query file, the request is
-always the file's own: a submission cannot soften what it answers, and what it leaves out comes
-after its lines as not delivered. With a query file or a split, a second plan for the same request
-is refused.
+A line is {"query": …, "plan": …}, an episode of a run ("request" in place of "query"), or a plan
+with the text or the idx of a request in a file of queries. What cannot be read is a problem of that
+line alone. A request without structured fields is read from its text, and marked as inferred.
+
+A request is found by its text, else by its idx: the official files do not agree on where idx begins
+and the official evaluation never reads it. An idx is the record's own `idx`, or its place in the
+file, counted from 0.
+
+A plan that is shown is shown as it is, so its content is never refused here; only a file that holds
+no plan at the place asked for is.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,25 +24,114 @@ from typing import Any
 from pydantic import ValidationError
 
 from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.plan.plan import CityOf, to_official
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
-from tripwright.domains.travelplanner.query import Query, why_no_trip, why_outside
+from tripwright.domains.travelplanner.query import Query, query_records, why_no_trip, why_outside
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
-from tripwright.domains.travelplanner.scoring.tally import (
-    BAD_LINE,
-    BAD_PLAN,
-    UNANSWERED,
-    check_split,
-    split_size,
+from tripwright.errors import (
+    NotJson,
+    TooDeep,
+    UserError,
+    described,
+    first_problem,
+    read_json,
+    repeated_key,
 )
-from tripwright.errors import NotJson, described, first_problem, read_json, repeated_key
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
+from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
-# the `error` of a plan whose request could not be read from its text: our reader's limit
-NOT_INFERRED = "RequestNotInferred"
+# what the `error` of a verdict says that no rule gave:
+BAD_LINE = "BadLine"  # a line that holds no query and plan
+BAD_PLAN = "BadPlan"  # a plan that breaks Planner-R1's schema
+UNANSWERED = "Unanswered"  # a request of the query file that no line answers
+NOT_INFERRED = "RequestNotInferred"  # its request cannot be read from its text: our reader's limit
+
+# Queries and hard constraints of each level. Their sums are the official constants: 45/105, 180/420
+# and 1,000/2,290.
+SPLITS: dict[str, dict[str, tuple[int, int]]] = {
+    "train": {"easy": (15, 15), "medium": (15, 30), "hard": (15, 60)},
+    "validation": {"easy": (60, 60), "medium": (60, 120), "hard": (60, 240)},
+    "test": {"easy": (348, 348), "medium": (333, 666), "hard": (319, 1276)},
+}
+
+
+class BadLine(ValueError):
+    """A line that is not {"query": …, "plan": …}."""
+
+
+def check_split(split: str | None) -> None:
+    if split is not None and split not in SPLITS:
+        raise UserError(f"Unknown split '{split}'. Available: {', '.join(SPLITS)}.")
+
+
+def split_size(split: str) -> int:
+    return sum(queries for queries, _ in SPLITS[split].values())
+
+
+# ---- a file of requests
+
+
+class UnknownQuery(ValueError):
+    """A line names a request that the file does not hold."""
+
+
+class QueryFile:
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self.records = [self._record(number, record) for number, record in query_records(self.path)]
+        if not self.records:
+            expected = "Expected a JSONL file, one query record per line."
+            raise UserError(f"No queries in '{path}'. {expected}")
+        self.ids: list[int] = [
+            record.get("idx", place) for place, record in enumerate(self.records)
+        ]
+        self._by_id = {idx: place for place, idx in enumerate(self.ids)}
+        self._by_text = {plain(record["query"]): place for place, record in enumerate(self.records)}
+        for index, what in ((self._by_id, "idx"), (self._by_text, "text")):
+            if len(index) < len(self.records):
+                raise UserError(f"Two queries of '{path}' have the same {what}.")
+
+    def find(self, idx: Any, request: Any) -> int:
+        """The place of the request that a line means. `request` is its text, or a record that holds
+        it, or None."""
+        text = request.get("query") if isinstance(request, dict) else request
+        those = f"{len(self.records)} of '{self.path}'"
+        if isinstance(text, str):
+            if (place := self._by_text.get(plain(text))) is None:
+                wrong = f"none of the {those} has the text {_short(text)}"
+                raise UnknownQuery(f"unknown query: {wrong}")
+            return place
+        if idx is None and isinstance(request, dict):
+            idx = request.get("idx")
+        if type(idx) is not int:
+            wanted = 'the "query" or the number "idx" of a request'
+            raise UnknownQuery(f"expected {wanted}, found neither")
+        if idx not in self._by_id:
+            raise UnknownQuery(f"unknown query: idx {idx} is none of the {those}")
+        return self._by_id[idx]
+
+    def _record(self, number: int, record: Any) -> dict[str, Any]:
+        where = f"{self.path}:{number}"
+        if not isinstance(record, dict) or not isinstance(record.get("query"), str):
+            raise UserError(f"{where}: expected a query record with its text in 'query'.")
+        if type(idx := record.get("idx", 0)) is not int:
+            raise UserError(f"{where}: 'idx' must be a whole number, found {ascii(idx)[:40]}.")
+        return record
+
+
+def plain(text: str) -> str:
+    """By which two texts are the same request: blanks do not count."""
+    return " ".join(text.split())
+
+
+def _short(text: str) -> str:
+    quoted = ascii(plain(text))
+    return quoted if len(quoted) <= 60 else f"{quoted[:57]}...'"
+
+
+# ---- a file of plans
 
 
 @dataclass(frozen=True)
@@ -82,29 +175,18 @@ class LineReader:
         except (BadLine, UnknownQuery) as problem:
             return PlanLine(number, None, None, BAD_LINE, f"line {number}: {problem}")
         except CouldNotInfer as problem:
-            return PlanLine(
-                number,
-                None,
-                record["plan"],
-                NOT_INFERRED,
-                f"line {number}: {problem}: delivered, and counted as failed",
-            )
-        plan, problem_of_plan = record["plan"], None
-        if plan and is_p3(plan):
-            answer = parse_days(plan)
-            if answer.days is None:
-                return PlanLine(
-                    number, query, None, BAD_PLAN, f"line {number}: {answer.problem}", inferred
-                )
-            plan = to_official(answer.days, self._city_of)
+            told = f"line {number}: {problem}: delivered, and counted as failed"
+            return PlanLine(number, None, record["plan"], NOT_INFERRED, told)
+        plan, off_schema = official_plan(record["plan"], self._city_of)
+        if off_schema:
+            told = f"line {number}: {off_schema}"
+            return PlanLine(number, query, None, BAD_PLAN, told, inferred)
+        wrong = why_no_trip(query) or why_outside(query, self._world)
         if query.org not in self._world.cities:
-            problem_of_plan = (
-                f"line {number}: org {ascii(query.org)} is no city of world '{self._world.name}':"
-                " is it the right world?"
-            )
-        elif wrong := why_no_trip(query) or why_outside(query, self._world):
-            problem_of_plan = f"line {number}: {wrong}"
-        return PlanLine(number, query, plan, None, problem_of_plan, inferred)
+            nowhere = f"org {ascii(query.org)} is no city of world '{self._world.name}'"
+            wrong = f"{nowhere}: is it the right world?"
+        told = f"line {number}: {wrong}"
+        return PlanLine(number, query, plan, None, told if wrong else None, inferred)
 
     def _unanswered(self, place: int) -> PlanLine:
         try:
@@ -118,7 +200,7 @@ class LineReader:
             place = self._queries.find(record.get("idx"), record.get("query"))
             self._check_first(number, place)
             return self._asked(place)
-        query, inferred = self._query(record.get("query"))
+        query, inferred = _completed(record.get("query"), self._places)
         if self._split is not None and len(self._answered) <= split_size(self._split):
             self._check_first(number, plain(query.query or str(number)))
         return query, inferred
@@ -126,23 +208,23 @@ class LineReader:
     def _asked(self, place: int) -> tuple[Query, tuple[str, ...]]:
         assert self._queries is not None
         if place not in self._requests:
-            self._requests[place] = self._query(self._queries.records[place])
+            self._requests[place] = _completed(self._queries.records[place], self._places)
         return self._requests[place]
-
-    def _query(self, record: Any) -> tuple[Query, tuple[str, ...]]:
-        """A record, or a text alone, with what is missing read from the text."""
-        record = {"query": record} if isinstance(record, str) else record
-        if not isinstance(record, dict):
-            raise BadLine(f"'query' must be a query record or its text, found {described(record)}")
-        completed = complete(record, self._places)
-        return read_query(completed.record), completed.inferred
 
     def _check_first(self, number: int, request: int | str) -> None:
         first = self._answered.setdefault(request, number)
         if first != number:
-            raise BadLine(
-                f"a second plan for the request of line {first}; a split has one plan per request"
-            )
+            again = f"a second plan for the request of line {first}"
+            raise BadLine(f"{again}; a split has one plan per request")
+
+
+def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
+    """A record, or a text alone, with what is missing read from the text; and what that was."""
+    record = {"query": record} if isinstance(record, str) else record
+    if not isinstance(record, dict):
+        raise BadLine(f"'query' must be a query record or its text, found {described(record)}")
+    completed = complete(record, places)
+    return read_query(completed.record), completed.inferred
 
 
 def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -172,10 +254,6 @@ def count_unscored(source: Path) -> int:
     if path.name != TRANSCRIPTS:
         return 0
     return sum(_unscored(episode.text) for episode in episode_lines(path))
-
-
-class BadLine(ValueError):
-    """A line that is not {"query": …, "plan": …}."""
 
 
 def read_record(line: bytes) -> dict[str, Any]:
@@ -217,12 +295,8 @@ def read_query(record: Any) -> Query:
     (the rules then fail the plan)."""
     if not isinstance(record, dict):
         raise BadLine(f"'query' must be a query record, found {described(record)}")
-    nulls = {
-        key: None
-        for key in ("query", "budget", "people_number")
-        if key in record and record[key] is None
-    }
     stand_ins = {"query": "", "budget": 0, "people_number": 1}
+    nulls = {key: None for key in stand_ins if key in record and record[key] is None}
     try:
         query = Query.model_validate(record | {key: stand_ins[key] for key in nulls})
     except ValidationError as error:
@@ -230,6 +304,130 @@ def read_query(record: Any) -> Query:
     return query.model_copy(update=nulls) if nulls else query
 
 
+def official_plan(
+    plan: list[Any] | None, city_of: CityOf | None
+) -> tuple[list[Any] | None, str | None]:
+    """The plan in the official format, and why there is none: one that breaks Planner-R1's schema
+    is not delivered (its reward would be 0: Planner-R1's formula, row P4)."""
+    if not plan or not is_p3(plan):
+        return plan, None
+    answer = parse_days(plan)
+    if answer.days is None:
+        return None, str(answer.problem)
+    return to_official(answer.days, city_of), None
+
+
 def is_p3(plan: list[Any]) -> bool:
+    """Planner-R1's plans are recognised by their 'city' key."""
     days = [day for day in plan if isinstance(day, dict)]
     return any("city" in day for day in days) and not any("current_city" in day for day in days)
+
+
+# ---- one plan out of a file
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """`plan` is in the official format where it can be. `unreadable`: why the plan counts as not
+    delivered; `notes`: what else to say."""
+
+    where: str  # "plans.jsonl:3"
+    query: Query | None
+    plan: list[Any] | None
+    unreadable: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """1 of a file that holds one plan."""
+        return int(self.where.rpartition(":")[2]) if ":" in self.where else 1
+
+
+def read_plan(path: Path, which: str | None, world: World | None) -> PlanEntry:
+    """`which`: a line number or an id; None is the first line."""
+    if not path.is_file():
+        expected = "a .json file with a plan, or a .jsonl file of plans or transcripts"
+        raise UserError(f"No file at '{path}'. Expected {expected}.")
+    if path.suffix == ".jsonl":
+        where, record = _line(path, which)
+    elif which is not None:
+        raise UserError(f"--line is for .jsonl files; '{path}' is read as one plan.")
+    else:
+        where, record = str(path), _json(path.read_bytes(), str(path))
+    return _found(where, record, world)
+
+
+def _line(path: Path, which: str | None) -> tuple[str, Any]:
+    count = 0
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            count += 1
+            named = which in (None, str(number))
+            if named or (which and which.encode() in line and _id(line) == which):
+                return f"{path}:{number}", _json(line, f"{path}:{number}")
+    if which is None:
+        raise UserError(f"'{path}' is empty: expected one plan or transcript per line.")
+    has = f"it has {count} lines with a plan; --line takes a line number or a transcript's id"
+    raise UserError(f"'{path}' has no line '{which}': {has}.")
+
+
+def _id(line: bytes) -> str | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return str(record["id"]) if isinstance(record, dict) and "id" in record else None
+
+
+def _json(text: bytes, where: str) -> Any:
+    try:
+        return read_json(text)
+    except TooDeep:
+        raise UserError(f"{where}: nested too deeply to be a plan.") from None
+    except NotJson as problem:
+        raise UserError(f"{where}: not JSON ({problem}).") from None
+
+
+def _found(where: str, record: Any, world: World | None) -> PlanEntry:
+    content = record if isinstance(record, dict) else {"plan": record}
+    if "plan" not in content or not isinstance(content["plan"], list | None):
+        expected = 'a list of days, or an object with "query" and "plan"'
+        raise UserError(f"{where}: expected {expected}, found {described(record)}.")
+    if any(isinstance(day, dict) and "plan" in day for day in content["plan"] or ()):
+        write = "Write one per line into a .jsonl file; --line chooses."
+        raise UserError(f"{where}: expected one plan, found a list of plans. {write}")
+    query, notes = _query(content.get("query", content.get("request")), where, world)
+    plan, problem = official_plan(content["plan"], city_lookup(world) if world else None)
+    if problem is not None:
+        return PlanEntry(where, query, content["plan"], problem, notes)
+    unreadable = None if plan else _problem(content)
+    return PlanEntry(where, query, plan, str(unreadable) if unreadable else None, notes)
+
+
+def _problem(record: dict[str, Any]) -> Any:
+    """Why there is no plan: what the verdict of an episode says, or the line that 'tripwright
+    format' wrote."""
+    try:
+        return Verdict.from_record(record["verdict"]).schema_problem
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return record.get("problem")
+
+
+def _query(request: Any, where: str, world: World | None) -> tuple[Query | None, tuple[str, ...]]:
+    """The request. One that is a text alone is read with the world's help, and the reader is
+    told."""
+    if request is None:
+        return None, ()
+    try:
+        if world is None:
+            return read_query({"query": request} if isinstance(request, str) else request), ()
+        query, fields = _completed(request, Gazetteer(world.cities))
+        return query, (f"Read from the request's text: {', '.join(fields)}.",) if fields else ()
+    except (BadLine, CouldNotInfer) as problem:
+        if isinstance(request, str) and world is None:
+            return None, (
+                "The request is a text alone: with --world its fields can be read from it.",
+            )
+        raise UserError(f"{where}: {problem}.") from None

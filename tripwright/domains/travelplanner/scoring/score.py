@@ -1,43 +1,79 @@
-"""A file of plans → one verdict per line, then TravelPlanner's metrics (row T4).
+"""A file of plans → one verdict per line, then TravelPlanner's six metrics (row T4): as the
+official evaluation counts, and honestly; in all, by level, by days and by both; each with its 95%
+interval over plans.
 
-The subtle things: every line is judged alone and in constant memory, and a line that cannot be read
-keeps its place in every honest denominator as a plan that was not delivered. `lines` says how a
-line is read, `tally` how verdicts are counted.
+Every line is judged alone and in constant memory, and a line that cannot be read keeps its place in
+every honest denominator as a plan that was not delivered.
+
+*Official*: the denominators are the split's fixed numbers where a split is named (so what is
+missing counts as not delivered), else those of the plans given; only the thirteen official
+constraints count. *Honest*: the denominators are the constraints that exist for the plans given,
+those of further rules too, and whatever was not evaluated, not delivered or crashed failed them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED, LineReader, PlanLine
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile
-from tripwright.domains.travelplanner.scoring.tally import Tally
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    HARD_NAMES,
+    PlanVerdict,
+    applicable_hard,
+)
+from tripwright.domains.travelplanner.scoring.lines import (
+    BAD_LINE,
+    BAD_PLAN,
+    NOT_INFERRED,
+    SPLITS,
+    UNANSWERED,
+    LineReader,
+    PlanLine,
+    QueryFile,
+    check_split,
+    plain,
+    split_size,
+)
+from tripwright.statistics.rates import ratio_interval, wilson
+from tripwright.verdict import Facts, State
 from tripwright.world.store import World
 
+METRICS = (
+    "delivery_rate",
+    "commonsense_micro",
+    "commonsense_macro",
+    "hard_micro",
+    "hard_macro",
+    "final_pass_rate",
+)
+LEVELS = ("easy", "medium", "hard")
+UNKNOWN = "unknown"  # the level or the days of a line that does not say
+# as many queries of 3 as of 5 and 7 days; how the test split divides is not published
+EVEN_SPLITS = ("train", "validation")
 
-@dataclass(frozen=True)
-class ScoredLine:
-    """One line of the file. `query` is None for a line that cannot be read; `problem` then says
-    why, as for a plan off its schema and a request from another world. `line` 0: as PlanLine."""
+Denominators = tuple[int, int]  # queries, hard constraints
+Rate = dict[str, Any]  # value, low, high, numerator, denominator
 
-    line: int
+
+# ---- a file, line by line
+
+
+class ScoredLine(NamedTuple):
+    line: PlanLine
     verdict: PlanVerdict
-    query: Query | None
-    problem: str | None = None
-    inferred: tuple[str, ...] = ()
 
     def to_contract(self) -> dict[str, Any]:
-        inferred = {"inferred": list(self.inferred)} if self.inferred else {}
+        line = self.line
         return (
-            self.verdict.to_contract(self.line)
-            | inferred
-            | ({"problem": self.problem} if self.problem else {})
+            self.verdict.to_contract(line.number)
+            | ({"inferred": list(line.inferred)} if line.inferred else {})
+            | ({"problem": line.problem} if line.problem else {})
         )
 
 
@@ -51,8 +87,8 @@ def score_file(
     """The objects that `score --json` prints: one per line, then the summary."""
     tally = Tally(split, whole=queries is not None)
     for scored in scored_lines(path, world, rules, queries, split):
-        tally.add(scored.query, scored.verdict, bool(scored.inferred))
-        if scored.line:
+        tally.add(scored.line.query, scored.verdict, bool(scored.line.inferred))
+        if scored.line.number:
             yield scored.to_contract()
     yield tally.summary(rules)
 
@@ -67,13 +103,7 @@ def scored_lines(
     """What `LineReader.read` yields, judged one at a time."""
     check_rules(rules)
     for line in LineReader(world, queries, split).read(path):
-        yield scored_line(line, world, rules)
-
-
-def scored_line(line: PlanLine, world: World, rules: str) -> ScoredLine:
-    return ScoredLine(
-        line.number, judge_line(line, world, rules), line.query, line.problem, line.inferred
-    )
+        yield ScoredLine(line, judge_line(line, world, rules))
 
 
 def judge_line(line: PlanLine, world: World, rules: str) -> PlanVerdict:
@@ -82,3 +112,225 @@ def judge_line(line: PlanLine, world: World, rules: str) -> PlanVerdict:
     if line.query is None or line.error:
         return PlanVerdict.undelivered(rules, line.error)
     return judge(line.query, line.plan, world, cast(Rules, rules))
+
+
+# ---- metrics
+
+
+@dataclass
+class Tally:
+    """Everything that a summary says, from one verdict after the other. Lines are kept as sums, one
+    per level, days and source."""
+
+    split: str | None = None
+    # Every request of a file of queries is among the verdicts: a line that answers none of them is
+    # none to be counted besides.
+    whole: bool = False
+    n: int = 0
+    bad_lines: int = 0
+    bad_plans: int = 0
+    unanswered: int = 0
+    repeats: int = 0  # plans for a request that an earlier line answers
+    inferred: int = 0
+    _requests: set[str] = field(default_factory=set)  # answered, by their texts
+    # by level, days, source
+    _sums: dict[tuple[str, str, str], Counter[Any]] = field(default_factory=dict)
+    _constraints: dict[str, list[int]] = field(default_factory=dict)  # passed, asked
+
+    def __post_init__(self) -> None:
+        check_split(self.split)
+
+    def add(self, query: Query | None, verdict: PlanVerdict, inferred: bool = False) -> None:
+        self.bad_lines += verdict.error == BAD_LINE
+        if self.whole and verdict.error == BAD_LINE:
+            return
+        self.n += 1
+        self.bad_plans += verdict.error == BAD_PLAN
+        self.unanswered += verdict.error == UNANSWERED
+        if query is not None and verdict.error != UNANSWERED:
+            request = plain(query.query or str(self.n))
+            self.repeats += request in self._requests
+            self._requests.add(request)
+        self.inferred += inferred
+        level = query.level if query is not None and query.level in LEVELS else UNKNOWN
+        days = str(query.days) if query is not None else UNKNOWN
+        group = (level, days, "inferred" if inferred else "given")
+        self._sums.setdefault(group, Counter()).update(_counts(query, verdict))
+        commonsense, hard = asked_of(query, verdict)
+        for name, passed in (commonsense | hard).items():
+            rate = self._constraints.setdefault(name, [0, 0])
+            rate[0] += passed
+            rate[1] += 1
+
+    @property
+    def answered(self) -> int:
+        """Lines that answer a request."""
+        return self.n - self.unanswered - (0 if self.whole else self.bad_lines)
+
+    def summary(self, rules: str) -> dict[str, Any]:
+        """The last object of `score --json`."""
+        summary: dict[str, Any] = {"kind": "summary", "rules": rules}
+        if self.split is not None:
+            summary["split"] = self.split
+            summary["missing"] = max(0, split_size(self.split) - self.answered)
+        summary |= {"requests": len(self._requests), "repeats": self.repeats}
+        summary |= {"unanswered": self.unanswered} if self.whole else {}
+        for name in ("bad_lines", "bad_plans", "inferred"):
+            summary[name] = getattr(self, name)
+        summary |= self._record(self._by().get((), Counter()))
+        summary["by_level"] = {
+            level: self._record(sums, level) for (level,), sums in self._by(0).items()
+        }
+        summary["by_days"] = {
+            days: self._record(sums, None, days) for (days,), sums in self._by(1).items()
+        }
+        summary["cells"] = dict[str, dict[str, Any]]()
+        for (level, days), sums in self._by(0, 1).items():
+            summary["cells"].setdefault(level, {})[days] = self._record(sums, level, days)
+        if self.inferred:
+            summary["by_source"] = {
+                source: self._record(sums, UNKNOWN) for (source,), sums in self._by(2).items()
+            }
+        summary["constraints"] = {
+            name: rate_of(self._constraints[name][0], self._constraints[name][1])
+            for name in sorted(self._constraints, key=constraint_place)
+        }
+        return summary
+
+    def _by(self, *keys: int) -> dict[tuple[str, ...], Counter[Any]]:
+        """The sums, added up over all but these parts of their keys."""
+        groups: dict[tuple[str, ...], Counter[Any]] = {}
+        for group, sums in self._sums.items():
+            groups.setdefault(tuple(group[key] for key in keys), Counter()).update(sums)
+        return dict(sorted(groups.items(), key=lambda item: [_place(name) for name in item[0]]))
+
+    def _record(
+        self, sums: Counter[Any], level: str | None = None, days: str | None = None
+    ) -> dict[str, Any]:
+        """Official and honest rates. A split whose fixed numbers are not published here has no
+        official ones."""
+        given = sums["n"], sums["official", "hard", "asked"]
+        plans, hard = (
+            given if self.split is None else split_denominators(self.split, level, days)
+        ) or (None, None)
+        checks = None if plans is None else plans * len(COMMONSENSE_NAMES)
+        asked = (sums["honest", group, "asked"] for group in ("commonsense", "hard"))
+        return {
+            "n": sums["n"],
+            **_rates(sums, "official", plans, checks, hard),
+            "honest": _rates(sums, "honest", sums["n"], *asked),
+        }
+
+
+def _counts(query: Query | None, verdict: PlanVerdict) -> Counter[Any]:
+    """One line: how many of the checks of each group it passes, whether all of them, and the
+    products of which a micro rate's interval is made. Under official counting a hard constraint
+    that was not asked for does not spoil the macro rate (row T4)."""
+    commonsense, hard = asked_of(query, verdict)
+    sense = [commonsense.get(name, False) for name in COMMONSENSE_NAMES]
+    facts = (verdict.hard or {}).values()
+    wishes = [fact.passed for fact in facts if fact.name in HARD_NAMES]
+    asked = 1 if query is None else len(applicable_hard(query))
+    counts = Counter[Any](
+        {"n": 1, "delivered": int(verdict.delivered), "final": int(verdict.final)}
+    )
+    none_broken = verdict.hard is not None and False not in wishes
+    honest_sense, honest_hard = list(commonsense.values()), list(hard.values())
+    for side, group, k, n, macro in (
+        ("official", "commonsense", sum(sense), len(sense), all(sense)),
+        ("official", "hard", wishes.count(True), asked, none_broken),
+        ("honest", "commonsense", sum(honest_sense), len(honest_sense), all(honest_sense)),
+        ("honest", "hard", sum(honest_hard), len(honest_hard), all(honest_hard)),
+    ):
+        sums = {"passed": k, "asked": n, "macro": int(macro), "kk": k * k, "kn": k * n, "nn": n * n}
+        counts.update({(side, group, name): count for name, count in sums.items()})
+    return counts
+
+
+def _rates(
+    sums: Counter[Any], side: str, plans: int | None, checks: int | None, wishes: int | None
+) -> dict[str, Rate]:
+    """The six metrics over so many plans, with their checks and wishes; None: no such number is
+    published."""
+
+    def micro(group: str, asked: int | None) -> Rate:
+        """Where more is asked than these plans were, a split has fixed numbers: what is missing
+        passed nothing, and every plan has an equal share of them."""
+        passed = sums[side, group, "passed"]
+        kk, kn, nn = (float(sums[side, group, product]) for product in ("kk", "kn", "nn"))
+        if asked and plans and asked != sums[side, group, "asked"]:
+            kn, nn = asked / plans * passed, asked**2 / plans
+        return rate_of(passed, asked, plans, (kk, kn, nn))
+
+    rates = (
+        rate_of(sums["delivered"], plans),
+        micro("commonsense", checks),
+        rate_of(sums[side, "commonsense", "macro"], plans),
+        micro("hard", wishes),
+        rate_of(sums[side, "hard", "macro"], plans),
+        rate_of(sums["final"], plans),
+    )
+    return dict(zip(METRICS, rates, strict=True))
+
+
+def split_denominators(
+    split: str, level: str | None = None, days: str | None = None
+) -> Denominators | None:
+    """Official denominators of a whole split (no level, no days), of a level, of a number of days
+    or of a cell; None: not published."""
+    levels = SPLITS[split]
+    if days is not None and (split not in EVEN_SPLITS or days not in ("3", "5", "7")):
+        return None
+    if level is not None and level not in levels:
+        return None
+    parts = [levels[level]] if level is not None else list(levels.values())
+    share = 1 if days is None else 3
+    return sum(queries for queries, _ in parts) // share, sum(hard for _, hard in parts) // share
+
+
+def asked_of(query: Query | None, verdict: PlanVerdict) -> tuple[dict[str, bool], dict[str, bool]]:
+    """(commonsense, hard): every constraint that exists for this plan → whether it passed. Not
+    evaluated is not passed."""
+    wished = ("valid_cost",) if query is None else applicable_hard(query)
+    return _asked(COMMONSENSE_NAMES, verdict.commonsense), _asked(wished, verdict.hard)
+
+
+def _asked(names: tuple[str, ...], facts: Facts | None) -> dict[str, bool]:
+    """Where the rules spoke, what they spoke of; else what they would have spoken of."""
+    if facts is None:
+        return dict.fromkeys(names, False)
+    return {
+        name: fact.state is State.PASSED
+        for name, fact in facts.items()
+        if fact.state is not State.NOT_APPLICABLE
+    }
+
+
+def rate_of(
+    passed: int,
+    of: int | None,
+    plans: int | None = None,
+    squares: tuple[float, float, float] | None = None,
+) -> Rate:
+    """With its 95% interval: Wilson's, or that of a micro rate over so many `plans`. No interval
+    where nothing is divided by, or where more passed than there are."""
+    low = high = None
+    if of and plans and squares is not None and passed <= of:
+        low, high = ratio_interval(plans, passed, of, squares)
+    elif of and squares is None and passed <= of:
+        low, high = wilson(passed, of)
+    value = passed / of if of else None
+    return {"value": value, "low": low, "high": high, "numerator": passed, "denominator": of}
+
+
+def _place(name: str) -> tuple[int, int, str]:
+    """easy, medium, hard; numbers by size; the unknown last."""
+    if name in LEVELS:
+        return 0, LEVELS.index(name), ""
+    return (1, int(name), "") if name.isdigit() and len(name) < 10 else (2, 0, name)
+
+
+def constraint_place(name: str) -> tuple[int, str]:
+    """The official thirteen in their order, further ones by name."""
+    official = (*COMMONSENSE_NAMES, *HARD_NAMES)
+    return (official.index(name), "") if name in official else (len(official), name)

@@ -19,11 +19,13 @@ from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, to_off
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import (
     BadLine,
+    QueryFile,
+    UnknownQuery,
     checked_record,
     is_p3,
+    plain,
     read_record,
 )
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
 from tripwright.errors import NotJson, UserError, described, read_json, repeated_key
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.world.store import World

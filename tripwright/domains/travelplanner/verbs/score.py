@@ -1,40 +1,42 @@
-"""`tripwright score`: judge a file of plans, under one rule set or under two at once."""
+"""`tripwright score`: judge a file of plans, under one rule set or under two at once. Every figure
+that people see comes from the summary that `--json` prints."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tripwright.cli.options import Json
+from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains.travelplanner.rules.evaluate import RULES
-from tripwright.domains.travelplanner.scoring.compare import HackingMeter, compared_lines
-from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED, count_unscored
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile
-from tripwright.domains.travelplanner.scoring.score import scored_lines
-from tripwright.domains.travelplanner.scoring.tally import (
+from tripwright.domains.travelplanner.rules.facts import FACT_TITLES, fact_words
+from tripwright.domains.travelplanner.scoring.compare import (
+    ComparedLine,
+    HackingMeter,
+    compared_lines,
+)
+from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     BAD_PLAN,
+    NOT_INFERRED,
     SPLITS,
     UNANSWERED,
-    Tally,
+    QueryFile,
+    count_unscored,
     split_size,
 )
-from tripwright.domains.travelplanner.verbs.score_tables import (
-    HEADER,
-    compared_row,
-    comparison_table,
-    partial,
-    row,
-    summary_table,
-)
-from tripwright.errors import UserError, counted
+from tripwright.domains.travelplanner.scoring.score import METRICS, ScoredLine, Tally, scored_lines
+from tripwright.errors import UserError, counted, printable
+from tripwright.verdict import Fact, Facts
 from tripwright.world.store import World
 
+HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
+SHORT = ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final")
 MOST_ROWS = 20  # of a comparison, printed for people
 
 
@@ -99,26 +101,25 @@ def score(settings: ScoreFlags, as_json: Json = False) -> None:
       tripwright score plans.jsonl --world worlds/real --compare official strict
     """
     place = World.open(settings.world)
+    plans, split, rules = settings.plans, settings.split, settings.rules or RULES[0]
     requests = QueryFile(settings.queries) if settings.queries else None
-    if left_out := count_unscored(settings.plans):
-        typer.echo(f"{settings.plans}: {counted(left_out, 'unscored episode')} left out", err=True)
+    if left_out := count_unscored(plans):
+        typer.echo(f"{plans}: {counted(left_out, 'unscored episode')} left out", err=True)
     if settings.compare:
         if settings.rules is not None:
             raise UserError("--compare names its two rule sets itself: leave --rules out.")
-        _compare(settings.plans, place, settings.compare, requests, settings.split, as_json)
+        _compare(plans, place, settings.compare, requests, split, as_json)
         return
-    tally = Tally(settings.split, whole=requests is not None)
-    noted = Notes(settings.plans, None if as_json else HEADER)
-    for scored in scored_lines(
-        settings.plans, place, settings.rules or RULES[0], requests, settings.split
-    ):
-        tally.add(scored.query, scored.verdict, bool(scored.inferred))
-        line = json.dumps(scored.to_contract()) if as_json else row(scored)
-        noted.add(scored.problem, scored.verdict.error, line)
+    tally, noted = Tally(split, whole=requests is not None), Notes(plans, not as_json)
+    for scored in scored_lines(plans, place, rules, requests, split):
+        line = scored.line
+        tally.add(line.query, scored.verdict, bool(line.inferred))
+        told = json.dumps(scored.to_contract()) if as_json else _row(scored)
+        noted.add(line.problem, scored.verdict.error, told)
     noted.check_any()
-    summary = tally.summary(settings.rules or RULES[0])
-    typer.echo(json.dumps(summary) if as_json else summary_table(summary))
-    noted.end(settings.split, partial(summary, settings.queries))
+    summary = tally.summary(rules)
+    typer.echo(json.dumps(summary) if as_json else _summary_table(summary))
+    noted.end(split, summary, settings.queries)
 
 
 def _compare(
@@ -135,16 +136,15 @@ def _compare(
         line = json.dumps(compared.record()) if as_json else None
         if not as_json and compared.verdicts[0].final != compared.verdicts[1].final:
             row_count += 1
-            line = compared_row(compared) if row_count <= MOST_ROWS else None
+            line = _compared_row(compared) if row_count <= MOST_ROWS else None
         noted.add(compared.line.problem, compared.line.error, line)
     noted.check_any()
     if row_count > MOST_ROWS and not as_json:
-        typer.echo(
-            f"… and {row_count - MOST_ROWS} more plans that only one passes (--json has every line)"
-        )
+        more = f"{row_count - MOST_ROWS} more plans that only one passes"
+        typer.echo(f"… and {more} (--json has every line)")
     summary = meter.summary()
-    typer.echo(json.dumps(summary) if as_json else comparison_table(summary))
-    noted.end(split, partial(summary, queries.path if queries else None))
+    typer.echo(json.dumps(summary) if as_json else _comparison_table(summary))
+    noted.end(split, summary, queries.path if queries else None)
 
 
 class Notes:
@@ -152,8 +152,8 @@ class Notes:
     number ends the verb. Nothing is printed before a line that can be judged: a file without any is
     another kind of file, and one sentence says so."""
 
-    def __init__(self, plans: Path, header: str | None = None):
-        self._plans, self._header = plans, header
+    def __init__(self, plans: Path, has_header: bool = False):
+        self._plans, self._has_header = plans, has_header
         self._lines = self._bad = self._off_world = self._not_inferred = 0
         self._held: list[tuple[str | None, str | None]] | None = []
 
@@ -170,8 +170,8 @@ class Notes:
             return
         self._held.append((problem, line))
         if problem is None or error in (BAD_PLAN, NOT_INFERRED):
-            if self._header:
-                typer.echo(self._header)
+            if self._has_header:
+                typer.echo(HEADER)
             for each in self._held:
                 self._tell(*each)
             self._held = None
@@ -194,26 +194,150 @@ class Notes:
                 " …} per line."
             )
 
-    def end(self, split: str | None, missing: Iterable[str]) -> None:
-        for sentence in missing:
+    def end(self, split: str | None, summary: dict[str, Any], queries: Path | None) -> None:
+        for sentence in _partial(summary, queries):
             typer.echo(sentence, err=True)
-        n = self._lines
+        n, problem = self._lines, None
         if self._bad:
-            raise UserError(
-                f"{self._plans}: {self._bad} of {n} lines gave no plan that counts (named above)."
+            problem = f"{self._bad} of {n} lines gave no plan that counts (named above)"
+        elif self._not_inferred:
+            problem = (
+                f"{self._not_inferred} of {n} requests could not be read from their text (named"
+                " above); their plans count as delivered and as failed"
             )
-        if self._not_inferred:
-            raise UserError(
-                f"{self._plans}: {self._not_inferred} of {n} requests could not be read from their"
-                " text (named above); their plans count as delivered and as failed."
+        elif self._off_world:
+            problem = (
+                f"{self._off_world} of {n} requests are not for this world (named above): is it the"
+                " right one?"
             )
-        if self._off_world:
-            raise UserError(
-                f"{self._plans}: {self._off_world} of {n} requests are not for this world (named"
-                " above): is it the right one?"
-            )
-        if split is not None and n > split_size(split):
-            raise UserError(
-                f"{self._plans}: {n} plans, but the {split} split has {split_size(split)}: the"
-                " official rates mean nothing."
-            )
+        elif split is not None and n > split_size(split):
+            has = f"{n} plans, but the {split} split has {split_size(split)}"
+            problem = f"{has}: the official rates mean nothing"
+        if problem is not None:
+            raise UserError(f"{self._plans}: {problem}{'' if problem.endswith('?') else '.'}")
+
+
+# ---- one line of the file
+
+
+def _row(scored: ScoredLine) -> str:
+    verdict = scored.verdict
+    cost = "-" if verdict.total_cost is None else f"${verdict.total_cost:,.2f}"
+    final = "pass" if verdict.final else "fail"
+    counts = f"{_passed(verdict.commonsense):>5}  {_passed(verdict.hard):>5}"
+    note = "  (request inferred from its text)" if scored.line.inferred else ""
+    start = f"{scored.line.number:>5}  {final:<5}  {counts}  {cost:>10}"
+    return f"{start}  {_first_problem(scored)}{note}".rstrip()
+
+
+def _passed(facts: Facts | None) -> str:
+    states = [fact.passed for fact in (facts or {}).values() if fact.passed is not None]
+    return f"{sum(states)}/{len(states)}" if states else "-"
+
+
+def _first_problem(scored: ScoredLine) -> str:
+    verdict = scored.verdict
+    if verdict.error:
+        problem = (scored.line.problem or "").partition(": ")[2]
+        return printable(problem or f"{verdict.error}: here the {verdict.rules} evaluator stops")
+    if not verdict.delivered:
+        return "no plan"
+    return next(map(_told, verdict.failures()), "")
+
+
+def _told(fact: Fact) -> str:
+    """A model's words may hold anything; a terminal gets one printable line."""
+    title = fact_words(fact)
+    return f"{title}: {printable(fact.message)}" if fact.message else title
+
+
+def _compared_row(compared: ComparedLine) -> str:
+    """One plan that only one rule set passes, and what the other says."""
+    passed, failed = sorted(compared.verdicts, key=lambda verdict: not verdict.final)
+    why = failed.error or next(map(_told, failed.failures()), "not delivered")
+    return f"line {compared.line.number}: passes {passed.rules}, fails {failed.rules}: {why}"
+
+
+# ---- summaries
+
+
+def _partial(summary: dict[str, Any], queries: Path | None) -> Iterator[str]:
+    """Said where a file of queries or a split is named and not all of it is answered."""
+    if missing := summary.get("unanswered"):
+        size = summary["n"]
+        answered = f"{size - missing} of {size} queries of '{queries}' answered"
+        yield f"{answered}: {missing} missing count as not delivered."
+    if missing := summary.get("missing"):
+        split, size = summary["split"], split_size(summary["split"])
+        answered = f"{size - missing} of {size} {split} queries answered: {missing} missing count"
+        yield f"{answered} as not delivered under the official denominators."
+
+
+def _plans_of(summary: dict[str, Any]) -> str:
+    """How many plans for how many requests, where that is not the same."""
+    n, missing = summary["n"], summary.get("unanswered", 0)
+    asked = n if missing else summary["requests"] if summary.get("repeats") else None
+    requests = f" for {counted(asked, 'request')}" if asked is not None else ""
+    return f"{counted(n - missing, 'plan')}{requests}"
+
+
+def _summary_table(summary: dict[str, Any]) -> str:
+    split = f", official numbers of the {summary['split']} split" if "split" in summary else ""
+    rates = [
+        [name.replace("_", " "), *rate_cells(summary[name]), *rate_cells(summary["honest"][name])]
+        for name in METRICS
+    ]
+    header = ["95% intervals", "official", "", "", "honest"]
+    lines = ["", f"{_plans_of(summary)}, {summary['rules']} rules{split}"]
+    lines += table_lines(rates, "<><>><>", header)
+    if summary["inferred"]:
+        of = f"{summary['inferred']} of {summary['n']}"
+        lines.append(f"  {of} requests have fields inferred from their text")
+    groups = [("all", summary), *summary["by_level"].items()]
+    groups += [(f"{days} days", group) for days, group in summary["by_days"].items()]
+    groups += [
+        (f"{level}, {days} days", group)
+        for level, by_days in summary["cells"].items()
+        for days, group in by_days.items()
+    ]
+    groups += [
+        (f"{source} requests", group) for source, group in summary.get("by_source", {}).items()
+    ]
+    counts = [
+        [name, *(rate_cells(group["honest"][metric])[2] for metric in METRICS)]
+        for name, group in groups
+    ]
+    constraints = [
+        [FACT_TITLES[name], *rate_cells(rate)] for name, rate in summary["constraints"].items()
+    ]
+    lines += ["", *table_lines(counts, "<>", ["honest counts", *SHORT])]
+    return "\n".join([*lines, "", "constraints", *table_lines(constraints, "<><>")])
+
+
+def _comparison_table(summary: dict[str, Any]) -> str:
+    first, second = summary["rules"]
+    gaps = {"final": summary["final"]}
+    gaps |= {FACT_TITLES[name]: gap for name, gap in summary["constraints"].items()}
+    rows = []
+    for name, gap in gaps.items():
+        mine, theirs = gap[f"only_{first}"], gap[f"only_{second}"]
+        where = ", ".join(map(str, [*mine["lines"], *theirs["lines"]]))
+        more = ", …" if mine["n"] + theirs["n"] > len(mine["lines"]) + len(theirs["lines"]) else ""
+        difference = "-" if gap["gap"] is None else f"{gap['gap']:+.1%}"
+        rates = [*rate_cells(gap[first]), *rate_cells(gap[second])]
+        rows.append([name, *rates, difference, _split(mine), _split(theirs), f"{where}{more}"])
+    header = ["", first, "", "", second, "", "", "gap", f"only {first}", f"only {second}", "lines"]
+    lines = ["", f"{_plans_of(summary)} under {first} and {second} rules"]
+    lines += table_lines(rows, "<><>><>>>><", header)
+    lines.append(
+        "  gap: first less second; (n): of them, not failed by the other rules but never reached."
+    )
+    for name, gap in gaps.items():
+        if name != "final" and (example := gap[f"only_{first}"]["example"]):
+            lines.append(f"  {name}, line {example['line']}: {printable(example['message'])}")
+    return "\n".join(lines)
+
+
+def _split(difference: dict[str, Any]) -> str:
+    never = f" ({difference['not_reached']})" if difference["not_reached"] else ""
+    return f"{difference['n']}{never}"

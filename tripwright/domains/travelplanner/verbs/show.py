@@ -25,8 +25,7 @@ from tripwright.domains.travelplanner.plan_view import (
 )
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.plan_file import PlanEntry, read_plan
-from tripwright.domains.travelplanner.scoring.tally import BAD_PLAN
+from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN, PlanEntry, read_plan
 from tripwright.errors import UserError, printable
 from tripwright.evals.report.style import PAGE_CSS
 from tripwright.files import check_new, make_parent, write_atomically

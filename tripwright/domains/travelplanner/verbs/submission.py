@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.options import Json, Restart
-from tripwright.domains.travelplanner.scoring.query_file import QueryFile
+from tripwright.domains.travelplanner.scoring.lines import QueryFile
 from tripwright.domains.travelplanner.scoring.submission import Submission, SubmissionCheck
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new, make_parent, write_atomically
