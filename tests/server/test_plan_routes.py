@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 from tests.server import small_desk
 from tripwright.cli.main import main
+from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.routes import plan_routes
-from tripwright.domains.travelplanner.solving import solve_query
 from tripwright.server.guard import OwnerPace
 from tripwright.server.trips import make_app
 

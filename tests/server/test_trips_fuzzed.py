@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.server import small_desk
+from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.routes import plan_routes
-from tripwright.domains.travelplanner.solving import solve_query
 from tripwright.server.guard import OwnerPace
 from tripwright.server.trips import make_app
 

@@ -1,28 +1,35 @@
 """TravelPlanner at the travellers' desk: a form with the fields of the benchmark's requests, words
-read by the reader of official wordings, and why a trip cannot be had from the exact planner."""
+read by the reader of official wordings, a finished trip as the page draws it (the plan view that
+`show` prints, with the row that each line rests on, the times of flights, and where the cities
+lie), and why a trip cannot be had from the exact planner."""
 
 from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple, cast
 
 from tripwright.domains.desk import (
+    Check,
     Desk,
     FieldProblem,
     FormField,
     FormProblems,
+    Item,
     NoPlan,
+    PlanPart,
     RequestChange,
+    RouteStop,
     Span,
+    TripView,
     Understood,
     problems_of,
     whole,
     words_in,
 )
 from tripwright.domains.domain import Place
-from tripwright.domains.travelplanner.desk_view import view
 from tripwright.domains.travelplanner.oracle.explanation import explain, malformed
 from tripwright.domains.travelplanner.oracle.options import (
     FORBIDDEN_BY_RULE,
@@ -30,15 +37,173 @@ from tripwright.domains.travelplanner.oracle.options import (
     TRANSPORTATION,
 )
 from tripwright.domains.travelplanner.oracle.repairs import repairs
+from tripwright.domains.travelplanner.plan_view import DayLine, plan_view, verdict_words
+from tripwright.domains.travelplanner.planning import replan
 from tripwright.domains.travelplanner.queries.counts import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
-from tripwright.domains.travelplanner.replan import replan
+from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
+from tripwright.domains.travelplanner.rules.facts import fact_words, total_usd
+from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
+from tripwright.verdict import Evidence, Fact
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
+
+# ---- a finished trip
+
+
+class _Shown(NamedTuple):
+    """A row, by its name or number (None: a way by road), with the texts that it was asked by."""
+
+    name: str | None
+    asked: frozenset[str]
+    place: tuple[int, int]  # (call, row), both from 1
+
+
+def view(record: Mapping[str, Any], place: Place) -> TripView:
+    """Of an episode's record, judged again in this world by the rules that judged it."""
+    world: World = place.source
+    query = Query.model_validate(record["request"])
+    plan: list[Any] = record.get("plan") or []
+    rules = (record.get("verdict") or {}).get("rules", "strict")
+    verdict = judge(query, plan or None, world, cast(Rules, rules))
+    seen = tuple(_seen(record["transcript"]))
+    shown = plan_view(query, plan, verdict)
+    days = {number: day for number, day in enumerate(plan, start=1) if isinstance(day, dict)}
+    parts = [
+        PlanPart(
+            str(day.number),
+            f"Day {day.number}",
+            query.date[day.number - 1] if day.number <= len(query.date) else None,
+            day.city,
+            tuple(_items(day.lines, query, day.number, seen, world)),
+            day.cost_usd,
+            day.remarks,
+        )
+        for day in shown.days
+    ]
+    stops, means = _route(query, days)
+    groups = {"commonsense": verdict.commonsense or {}, "hard": verdict.hard or {}}
+    return TripView(
+        f"{query.org} to {query.dest}",
+        tuple(parts),
+        tuple(_check(group, fact) for group, facts in groups.items() for fact in facts.values()),
+        verdict.final,
+        cost=total_usd(verdict.costs) if verdict.costs else None,
+        budget=query.budget,
+        route=tuple(RouteStop(city, *_position(city, world)) for city in stops),
+        means=tuple(means),
+        notes=(f"The plan {verdict_words(verdict)}.", *shown.notes),
+    )
+
+
+def _items(
+    lines: Sequence[DayLine], query: Query, day: int, seen: Sequence[_Shown], world: World
+) -> Iterator[Item]:
+    for line in lines:
+        if line.text == "-" and not line.remarks:
+            continue
+        kind, starts, ends, evidence = line.field, None, None, None
+        if kind == "transportation":
+            kind = (travel_mode(line.text) or "way").lower()
+            number = _flight_number(line.text)
+            mode = () if number else (kind.removeprefix("self-"),)
+            evidence = _evidence(seen, number, *from_to(line.text), *mode)
+            starts, ends = _flight_times(number, query, day, line.text, world)
+        else:
+            evidence = _evidence(seen, *name_and_city(line.text))
+        price = (line.cost_usd, line.count)
+        yield Item(
+            kind, line.label, line.text, starts, ends, *price, evidence, remarks=line.remarks
+        )
+
+
+def _flight_number(text: str) -> str | None:
+    head = text.partition(",")[0]
+    label, _, number = head.partition(":")
+    return number.strip() if label.strip().lower() == "flight number" else None
+
+
+def _flight_times(
+    number: str | None, query: Query, day: int, text: str, world: World
+) -> tuple[str | None, str | None]:
+    """Local ISO times; a flight that lands after midnight has no end on its own day."""
+    if number is None or day > len(query.date):
+        return None, None
+    origin, destination = from_to(text)
+    date = query.date[day - 1]
+    flights = world.flights(origin, destination, date) if origin and destination else None
+    for flight in flights or ():
+        if flight.number == number:
+            start, end = f"{date}T{flight.departure_time}", f"{date}T{flight.arrival_time}"
+            return start, end if end > start else None
+    return None, None
+
+
+def _seen(transcript: Mapping[str, Any]) -> Iterator[_Shown]:
+    calls = [segment["call"] for segment in transcript["segments"] if segment.get("call")]
+    for call_number, call in enumerate(calls, start=1):
+        rows = call.get("rows") or {}
+        fields = rows.get("fields", ())
+        at = next((fields.index(key) for key in ("number", "name") if key in fields), None)
+        asked = frozenset(str(value).lower() for value in call["arguments"].values())
+        for number, row in enumerate(rows.get("values", ()), start=1):
+            yield _Shown(None if at is None else str(row[at]), asked, (call_number, number))
+
+
+def _evidence(
+    seen: Sequence[_Shown], name: str | None, *asked: str | None
+) -> tuple[int, int] | None:
+    """Where a row of this name was first shown to somebody who asked for these places. Names come
+    twice in a world, and a flight's number is asked for by both of its cities."""
+    words = [word.strip().lower() for word in asked if word]
+    for row in seen:
+        if row.name == name and all(any(word in each for each in row.asked) for word in words):
+            return row.place
+    return None
+
+
+def _route(query: Query, days: Mapping[int, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Stops in the order of travel, home first, and the means between them."""
+    stops, means = [query.org], list[str]()
+    for day in days.values():
+        city, way = day.get("current_city"), day.get("transportation")
+        destination = from_to(city)[1] if isinstance(city, str) else None
+        if destination:
+            stops.append(name_and_city(f", {destination}")[1].strip() or destination)
+            means.append(((travel_mode(way) if isinstance(way, str) else None) or "way").lower())
+    return stops, means
+
+
+def _position(city: str, world: World) -> tuple[float | None, float | None]:
+    """The middle of its sights, in degrees."""
+    points = []
+    for sight in world.attractions(city) if city in world.cities else ():
+        try:
+            points.append((float(sight.latitude), float(sight.longitude)))
+        except ValueError:
+            continue
+    if not points:
+        return None, None
+    return round(fmean(p[0] for p in points), 4), round(fmean(p[1] for p in points), 4)
+
+
+def _check(group: str, fact: Fact) -> Check:
+    details = tuple(map(_words, fact.evidence)) or ((fact.message,) if fact.message else ())
+    return Check(group, fact.name, fact_words(fact), fact.state.value, details)
+
+
+def _words(evidence: Evidence) -> str:
+    where = f"Day {evidence.day}: " if evidence.day else ""
+    needed = f"needed {evidence.needed}" if evidence.needed else "not as it must be"
+    return f"{where}{needed}{f'; found {evidence.found}' if evidence.found else ''}"
+
+
+# ---- the form
+
 
 LONGEST_TRIP_DAYS = max(CITIES_BY_DAYS)
 MOST_WORDS = 400  # of a text whose words are told apart; reading it once more for each takes time
@@ -55,36 +220,17 @@ def form(place: Place) -> tuple[FormField, ...]:
     world: World = place.source
     cities, first, last = sorted(world.cities), world.dates[0], world.dates[-1]
     where = (*cities, *sorted(world.states))
+    to_state = "A city for trips of up to 3 days, a state for longer ones."
+    in_state = "In a state: 2 in five days and 3 in seven where nothing is said."
+    most, most_usd = max(CITIES_BY_DAYS.values()), LARGEST_BUDGET_USD
     return (
         FormField("origin", "From", "place", True, tuple(cities)),
-        FormField(
-            "destination",
-            "To",
-            "place",
-            True,
-            where,
-            help="A city for trips of up to 3 days, a state for longer ones.",
-        ),
+        FormField("destination", "To", "place", True, where, help=to_state),
         FormField("depart_date", "Leave on", "date", True, low=first, high=last),
         FormField("return_date", "Return on", "date", True, low=first, high=last),
-        FormField(
-            "cities",
-            "Cities to visit",
-            "count",
-            low=1,
-            high=max(CITIES_BY_DAYS.values()),
-            help="In a state: 2 in five days and 3 in seven where nothing is said.",
-        ),
+        FormField("cities", "Cities to visit", "count", low=1, high=most, help=in_state),
         FormField("party_size", "People", "count", True, low=1, high=MOST_PEOPLE, default=1),
-        FormField(
-            "budget_usd",
-            "Budget for all",
-            "money",
-            True,
-            low=1,
-            high=LARGEST_BUDGET_USD,
-            unit="USD",
-        ),
+        FormField("budget_usd", "Budget for all", "money", True, low=1, high=most_usd, unit="USD"),
         FormField("room_type", "Room", "choice", options=tuple(ROOM_TYPES)),
         FormField("house_rule", "The house must allow", "choice", options=tuple(FORBIDDEN_BY_RULE)),
         FormField("cuisines", "Cuisines", "choices", options=tuple(CUISINES)),
@@ -102,20 +248,14 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
     first = datetime.date.fromisoformat(values["depart_date"])
     days = (datetime.date.fromisoformat(values["return_date"]) - first).days + 1
     if not 2 <= days <= LONGEST_TRIP_DAYS:
-        raise FormProblems(
-            (
-                FieldProblem(
-                    "return_date",
-                    f"A trip takes 2 to {LONGEST_TRIP_DAYS} days; from {values['depart_date']} to"
-                    f" {values['return_date']} there are {days}.",
-                ),
-            )
-        )
+        given = f"from {values['depart_date']} to {values['return_date']} there are {days}"
+        words = f"A trip takes 2 to {LONGEST_TRIP_DAYS} days; {given}."
+        raise FormProblems((FieldProblem("return_date", words),))
     query = _query(values, first, days)
     if (wrong := malformed(query, place.source)) is not None:
         kind = wrong.conflict[0].kind
         name = {"dates": "depart_date"}.get(kind, kind)
-        raise FormProblems((FieldProblem(name, wrong.words[:1].upper() + wrong.words[1:]),))
+        raise FormProblems((FieldProblem(name, _sentence(wrong.words)),))
     try:
         return query.model_copy(update={"query": word_query(random.Random(0), query, "plain")})
     except ValueError as problem:
@@ -225,10 +365,13 @@ def no_plan(query: Query, place: Place) -> NoPlan | None:
     for change in repairs(query, place.source):
         after = values(change.query)
         differ = {name: value for name, value in after.items() if value != before[name]}
-        words = change.words[:1].upper() + change.words[1:]
-        changes.append(RequestChange(words, differ, change.cost_usd))
+        changes.append(RequestChange(_sentence(change.words), differ, change.cost_usd))
     why = [explanation, *explanation.also]
-    return NoPlan(tuple(each.words[:1].upper() + each.words[1:] for each in why), tuple(changes))
+    return NoPlan(tuple(_sentence(each.words) for each in why), tuple(changes))
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 DESK = Desk(

@@ -13,11 +13,11 @@ from starlette.exceptions import HTTPException
 from tripwright.domains.desk import FieldProblem, FormProblems
 from tripwright.domains.domain import Place
 from tripwright.domains.travelplanner.oracle.options import at_most
+from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.query import Query, query_to_plan
 from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.domains.travelplanner.scoring.lines import BAD_LINE, LineReader
 from tripwright.domains.travelplanner.scoring.score import ScoredLine, judge_line
-from tripwright.domains.travelplanner.solving import solve_query
 from tripwright.errors import first_problem
 from tripwright.server.guard import sendable
 

@@ -15,8 +15,8 @@ from tripwright.cli.options import Json
 from tripwright.domains.travelplanner.oracle.explanation import explain
 from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.plan_view import plan_view
+from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.query import Query, read_queries, request_line
-from tripwright.domains.travelplanner.solving import solve_query
 from tripwright.domains.travelplanner.verbs.show import plan_text
 from tripwright.errors import UserError, printable
 from tripwright.progress import StatusLine

@@ -1,18 +1,20 @@
-"""A new plan that keeps what it can of an old one: of the cheapest new plans, the one that takes
-over most of the old days, and then most of what stands in the others. The strict judge says for
-each piece whether it may stay."""
+"""Plans by the exact planner for the desk, the verbs and the trip server: a request solved, and a
+new plan that keeps what it can of an old one."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.domains.desk import Replan
 from tripwright.domains.domain import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
-from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days
+from tripwright.domains.travelplanner.oracle.explanation import usd
+from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_answer, parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
@@ -26,6 +28,38 @@ from tripwright.world.store import World
 Days = list[dict[str, Any]]  # in Planner-R1's schema
 TRIED = 24  # cheapest plans that the old one is fitted into
 PIECES = ("transportation", "accommodation", "breakfast", "lunch", "dinner", "attraction")
+
+
+def solve_query(
+    query: Query, world: World, cheapest: bool = False, k: int | None = None
+) -> dict[str, Any]:
+    """One object of `solve --json`, less its line number. `k`: adds `plans`, the k cheapest within
+    the budget or as many as exist."""
+    started = time.monotonic()
+    solution = solve(query, world) if cheapest or k else expert_solution(query, world)
+    plan, cost_usd, why = None, None, solution.why
+    if solution.cost_usd is not None and solution.cost_usd > query.budget:
+        cheapest_plan = f"the cheapest plan costs ${solution.cost_usd:,.2f}"
+        why = f"{cheapest_plan}, the budget is {usd(query.budget)}."
+    elif solution.cost_usd is not None:
+        plan, cost_usd = _official(plan_days(query, solution), world), solution.cost_usd
+    status = "infeasible" if plan is None else "feasible" if solution.comfortable else "optimal"
+    result: dict[str, Any] = {"status": status, "plan": plan, "cost_usd": cost_usd}
+    if k:
+        result["plans"] = [
+            {"cost_usd": each.cost_usd, "plan": _official(plan_days(query, each), world)}
+            for each in k_best(query, world, k)
+            if each.cost_usd is not None and each.cost_usd <= query.budget
+        ]
+    return {**result, "seconds": round(time.monotonic() - started, 4), "why": why}
+
+
+def _official(days: Days, world: World) -> list[dict[str, Any]] | None:
+    parsed = parse_days(days).days
+    return to_official(parsed, city_lookup(world)) if parsed else None
+
+
+# ---- a new plan for an old one
 
 
 def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | None:
@@ -46,16 +80,9 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
     kept, _, solution, days = max(fitted, key=lambda each: each[:2])
 
     def play_one(session: Session) -> None:
-        dialect = session.dialect
-        turns = expert_turns(
-            query,
-            world,
-            session.tools.face,
-            dialect.plan_format,
-            dialect.page_rows,
-            dialect.shows_work,
-            solution,
-        )
+        face, dialect = session.tools.face, session.dialect
+        how = (dialect.plan_format, dialect.page_rows, dialect.shows_work)
+        turns = expert_turns(query, world, face, *how, solution)
         for text in [*turns[:-1], f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"]:
             if not session.done:
                 say(session, text)
@@ -84,11 +111,7 @@ def _fitted(old: Days, new: Days, query: Query, world: World) -> Days:
 
 
 def _passes(days: Days, query: Query, world: World) -> bool:
-    parsed = parse_days(days).days
-    return (
-        parsed is not None
-        and judge(query, to_official(parsed, city_lookup(world)), world, "strict").final
-    )
+    return judge(query, _official(days, world), world, "strict").final
 
 
 def _kept(old: Days, new: Days) -> tuple[int, int]:
@@ -101,13 +124,9 @@ def _kept(old: Days, new: Days) -> tuple[int, int]:
 def _words(old: Sequence[Any], new: Sequence[Any], kept: int) -> str:
     if kept == len(new) == len(old):
         return "The plan stays as it is: it fits the new wishes too."
-    changed = [
-        str(number)
-        for number, day in enumerate(new, start=1)
-        if number > len(old) or day != old[number - 1]
-    ]
     if not kept:
         return "No day can stay as it was: with the new wishes each of them needs something else."
-    days = "Day" if len(changed) == 1 else "Days"
-    verb = "changes" if len(changed) == 1 else "change"
-    return f"{days} {listed(changed)} {verb}; {counted(kept, 'day')} stay as planned."
+    before = enumerate(zip_longest(old, new), start=1)
+    changed = [str(number) for number, (was, day) in before if number <= len(new) and day != was]
+    days = f"Day {changed[0]} changes" if len(changed) == 1 else f"Days {listed(changed)} change"
+    return f"{days}; {counted(kept, 'day')} stay as planned."
