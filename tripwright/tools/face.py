@@ -44,6 +44,11 @@ class Column(NamedTuple):
         return list(values if self.form is as_it_is else map(self.form, values))
 
 
+def columns(*fields: str | tuple[Any, ...]) -> tuple[Column, ...]:
+    """A name alone is label and field; else what a Column has."""
+    return tuple(Column(each, each) if isinstance(each, str) else Column(*each) for each in fields)
+
+
 def letters(number: int) -> str:
     """Of row `number`, from 1: A to Z, AA, AB, … as the columns of a spreadsheet."""
     before, last = divmod(number - 1, 26)

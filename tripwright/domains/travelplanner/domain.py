@@ -38,8 +38,8 @@ from tripwright.domains.travelplanner.rules.facts import (
     applicable_hard,
 )
 from tripwright.domains.travelplanner.task import NAME, TripTask
+from tripwright.domains.travelplanner.tools.catalog import sample_arguments
 from tripwright.domains.travelplanner.tools.faces import FACES
-from tripwright.domains.travelplanner.tools.samples import sample_arguments
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.errors import UserError

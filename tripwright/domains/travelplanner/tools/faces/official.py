@@ -30,6 +30,7 @@ from tripwright.tools.face import (
     Sentences,
     Table,
     ToolResult,
+    columns,
     number,
 )
 from tripwright.tools.signatures import ToolName
@@ -146,71 +147,57 @@ OFFICIAL = Face(
     words={"mode": {"self-driving": "self-driving", "taxi": "taxi"}},
     tables={
         Flight: Table(
-            (
-                *(Column("Flight Number", "number"), Column("Price", "price_usd", number)),
-                *(
-                    Column("DepTime", "departure_time"),
-                    Column("ArrTime", "arrival_time"),
-                    Column("ActualElapsedTime", "duration"),
-                ),
-                *(
-                    Column("FlightDate", "date"),
-                    Column("OriginCityName", "origin"),
-                    Column("DestCityName", "destination"),
-                ),
-                Column("Distance", "distance_miles", float),
+            columns(
+                ("Flight Number", "number"),
+                ("Price", "price_usd", number),
+                ("DepTime", "departure_time"),
+                ("ArrTime", "arrival_time"),
+                ("ActualElapsedTime", "duration"),
+                ("FlightDate", "date"),
+                ("OriginCityName", "origin"),
+                ("DestCityName", "destination"),
+                ("Distance", "distance_miles", float),
             ),
             decimals=DECIMALS,
         ),
         Accommodation: Table(
-            (
-                *(
-                    Column("NAME", "name"),
-                    Column("price", "price_usd", float),
-                    Column("room type", "room_type"),
-                ),
-                *(
-                    Column("house_rules", "house_rules"),
-                    Column("minimum nights", "minimum_nights", float),
-                ),
-                *(
-                    Column("maximum occupancy", "maximum_occupancy"),
-                    Column("review rate number", "rating", float),
-                ),
-                Column("city", "city"),
+            columns(
+                ("NAME", "name"),
+                ("price", "price_usd", float),
+                ("room type", "room_type"),
+                "house_rules",
+                ("minimum nights", "minimum_nights", float),
+                ("maximum occupancy", "maximum_occupancy"),
+                ("review rate number", "rating", float),
+                "city",
             ),
             decimals=DECIMALS,
         ),
         Restaurant: Table(
-            (
-                *(
-                    Column("Name", "name"),
-                    Column("Average Cost", "average_cost_usd", number),
-                    Column("Cuisines", "cuisines"),
-                ),
-                *(Column("Aggregate Rating", "rating", float), Column("City", "city")),
+            columns(
+                ("Name", "name"),
+                ("Average Cost", "average_cost_usd", number),
+                ("Cuisines", "cuisines"),
+                ("Aggregate Rating", "rating", float),
+                ("City", "city"),
             ),
             decimals=DECIMALS,
         ),
         Attraction: Table(
-            (
-                *(
-                    Column("Name", "name"),
-                    Column("Latitude", "latitude", coordinate),
-                    Column("Longitude", "longitude", coordinate),
-                ),
-                *(
-                    Column("Address", "address"),
-                    Column("Phone", "phone"),
-                    Column("Website", "website"),
-                    Column("City", "city"),
-                ),
+            columns(
+                ("Name", "name"),
+                ("Latitude", "latitude", coordinate),
+                ("Longitude", "longitude", coordinate),
+                ("Address", "address"),
+                ("Phone", "phone"),
+                ("Website", "website"),
+                ("City", "city"),
             ),
             decimals=DECIMALS,
         ),
-        Route: Table(tuple(Column(name, name) for name in Route._fields)),
-        City: Table((Column("city", "city"),)),
-        Number: Table((Column("value", "value", number),)),
+        Route: Table(columns(*Route._fields)),
+        City: Table(columns("city")),
+        Number: Table(columns(("value", "value", number))),
     },
     sentences={
         "": {

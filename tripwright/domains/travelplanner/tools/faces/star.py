@@ -22,7 +22,6 @@ from tripwright.domains.travelplanner.tools.catalog import (
 )
 from tripwright.tools.answer import ErrorKind
 from tripwright.tools.face import (
-    Column,
     Face,
     Page,
     Pieces,
@@ -30,6 +29,7 @@ from tripwright.tools.face import (
     Sentences,
     Table,
     ToolResult,
+    columns,
     number,
 )
 from tripwright.tools.signatures import ToolName
@@ -107,14 +107,13 @@ STAR = Face(
     words={"mode": {"self-driving": "driving", "taxi": "taxi"}},
     tables={
         Flight: Table(
-            (
-                *(Column("number", "number"), Column("price", "price_usd", number)),
-                *(
-                    Column("departs", "departure_time"),
-                    Column("arrives", "arrival_time"),
-                    Column("duration", "duration"),
-                ),
-                Column("miles", "distance_miles", float),
+            columns(
+                "number",
+                ("price", "price_usd", number),
+                ("departs", "departure_time"),
+                ("arrives", "arrival_time"),
+                "duration",
+                ("miles", "distance_miles", float),
             ),
             heading=(
                 "A SearchFlight for {origin} to {destination} on {date} found the following {count}"
@@ -126,20 +125,14 @@ STAR = Face(
             ),
         ),
         Accommodation: Table(
-            (
-                *(
-                    Column("name", "name"),
-                    Column("price", "price_usd", float),
-                    Column("room_type", "room_type"),
-                ),
-                *(
-                    Column("house_rules", "house_rules"),
-                    Column("minimum_nights", "minimum_nights", float),
-                ),
-                *(
-                    Column("maximum_occupancy", "maximum_occupancy"),
-                    Column("rating", "rating", float),
-                ),
+            columns(
+                "name",
+                ("price", "price_usd", float),
+                "room_type",
+                "house_rules",
+                ("minimum_nights", "minimum_nights", float),
+                "maximum_occupancy",
+                ("rating", "rating", float),
             ),
             heading="A SearchAccommodation for {city} found the following {count} accommodations:",
             row=(
@@ -149,31 +142,26 @@ STAR = Face(
             ),
         ),
         Restaurant: Table(
-            (
-                *(Column("name", "name"), Column("average_cost", "average_cost_usd", number)),
-                *(Column("cuisines", "cuisines"), Column("rating", "rating", float)),
+            columns(
+                "name",
+                ("average_cost", "average_cost_usd", number),
+                "cuisines",
+                ("rating", "rating", float),
             ),
             heading="A SearchRestaurant for city {city} found the following {count} restaurants:",
             row="{n}. [{name}] Avg. Cost ${average_cost}. Cuisines: {cuisines}. Rating: {rating}",
         ),
         Attraction: Table(
-            (
-                *(
-                    Column("name", "name"),
-                    Column("website", "website"),
-                    Column("address", "address"),
-                ),
-                Column("phone", "phone"),
-            ),
+            columns("name", "website", "address", "phone"),
             heading="A SearchAttraction for city {city} found the following {count} attractions:",
             row="{n}. [{name}]({website}) Address: {address}. Contact: {phone}",
         ),
-        Route: Table(tuple(Column(name, name) for name in Route._fields)),
+        Route: Table(columns(*Route._fields)),
         City: Table(
-            (Column("city", "city"),),
+            columns("city"),
             heading="A SearchCity for state {state} found the following {count} cities:",
         ),
-        Number: Table((Column("value", "value", number),)),
+        Number: Table(columns(("value", "value", number))),
     },
     sentences={
         "": {"unknown_argument": _ERROR, "wrong_type": _ERROR, "not_json": _ERROR},
