@@ -22,7 +22,7 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.errors import UserError
-from tripwright.evals.run_progress import ProgressLine
+from tripwright.evals.run import ProgressLine
 from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
@@ -274,7 +274,7 @@ def test_a_fast_run_is_told_in_whole_numbers(monkeypatch: pytest.MonkeyPatch) ->
     line.scored = 300
     for seconds, told in ((2.0, " 150/s"), (0.1, " 3,000/s"), (100.0, " 3/s"), (1000.0, " 0.3/s")):
         now = line._started + seconds
-        monkeypatch.setattr("tripwright.evals.run_progress.time.monotonic", lambda now=now: now)
+        monkeypatch.setattr("tripwright.evals.run.time.monotonic", lambda now=now: now)
         assert told in line.text()
 
 

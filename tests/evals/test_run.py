@@ -22,9 +22,8 @@ from tripwright.domains.travelplanner.scoring.score import Tally
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
-from tripwright.evals.run import run
+from tripwright.evals.run import ProgressLine, run
 from tripwright.evals.run_card import git_state, model_fingerprint, run_card, settle_card
-from tripwright.evals.run_progress import ProgressLine
 from tripwright.evals.scoreboard import score_records
 from tripwright.policies.base import Policy
 from tripwright.runs import episodes

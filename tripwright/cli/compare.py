@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tripwright.cli.options import Json, check_folders
-from tripwright.domains import OWN_RULES
-from tripwright.errors import UserError
+from tripwright.cli.table import table_lines
+from tripwright.domains import OWN_RULES, fact_title
+from tripwright.errors import UserError, counted
+
+TITLES = {
+    "metrics": "metrics",
+    "samples": "several samples of a query",
+    "constraints": "constraints, share of the answers they apply to",
+}
+MARK = "*"
+HEADLINE = "final"
+HOLM = "p (Holm)"
+NOT_ALIKE = " (of runs that are NOT ALIKE, see above)"
+SMALLEST_SHOWN = 0.0001
+TEXT_CHARACTERS = 70
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +41,11 @@ class CompareFlags:
     rejudge: Annotated[
         str | None,
         typer.Option(
-            metavar="RULES",
-            help=f"Judge all plans anew: {', '.join(OWN_RULES)}. Needs --world.",
-            show_default=False,
+            metavar="RULES", help=f"Judge all plans anew: {', '.join(OWN_RULES)}. Needs --world."
         ),
     ] = None
     world: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --rejudge: the world that the runs were played in.", show_default=False
-        ),
+        Path | None, typer.Option(help="With --rejudge: the world that the runs were played in.")
     ] = None
     unlike: Annotated[
         bool,
@@ -84,10 +93,9 @@ def compare(settings: CompareFlags, as_json: Json = False) -> None:
         )
     folders = [[Path(each) for each in run.split(",") if each] for run in settings.runs]
     check_folders([each for several in folders for each in several])
-    from tripwright.cli.compare_tables import comparison_text
     from tripwright.domains import domains
     from tripwright.domains.folders import open_worlds
-    from tripwright.evals.comparison_record import compare_folders
+    from tripwright.evals.comparison import compare_folders
 
     names = dict.fromkeys(rules for domain in domains().values() for rules in domain.rules)
     if settings.rejudge is not None and settings.rejudge not in names:
@@ -101,3 +109,218 @@ def compare(settings: CompareFlags, as_json: Json = False) -> None:
             settings.apart,
         )
     typer.echo(json.dumps(comparison) if as_json else comparison_text(comparison, settings.listed))
+
+
+def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
+    """`listed` queries of each kind are named."""
+    names = [run["name"] for run in comparison["runs"]]
+    parts = [_heading(comparison)]
+    for table, rows in comparison["tables"].items():
+        parts.append(
+            _table(
+                TITLES.get(table, f"final pass by {table}"), rows, names, bool(comparison["unlike"])
+            )
+        )
+    if comparison["pairs"]:
+        parts.append(_pairs(comparison["pairs"], bool(comparison["unlike"])))
+    parts += [_seeds(name, seeds) for name, seeds in comparison.get("seeds", {}).items()]
+    parts += [
+        _changed(name, comparison["baseline"], changed, listed)
+        for name, changed in comparison["changed"].items()
+    ]
+    parts += [_power(name, power, comparison) for name, power in comparison["power"].items()]
+    if "worst_case" in comparison:
+        parts.append(_worst(comparison["worst_case"]))
+    brackets = "Brackets: 95% intervals, each for itself alone."
+    if comparison["pairs"]:
+        brackets = (
+            f"{MARK} significant: p < 0.05 after Holm's correction over the table, against"
+            f" {comparison['baseline']}. {brackets} --json has every p before the correction too."
+        )
+    parts.append(brackets)
+    return "\n\n".join(parts)
+
+
+def _heading(comparison: Mapping[str, Any]) -> str:
+    from tripwright.evals.scoreboard import judged_by
+
+    by = judged_by(comparison["rules"])
+    anew = ", judged anew" if comparison["rejudged"] else ""
+    lines = [f"{counted(comparison['queries'], 'query')} that all of them played, {by}{anew}"]
+    for run in comparison["runs"]:
+        unscored = f", {run['unscored']:,} unscored" if run["unscored"] else ""
+        lines.append(
+            f"  {run['name']}: {counted(run['episodes'], 'episode')}{unscored} "
+            f" ({', '.join(run['folders'])})"
+        )
+    if comparison["left_out"]:
+        queries = counted(comparison["left_out"], "query")
+        lines.append(f"  left out, as not all of them have it: {queries}")
+    lines += [f"  NOT ALIKE: {phrase}" for phrase in comparison["unlike"]]
+    return "\n".join([*lines, *(f"  note: {note}" for note in comparison["notes"])])
+
+
+def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike: bool) -> str:
+    """Two runs stand in one line with their difference; of more, the differences have lines of
+    their own. The headline's difference and its p stand once, in the table of every two runs."""
+    filled_rows = {
+        name: row
+        for name, row in rows.items()
+        if any(figure["value"] is not None for figure in row["runs"].values())
+    }
+    title_of = fact_title if title == TITLES["constraints"] else str
+    base, *others = names
+    two = len(others) == 1
+    head = ["", *names, *(["difference", HOLM] if two else [])]
+    body = []
+    for name, row in filled_rows.items():
+        marks = {
+            other: MARK if name != HEADLINE and row["differences"][other].get("significant") else ""
+            for other in others
+        }
+        cells = [
+            title_of(name),
+            _cell(row["runs"][base]),
+            *(_cell(row["runs"][other], marks[other]) for other in others),
+        ]
+        if two and name == HEADLINE:
+            cells += ["below", ""]
+        elif two:
+            cells += _difference(row["differences"][others[0]])
+        body.append(cells)
+    heading = f"{title}{NOT_ALIKE if is_unlike else ''}"
+    lines = [heading, *table_lines(body, header=head)]
+    if len(others) > 1:
+        differing = [
+            [title_of(name), *(_difference_and_p(row["differences"][other]) for other in others)]
+            for name, row in filled_rows.items()
+            if name != HEADLINE
+        ]
+        lines += [
+            "",
+            f"{heading}: difference from {base}, with {HOLM}",
+            *table_lines(differing, header=["", *others]),
+        ]
+    return "\n".join(lines)
+
+
+def _cell(figure: Mapping[str, Any], mark: str = "") -> str:
+    if figure["kind"] == "mean":
+        return f"{figure['value']:.4g}{mark}" + _interval(figure, "{:.4g}", 1)
+    return f"{figure['value']:.1%}{mark}" + _interval(figure, "{:.1f}", 100)
+
+
+def _interval(figure: Mapping[str, Any], form: str, scale: float) -> str:
+    if figure["low"] is None:
+        return ""
+    return f" [{form.format(scale * figure['low'])}, {form.format(scale * figure['high'])}]"
+
+
+def _difference(figure: Mapping[str, Any]) -> tuple[str, str]:
+    """(difference in points or units, Holm's p)"""
+    form, scale = ("{:+.4g}", 1) if figure["kind"] == "mean" else ("{:+.1f}", 100)
+    return form.format(scale * figure["value"]) + _interval(figure, form, scale), " ".join(
+        _p(figure)
+    ).removeprefix("= ")
+
+
+def _difference_and_p(figure: Mapping[str, Any]) -> str:
+    return f"{_difference(figure)[0]} p {' '.join(_p(figure))}"
+
+
+def _p(figure: Mapping[str, Any]) -> tuple[str, str]:
+    """('=', '0.012'), ('<', '0.0001'), or ('≤', '0.0019') where the draws were too few to give a
+    smaller one."""
+    p = figure["p_holm"]
+    if p < SMALLEST_SHOWN:
+        return "<", f"{SMALLEST_SHOWN:.4f}"
+    return "≤" if figure["p_is_bound"] and p < 1 else "=", f"{p:.2g}"
+
+
+def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
+    rows = []
+    for pair in pairs:
+        difference, p = _difference(pair)
+        rows.append(
+            [
+                f"{pair['b']} - {pair['a']}",
+                f"{difference}{MARK if pair['significant'] else ''}",
+                p,
+                str(pair["gained"]),
+                str(pair["lost"]),
+            ]
+        )
+    heading = f"final pass, every two runs{NOT_ALIKE if is_unlike else ''}"
+    header = ["", "difference", HOLM, "gained", "lost"]
+    return "\n".join([heading, *table_lines(rows, "<<<>", header)])
+
+
+def _seeds(name: str, seeds: Mapping[str, Any]) -> str:
+    each = ", ".join(f"{run['final']:.1%} (seed {run['seed']})" for run in seeds["runs"])
+    return (
+        f"seeds of {name}: {each}; mean {seeds['mean']:.1%}, standard deviation"
+        f" {100 * seeds['deviation']:.1f} points"
+    )
+
+
+def _changed(
+    name: str, base: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int
+) -> str:
+    from tripwright.evals.comparison import changed_marks
+
+    lines = [
+        f"{name} against {base}: {counted(len(changed['gained']), 'query')} gained,"
+        f" {len(changed['lost'])} lost"
+    ]
+    for kind in ("gained", "lost"):
+        for query in changed[kind][:listed]:
+            before, after = (
+                f"{passed}/{tried}" for passed, tried in (query["before"], query["after"])
+            )
+            text = (
+                query["text"]
+                if len(query["text"]) <= TEXT_CHARACTERS
+                else query["text"][:TEXT_CHARACTERS] + "…"
+            )
+            about = ", ".join(changed_marks(query)) or "-"
+            lines.append(f"  {kind:<6} {query['id']}  {before} to {after}  {about}  {text}")
+        if (more := len(changed[kind]) - listed) > 0 and listed:
+            lines.append(f"  and {more} more {kind} (--count {len(changed[kind])}, or --json)")
+    return "\n".join(lines)
+
+
+def _power(name: str, power: Mapping[str, Any], comparison: Mapping[str, Any]) -> str:
+    seen, needed, points = (
+        power["detectable"],
+        power["queries"],
+        f"{100 * power['points']:.0f} points",
+    )
+    difference = (
+        f"a difference of {100 * seen:.1f} points"
+        if seen is not None
+        else "no difference that there can be"
+    )
+    more = (
+        f"{points} would take {needed:,}"
+        if needed is not None
+        else f"queries that differ so little cannot make {points}"
+    )
+    return (
+        f"power, {name} against {comparison['baseline']}: {power['discordance']:.1%} of the queries"
+        f" differ; {comparison['queries']:,} queries show {difference} with power 80%; {more}"
+    )
+
+
+def _worst(worst: Mapping[str, Any]) -> str:
+    unscored = ", ".join(f"{name} {count}" for name, count in worst["unscored"].items())
+    rates = ", ".join(f"{name} {value:.1%}" for name, value in worst["final"].items())
+    lines = [
+        f"WORST CASE, because more than 1% of a run is unscored ({unscored}): counted as failed,"
+        f" over {worst['queries']:,} queries: {rates}"
+    ]
+    for name, ends in worst["differences"].items():
+        lines.append(
+            f"  {name}: difference {100 * ends['failed']:+.1f} points; whatever the unscored would"
+            f" have done, between {100 * ends['least']:+.1f} and {100 * ends['most']:+.1f}"
+        )
+    return "\n".join(lines)

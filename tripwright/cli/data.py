@@ -43,13 +43,12 @@ class CollectFlags:
     world: Annotated[
         list[Path] | None,
         typer.Option(
-            help="World folder (again for each): judge answers here, instead of believing the run.",
-            show_default=False,
+            help="World folder (again for each): judge answers here, instead of believing the run."
         ),
     ] = None
-    most_per_query: Annotated[
-        int | None, typer.Option(help="At most N of one request.", min=1, show_default=False)
-    ] = None
+    most_per_query: Annotated[int | None, typer.Option(help="At most N of one request.", min=1)] = (
+        None
+    )
     choose: Annotated[str, typer.Option(help=f"Which of them: {', '.join(ORDERS)}.")] = "first"
     dedup: Annotated[
         bool, typer.Option("--dedup", help="Of a request's episodes with the same turns, only one.")
@@ -121,8 +120,7 @@ def stats(
         typer.Argument(metavar="FILE...", help="Trajectories, as made by 'data collect'."),
     ],
     tokenizer: Annotated[
-        Path | None,
-        typer.Option(help="Folder of a tokenizer, to count its tokens.", show_default=False),
+        Path | None, typer.Option(help="Folder of a tokenizer, to count its tokens.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -185,14 +183,10 @@ class ExportFlags:
         typer.Option(help=f"verl: {', '.join(OWN_DIALECTS)}.", show_default="of the requests"),
     ] = None
     world: Annotated[
-        Path | None,
-        typer.Option(
-            help="verl: the world, to be checked and named in the rows.", show_default=False
-        ),
+        Path | None, typer.Option(help="verl: the world, to be checked and named in the rows.")
     ] = None
     agent: Annotated[
-        str | None,
-        typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False),
+        str | None, typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]")
     ] = None
 
 
@@ -363,10 +357,7 @@ def reliability(
     within: Annotated[
         float | None,
         typer.Option(
-            help="Exit code 1 unless the whole interval lies within so many points.",
-            min=0,
-            max=100,
-            show_default=False,
+            help="Exit code 1 unless the whole interval lies within so many points.", min=0, max=100
         ),
     ] = None,
     as_json: Json = False,

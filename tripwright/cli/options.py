@@ -25,16 +25,10 @@ Restart = Annotated[bool, typer.Option("--restart", help="Replace what is there.
 Dialect = Annotated[
     str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(OWN_DIALECTS)}.")
 ]
-FirstOf = Annotated[
-    int | None,
-    typer.Option("--count", help="Only the first N.", min=1, show_default=False),
-]
+FirstOf = Annotated[int | None, typer.Option("--count", help="Only the first N.", min=1)]
 Judging = Annotated[
     Path | None,
-    typer.Option(
-        help="A TOML file with the model that takes part in judging (docs/judging.md).",
-        show_default=False,
-    ),
+    typer.Option(help="A TOML file with the model that takes part in judging (docs/judging.md)."),
 ]
 Device = Annotated[
     str, typer.Option(help="local: where the model is: cpu, cuda, cuda:1 …; auto: a GPU if any.")
@@ -48,16 +42,13 @@ Dtype = Annotated[
 RecipeFile = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="A TOML file, or a name of 'tripwright recipes'.")
 ]
-RecipeOut = Annotated[
-    Path | None, typer.Option(help="Run folder; default runs/RECIPE.", show_default=False)
-]
+RecipeOut = Annotated[Path | None, typer.Option(help="Run folder; default runs/RECIPE.")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
         help="A setting that goes over the recipe's, such as grpo.clip.high=0.28; may be repeated.",
-        show_default=False,
     ),
 ]
 RunOut = Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")]
@@ -67,21 +58,13 @@ RunOut = Annotated[Path, typer.Option(help="Run folder; a run found there is con
 class PlaceFlags:
     """What answers the tools: the fields of `domains.domain.PlaceOptions`."""
 
-    world: Annotated[
-        Path | None, typer.Option(help="World folder to travel in.", show_default=False)
-    ] = None
+    world: Annotated[Path | None, typer.Option(help="World folder to travel in.")] = None
     services: Annotated[
-        Path | None,
-        typer.Option(
-            help="Live tools: instead of --world, a TOML file of services.", show_default=False
-        ),
+        Path | None, typer.Option(help="Live tools: instead of --world, a TOML file of services.")
     ] = None
     store: Annotated[
         str | None,
-        typer.Option(
-            help="Live tools: keep their answers in this SQLite file or database.",
-            show_default=False,
-        ),
+        typer.Option(help="Live tools: keep their answers in this SQLite file or database."),
     ] = None
     snapshot: Annotated[
         str | None,
@@ -91,8 +74,7 @@ class PlaceFlags:
         ),
     ] = None
     replay: Annotated[
-        bool,
-        typer.Option("--replay", help="With --store: ask nobody; answers come from it alone."),
+        bool, typer.Option("--replay", help="With --store: ask nobody; answers come from it alone.")
     ] = False
 
 
@@ -101,14 +83,10 @@ class ModelFlags:
     """The model that plays, and how its endpoint is asked: fields of `policies.settings`."""
 
     model: Annotated[
-        str | None,
-        typer.Option(
-            help="endpoint: the model's name; local: a checkpoint folder.", show_default=False
-        ),
+        str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.")
     ] = None
     base_url: Annotated[
-        str | None,
-        typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False),
+        str | None, typer.Option(help="endpoint: its URL, up to and including /v1.")
     ] = None
     api_key_env: Annotated[
         str, typer.Option(help="endpoint: environment variable with the key.")
@@ -150,22 +128,19 @@ class SamplingFlags:
         typer.Option(
             "--decoding",
             help="endpoint, local: a paper's way to sample, such as star or planner_r1.",
-            show_default=False,
         ),
     ] = None
     temperature: Annotated[
         float | None, typer.Option(help="0 is greedy.", min=0, show_default="0")
     ] = None
     top_p: Annotated[
-        float | None,
-        typer.Option(help="endpoint, local: nucleus sampling.", min=0, max=1, show_default=False),
+        float | None, typer.Option(help="endpoint, local: nucleus sampling.", min=0, max=1)
     ] = None
     top_k: Annotated[
         int | None,
         typer.Option(
             help="endpoint (where the server knows it), local: the k likeliest tokens; -1: all.",
             min=-1,
-            show_default=False,
         ),
     ] = None
 
@@ -219,3 +194,15 @@ def check_folders(folders: list[Path]) -> None:
                 f"No run folder at '{folder}'. Expected a folder made by 'tripwright quickstart',"
                 " 'run' or 'train'."
             )
+
+
+def read_levels(text: str) -> tuple[int, int, int]:
+    try:
+        easy, medium, hard = (int(part) for part in text.split(":"))
+    except ValueError:
+        easy, medium, hard = -1, -1, -1
+    if min(easy, medium, hard) < 0 or not any((easy, medium, hard)):
+        raise UserError(
+            f"--levels '{text}' are not three weights such as 4:3:3, for easy, medium and hard."
+        )
+    return easy, medium, hard

@@ -26,8 +26,7 @@ def import_(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Name of the policy; equal names are seeds of one.",
-            show_default="the harness's",
+            help="Name of the policy; equal names are seeds of one.", show_default="the harness's"
         ),
     ] = None,
     as_json: Json = False,

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.cli.options import Json, check_folders
+from tripwright.cli.table import table_lines
+from tripwright.errors import UserError
 
 
 def power(
@@ -26,10 +28,7 @@ def power(
     discordance: Annotated[
         float | None,
         typer.Option(
-            help="Share of queries that only one of the two passes, from 0 to 1.",
-            min=0,
-            max=1,
-            show_default=False,
+            help="Share of queries that only one of the two passes, from 0 to 1.", min=0, max=1
         ),
     ] = None,
     target: Annotated[
@@ -45,8 +44,7 @@ def power(
         float, typer.Option(help="Chance of seeing one where there is none.", min=0.0001, max=0.5)
     ] = 0.05,
     count: Annotated[
-        int | None,
-        typer.Option(help="Say the power of so many queries instead.", min=1, show_default=False),
+        int | None, typer.Option(help="Say the power of so many queries instead.", min=1)
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -63,19 +61,24 @@ def power(
       tripwright power runs/cold_start runs/grpo --points 3
     """
     check_folders(runs or [])
-    from tripwright.evals.power_figures import power_from_numbers, power_from_runs
+    from tripwright.evals.power import power_from_numbers, power_from_runs
 
-    figures = (
-        power_from_runs(runs, points / 100, target, alpha)
-        if runs
-        else power_from_numbers(points / 100, rate, discordance, target, alpha, count)
-    )
+    if runs:
+        if len(runs) != 2:
+            raise UserError(
+                f"The discordance is that of two runs, found {len(runs)}. Give two run folders, or"
+                " none and --rate."
+            )
+        from tripwright.evals.comparison import compare_folders
+
+        compared = compare_folders([[folder] for folder in runs], apart=True)
+        figures = power_from_runs(compared, points / 100, target, alpha)
+    else:
+        figures = power_from_numbers(points / 100, rate, discordance, target, alpha, count)
     typer.echo(json.dumps(figures) if as_json else _text(figures))
 
 
 def _text(figures: dict[str, Any]) -> str:
-    from tripwright.cli.table import table_lines
-
     power_text = f"power {figures['power']:.0%}"
     goal = f"{figures['points']:g} points with {power_text} (two-sided, p < {figures['alpha']:g})"
     if "runs" in figures:

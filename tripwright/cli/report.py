@@ -108,10 +108,4 @@ def _exported(page: Path, pngs: dict[str, bytes], folder: Path | None) -> dict[s
 
     done = export_page(page.read_text(encoding="utf-8"), pngs, folder)
     print(f"{done.figures} figures and {done.tables} tables in {folder}", file=sys.stderr)
-    return {
-        "export": {
-            "folder": str(folder),
-            "figures": done.figures,
-            "tables": done.tables,
-        }
-    }
+    return {"export": {"folder": str(folder), "figures": done.figures, "tables": done.tables}}

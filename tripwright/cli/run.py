@@ -21,8 +21,9 @@ from tripwright.cli.options import (
     RunOut,
     SamplingFlags,
 )
+from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains import OWN_POLICIES, OWN_RULES
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.policies.settings import FIELDS, USUAL_FIELD
 
 if TYPE_CHECKING:
@@ -59,16 +60,11 @@ class RunFlags:
     ] = False
     server: Annotated[
         str | None,
-        typer.Option(
-            help="URL of a 'tripwright serve tools' with the same world, to ask there.",
-            show_default=False,
-        ),
+        typer.Option(help="URL of a 'tripwright serve tools' with the same world, to ask there."),
     ] = None
     faults: Annotated[
         float | None,
-        typer.Option(
-            help="Share of the tool calls that fail on purpose.", min=0, max=1, show_default=False
-        ),
+        typer.Option(help="Share of the tool calls that fail on purpose.", min=0, max=1),
     ] = None
     faults_seed: Annotated[
         int, typer.Option(help="With --faults: which calls these are.", min=0)
@@ -92,42 +88,30 @@ class PolicyFlags(ModelFlags):
         ),
     ] = None
     thinking: Annotated[
-        str | None,
-        typer.Option(help="endpoint: on or off.", show_default="as the server has it"),
+        str | None, typer.Option(help="endpoint: on or off.", show_default="as the server has it")
     ] = None
     thinking_field: Annotated[
         str | None,
         typer.Option(
-            help=f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.",
-            show_default=USUAL_FIELD,
+            help=f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.", show_default=USUAL_FIELD
         ),
     ] = None
     requests_per_second: Annotated[
-        float | None,
-        typer.Option(
-            help="endpoint: at most so many, retries included.", min=0.001, show_default=False
-        ),
+        float | None, typer.Option(help="endpoint: at most so many, retries included.", min=0.001)
     ] = None
     thoughts: Annotated[
-        str | None,
-        typer.Option(
-            help="expert-careful, expert-brief: none, short or long reasons.", show_default=False
-        ),
+        str | None, typer.Option(help="expert-careful, expert-brief: none, short or long reasons.")
     ] = None
     extra_searches: Annotated[
         int | None,
         typer.Option(
-            help="The same: at most so many searches for a better plan than the first.",
-            min=0,
-            show_default=False,
+            help="The same: at most so many searches for a better plan than the first.", min=0
         ),
     ] = None
     compared_cities: Annotated[
         int | None,
         typer.Option(
-            help="The same: cities beyond those asked for that are looked at first.",
-            min=0,
-            show_default=False,
+            help="The same: cities beyond those asked for that are looked at first.", min=0
         ),
     ] = None
 
@@ -137,14 +121,10 @@ class CostFlags:
     """What an endpoint's tokens cost, and may cost."""
 
     price_in: Annotated[
-        float | None,
-        typer.Option(help="endpoint: USD per million prompt tokens.", min=0, show_default=False),
+        float | None, typer.Option(help="endpoint: USD per million prompt tokens.", min=0)
     ] = None
     price_out: Annotated[
-        float | None,
-        typer.Option(
-            help="endpoint: USD per million completion tokens.", min=0, show_default=False
-        ),
+        float | None, typer.Option(help="endpoint: USD per million completion tokens.", min=0)
     ] = None
     price_cached: Annotated[
         float | None,
@@ -157,9 +137,7 @@ class CostFlags:
     max_cost_usd: Annotated[
         float | None,
         typer.Option(
-            help="endpoint: stop before the next request when OUT has cost so much.",
-            min=0,
-            show_default=False,
+            help="endpoint: stop before the next request when OUT has cost so much.", min=0
         ),
     ] = None
 
@@ -214,7 +192,6 @@ def run(  # long: most of it is help
         --dialect deeptravel --judging judge.toml --queries requests.jsonl --world worlds/nano \\
         --out runs/prose
     """
-    from tripwright.cli.run_table import table
     from tripwright.evals.run import Spending
     from tripwright.llm.paid_calls import CostLimitReached
 
@@ -242,10 +219,16 @@ def _played(  # long: what a run is made of, each on a line of its own
     from tripwright.domains import dialect_named, domain_of
     from tripwright.domains.domain import PlaceOptions
     from tripwright.domains.judging import opened, read_judging
-    from tripwright.evals.choose import SAMPLING, choose_policy, policy_names
+    from tripwright.evals.choose import (
+        SAMPLING,
+        choose_policy,
+        open_tasks,
+        policy_names,
+        served_tools,
+        settled_rules,
+    )
     from tripwright.evals.run import run as run_episodes
     from tripwright.evals.run_card import model_fingerprint, run_card
-    from tripwright.evals.tasks import open_tasks, served_tools, settled_rules
     from tripwright.llm.endpoint import shown_url
     from tripwright.policies.settings import PolicySettings, decoding_of
     from tripwright.tools.faults import Faults
@@ -315,3 +298,51 @@ def _prices(settings: RunFlags, policy: PolicyFlags, cost: CostFlags) -> Prices 
             "Prices are of the tokens of --policy endpoint with a --model: leave them out."
         )
     return prices
+
+
+def table(score: dict[str, Any], out: Path) -> str:
+    from tripwright.evals.scoreboard import judged_by
+
+    lines = [
+        f"{counted(score['n'], 'episode')}, {judged_by(score['rules'])}"
+        + (f", {score['unscored']} unscored" if score["unscored"] else "")
+    ]
+    rows = [_row(name.replace("_", " "), rate) for name, rate in score["metrics"].items()]
+    rows += [
+        _row(f"final, {level}", rates["final"]) for level, rates in score.get("levels", {}).items()
+    ]
+    if "worst_case" in score:
+        rows.append(_row("worst case final", score["worst_case"]["final"]))
+    lines += table_lines(rows, "<><>")
+    if "faults" in score:
+        lines.append(
+            f"  faults: {score['faults']['hit']} of {score['faults']['calls']} tool calls were made"
+            " to fail"
+        )
+    if "usage" in score:
+        lines.append(f"  {_usage(score['usage'])}")
+    stops = ", ".join(f"{reason} {count}" for reason, count in score["stop_reasons"].items())
+    return "\n".join(
+        [*lines, f"  stopped by: {stops}", f"{out / 'score.json'}  {out / 'transcripts.jsonl'}"]
+    )
+
+
+def _usage(usage: dict[str, Any]) -> str:
+    text = counted(usage["requests"], "request")
+    if usage["prompt_tokens"] is None:
+        text += f", of which the endpoint counted no tokens in {usage['uncounted_requests']:,}"
+    else:
+        cached = f" ({usage['cached_tokens']:,} cached)" if usage["cached_tokens"] else ""
+        text += (
+            f", {usage['prompt_tokens']:,} prompt{cached} and {usage['completion_tokens']:,}"
+            " completion tokens"
+        )
+    return text + (f", ${usage['cost_usd']:,.4f}" if usage["cost_usd"] is not None else "")
+
+
+def _row(name: str, rate: dict[str, Any]) -> list[str]:
+    if "k" in rate or rate["value"] is None:
+        return [name, *rate_cells(rate)]
+    if name.startswith("pass"):  # pass@k, pass^k: shares of queries
+        return [name, *rate_cells(rate)[:2], counted(rate["n"], "query")]
+    return [name, f"{rate['value']:.4g}", f"[{rate['low']:.4g}, {rate['high']:.4g}]"]

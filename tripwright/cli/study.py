@@ -91,7 +91,6 @@ def agreement(
         typer.Option(
             metavar="[RUN=]FILE",
             help="Verdicts of 'tripwright verify --out', held against people too; repeat it.",
-            show_default=False,
         ),
     ] = None,
     as_json: Json = False,
@@ -124,9 +123,7 @@ def agreement(
 def export(
     study: StudyFolder,
     out: Annotated[Path, typer.Option(help="File of JSON lines to write.")],
-    run: Annotated[
-        str | None, typer.Option(help="Only items of this run.", show_default=False)
-    ] = None,
+    run: Annotated[str | None, typer.Option(help="Only items of this run.")] = None,
     restart: Restart = False,
 ) -> None:
     """Write what most raters say of each item, with its run and id: what 'tripwright verify

@@ -19,30 +19,20 @@ def tool(  # long: mostly examples, a line for each kind of face
     place: PlaceFlags,
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="The tool as the face calls it, for instance search_flights.", show_default=False
-        ),
+        typer.Argument(help="The tool as the face calls it, for instance search_flights."),
     ] = None,
     arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
     server: Annotated[
-        str | None,
-        typer.Option(
-            help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False
-        ),
+        str | None, typer.Option(help="Instead of --world: URL of 'tripwright serve tools'.")
     ] = None,
     face: Annotated[
-        str,
-        typer.Option(help=f"How tools are called and answer: {', '.join(OWN_FACES)}."),
+        str, typer.Option(help=f"How tools are called and answer: {', '.join(OWN_FACES)}.")
     ] = "planner_r1",
     page: Annotated[
-        int | None,
-        typer.Option(
-            help="Give a long answer in pages, and this one of them.", min=1, show_default=False
-        ),
+        int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1)
     ] = None,
     page_rows: Annotated[
-        int | None,
-        typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False),
+        int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1)
     ] = None,
     list_tools: Annotated[
         bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")

@@ -7,6 +7,7 @@ Only names of modules stand here, so that listing all verbs loads none of them.
 from __future__ import annotations
 
 from functools import cache
+from keyword import iskeyword
 from typing import Literal, NamedTuple, get_args
 
 from tripwright.domains import verb_packages
@@ -26,149 +27,48 @@ class Verb(NamedTuple):
     section: Section = "learning"
 
 
+def _house(words: str, help: str, section: Section = "learning", module: str = "") -> Verb:
+    """Of `cli/<first word>.py`, where a function is named after the last word."""
+    first, last = words.split()[0], words.split()[-1]
+    function = f"{last}_" if iskeyword(last) else last
+    return Verb(words, f"tripwright.cli.{module or first}", function, help, section)
+
+
 HOUSE = (
-    Verb(
-        "quickstart",
-        "tripwright.cli.quickstart",
+    _house(
         "quickstart",
         "See it all work: worlds, queries, cold start, RL, evaluation, report.",
         "worlds",
     ),
-    Verb(
-        "world build",
-        "tripwright.cli.world",
-        "build_world",
-        "Generate a world from a seed.",
-        "worlds",
-    ),
-    Verb(
-        "world import",
-        "tripwright.cli.world",
-        "import_world",
-        "Import the official TravelPlanner tables.",
-        "worlds",
-    ),
-    Verb("world info", "tripwright.cli.world", "info", "Say what is in a world.", "worlds"),
-    Verb(
-        "world browse",
-        "tripwright.cli.browse",
-        "browse",
-        "List cities, routes, hotels and more, with filters.",
-        "worlds",
-    ),
-    Verb("tool", "tripwright.cli.tool", "tool", "Call one tool by hand.", "worlds"),
-    Verb(
-        "run",
-        "tripwright.cli.run",
-        "run",
-        "Run episodes with a policy; keep transcripts and score.",
-        "episodes",
-    ),
-    Verb(
-        "study make",
-        "tripwright.cli.study",
-        "make",
-        "Draw episodes for people to judge, blind and in random order.",
-    ),
-    Verb(
-        "study agreement",
-        "tripwright.cli.study",
-        "agreement",
-        "Say how raters judged and how far they agree.",
-    ),
-    Verb("study import", "tripwright.cli.study", "import_", "Take the labels that people made."),
-    Verb(
-        "study export",
-        "tripwright.cli.study",
-        "export",
-        "Write what most raters say of each item, to calibrate a judge.",
-    ),
-    Verb(
-        "data collect",
-        "tripwright.cli.data",
-        "collect",
-        "Keep the good episodes of runs as training data.",
-    ),
-    Verb("data stats", "tripwright.cli.data", "stats", "Say what a file of trajectories holds."),
-    Verb(
-        "data export",
-        "tripwright.cli.data",
-        "export",
-        "Write training data as another trainer reads it.",
-    ),
-    Verb(
-        "data split",
-        "tripwright.cli.data",
-        "split",
-        "Merge files of requests and divide them anew.",
-    ),
-    Verb(
-        "data reliability",
-        "tripwright.cli.data",
-        "reliability",
-        "Compare a policy on synthetic and on given queries.",
-    ),
-    Verb(
-        "recipes",
-        "tripwright.cli.recipes",
-        "recipes",
-        "List the recipes that come with it, with what they need; copy one.",
-    ),
-    Verb(
-        "fit", "tripwright.cli.fit", "fit", "Estimate memory and time of a recipe before it starts."
-    ),
-    Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
-    Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
-    Verb(
-        "examine",
-        "tripwright.cli.examine",
-        "examine",
-        "Examine a trained run in worlds it has never seen, with controls.",
-    ),
-    Verb(
-        "merge",
-        "tripwright.cli.merge",
-        "merge",
-        "Merge a LoRA adapter into its base: a plain model folder.",
-    ),
-    Verb(
-        "watch",
-        "tripwright.cli.watch",
-        "watch",
-        "See how training goes, live, in the terminal or on a local page.",
-    ),
-    Verb("serve", "tripwright.cli.serve_trips", "trips", "Serve trips: a page and an API."),
-    Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
-    Verb(
-        "serve model",
-        "tripwright.cli.serve_model",
-        "model",
-        "Serve a checkpoint for the rollouts of a training.",
-    ),
-    Verb(
-        "compare",
-        "tripwright.cli.compare",
-        "compare",
-        "Compare runs: intervals, paired tests, queries gained and lost.",
-    ),
-    Verb(
-        "power",
-        "tripwright.cli.power",
-        "power",
-        "Say how many queries a comparison needs to see a difference.",
-    ),
-    Verb(
-        "outside import",
-        "tripwright.cli.outside",
-        "import_",
-        "Import what another harness measured, to compare and report.",
-    ),
-    Verb(
-        "report",
-        "tripwright.cli.report",
-        "report",
-        "Write one self-contained HTML page about one or more runs.",
-    ),
+    _house("world build", "Generate a world from a seed.", "worlds"),
+    _house("world import", "Import the official TravelPlanner tables.", "worlds"),
+    _house("world info", "Say what is in a world.", "worlds"),
+    _house("world browse", "List cities, routes, hotels and more, with filters.", "worlds"),
+    _house("tool", "Call one tool by hand.", "worlds"),
+    _house("run", "Run episodes with a policy; keep transcripts and score.", "episodes"),
+    _house("study make", "Draw episodes for people to judge, blind and in random order."),
+    _house("study agreement", "Say how raters judged and how far they agree."),
+    _house("study import", "Take the labels that people made."),
+    _house("study export", "Write what most raters say of each item, to calibrate a judge."),
+    _house("data collect", "Keep the good episodes of runs as training data."),
+    _house("data stats", "Say what a file of trajectories holds."),
+    _house("data export", "Write training data as another trainer reads it."),
+    _house("data split", "Merge files of requests and divide them anew."),
+    _house("data reliability", "Compare a policy on synthetic and on given queries."),
+    _house("recipes", "List the recipes that come with it, with what they need; copy one."),
+    _house("fit", "Estimate memory and time of a recipe before it starts."),
+    _house("sft", "Fine-tune a model on transcripts (cold start).", module="train"),
+    _house("train", "Train a model by reinforcement learning."),
+    _house("examine", "Examine a trained run in worlds it has never seen, with controls."),
+    _house("merge", "Merge a LoRA adapter into its base: a plain model folder."),
+    _house("watch", "See how training goes, live, in the terminal or on a local page."),
+    _house("serve", "Serve trips: a page and an API."),
+    _house("serve tools", "Serve the tools of a world over HTTP."),
+    _house("serve model", "Serve a checkpoint for the rollouts of a training."),
+    _house("compare", "Compare runs: intervals, paired tests, queries gained and lost."),
+    _house("power", "Say how many queries a comparison needs to see a difference."),
+    _house("outside import", "Import what another harness measured, to compare and report."),
+    _house("report", "Write one self-contained HTML page about one or more runs."),
 )
 
 HOUSE_GROUPS = {

@@ -1,5 +1,5 @@
 """What became of an episode, read from its line of transcripts.jsonl: the form that every figure is
-made of, whatever the domain."""
+made of, whatever the domain; and what its request asked for, in words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains import domains
+from tripwright.errors import printable
 from tripwright.runs import id_in
 from tripwright.verdict import FORMAT
+
+# said elsewhere, or asked by nobody; of requests whose fields have no labels
+UNSAID = ("query", "id", "level", "question", "oracle")
+MONEY = ("total_budget", "nightly_budget")
 
 
 @dataclass(frozen=True)
@@ -163,3 +168,41 @@ def _completion_tokens(transcript: Mapping[str, Any]) -> float | None:
     """As sampled, else as the endpoint counted them, else unknown."""
     tokens = sum(sum(segment.get("loss_mask") or ()) for segment in transcript["segments"])
     return float(tokens) if tokens else (transcript.get("usage") or {}).get("completion_tokens")
+
+
+def request_facts(record: Mapping[str, Any]) -> list[list[str]]:
+    """[label, value] of each field that the request gives and its domain has a label for; of a
+    domain without labels, of all fields."""
+    domain, request = domains().get(record["domain"]), record["request"]
+    # wishes, in an object of their own
+    inner = [value for value in request.values() if isinstance(value, Mapping)]
+    values = {
+        key: value
+        for fields in (request, *inner)
+        for key, value in fields.items()
+        if not isinstance(value, Mapping)
+    }
+    labels = domain.labels if domain is not None else {}
+    labels = labels or {
+        key: key.replace("_", " ").capitalize() for key in values if key not in UNSAID
+    }
+    return [[label, text] for field, label in labels.items() if (text := _words(field, values))]
+
+
+def _words(field: str, values: Mapping[str, Any]) -> str:
+    value = values.get(field)
+    if value in (None, "", "-", [], ()):
+        return ""
+    if field == "date" and isinstance(value, Sequence) and not isinstance(value, str):
+        return printable(f"{value[0]} to {value[-1]}")
+    if isinstance(value, list | tuple):
+        return printable(", ".join(str(part) for part in value))
+    money = f" {values.get('currency') or 'USD'}" if field in MONEY else ""
+    return (
+        printable(
+            f"{value:,.12g}"
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else str(value)
+        )
+        + money
+    )

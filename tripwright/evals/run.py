@@ -10,8 +10,12 @@ that did not come to its end is in calls.jsonl, and is not asked again (`llm/pai
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,11 +24,9 @@ from typing import Any, cast
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Episode, Task, play
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import settle_card
-from tripwright.evals.run_progress import ProgressLine
-from tripwright.evals.run_usage import adding_usage, sum_usage, usage_entry
 from tripwright.evals.scoreboard import score_records
 from tripwright.files import Journal, write_atomically
 from tripwright.llm.paid_calls import PaidCalls, Prices
@@ -40,13 +42,13 @@ from tripwright.runs import (
     episode_lines,
     episodes,
 )
+from tripwright.statistics.rates import wilson
 from tripwright.tools.faults import Faults, fault_kind
 from tripwright.tools.toolbox import Tools
 
-__all__ = ["Spending", "run", "score_records"]
-
 # how long a run that stops waits for answers that are under way: they are paid for
 DRAIN_SECONDS = 60.0
+TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0  # between two lines while no episode ends
 
 
 @dataclass(frozen=True)
@@ -213,3 +215,189 @@ def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
     ]
     kinds = Counter(fault_kind(fault) for fault in faults if fault)
     return {"calls": len(faults), "hit": kinds.total(), "kinds": dict(kinds.most_common())}
+
+
+# ---- what it cost
+
+
+def adding_usage(lines: Iterable[dict[str, Any]], total: Counter[str]) -> Iterator[dict[str, Any]]:
+    """The same lines; what each of them used is added to `total`."""
+    for line in lines:
+        total.update(line["transcript"].get("usage") or {})
+        yield line
+
+
+def sum_usage(usages: Iterable[Mapping[str, float]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for usage in usages:
+        total.update(usage)
+    return total
+
+
+def usage_entry(total: Mapping[str, float], prices: Prices | None) -> dict[str, Any] | None:
+    """The entry "usage" of score.json; None for a run that asked no endpoint. Tokens and cost are
+    null where they are not known: the endpoint did not count them, or counted those of some
+    requests only (`uncounted_requests`)."""
+    requests = int(total.get("requests", 0))
+    if not requests:
+        return None
+    uncounted = int(total.get("uncounted_requests", 0))
+
+    def tokens(name: str) -> int | None:
+        return int(total.get(name, 0)) if not uncounted else None
+
+    cost = prices.usd(total) if prices and not uncounted else None
+    return {
+        "requests": requests,
+        "prompt_tokens": tokens("prompt_tokens"),
+        "completion_tokens": tokens("completion_tokens"),
+        "cached_tokens": int(total["cached_tokens"]) if "cached_tokens" in total else None,
+        "uncounted_requests": uncounted,
+        "discarded_requests": int(total.get("discarded_requests", 0)),
+        "cost_usd": cost,
+        "usd_per_million_tokens": {
+            "input": prices.input,
+            "output": prices.output,
+            "cached_input": prices.cached_input,
+        }
+        if prices
+        else None,
+    }
+
+
+# ---- where it stands
+
+
+class ProgressLine:
+    """`results`: of the episodes scored in an earlier start, whether each passed. `calls` has
+    tokens, cost and faults, where there are any.
+
+    The interval is Wilson's over the episodes so far: with several samples of a query the true one
+    is wider. As a context it also moves while no episode ends. `silent` shows nothing at all.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        results: Sequence[bool] = (),
+        calls: PaidCalls | None = None,
+        silent: bool = False,
+    ):
+        self.total, self.scored, self.passed, self.unscored = total, len(results), sum(results), 0
+        self._earlier, self._calls, self._silent = len(results), calls, silent
+        self._started = time.monotonic()
+        self._in_place = sys.stderr.isatty()
+        self._shown = False
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    def __enter__(self) -> ProgressLine:
+        if self._earlier:
+            self.say(f"{self._earlier} of {self.total} episodes are there already")
+        if not self._silent:
+            threading.Thread(target=self._tick, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        with self._lock:
+            if self._in_place and self._shown:
+                print(file=sys.stderr)
+
+    def add(self, episode: Episode) -> None:
+        with self._lock:
+            if episode.verdict is None:
+                self.unscored += 1
+            else:
+                self.scored += 1
+                self.passed += episode.verdict.final
+            episodes = self.scored + self.unscored
+            if (
+                self._in_place
+                or episodes == self.total
+                or 10 * episodes // self.total > 10 * (episodes - 1) // self.total
+            ):
+                self._show()
+
+    def play_again(self, episodes: int) -> None:
+        """So many that were unscored are tried again."""
+        with self._lock:
+            self.unscored -= episodes
+            self._note(f"{counted(episodes, 'unscored episode')} tried again")
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        with self._lock:
+            self._note(text)
+
+    def _note(self, text: str) -> None:
+        if self._silent:
+            return
+        print(f"\n{text}" if self._in_place and self._shown else text, file=sys.stderr, flush=True)
+        self._shown = False
+
+    def text(self) -> str:
+        episodes = self.scored + self.unscored
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        per_second = (episodes - self._earlier) / seconds
+        remaining = f", {_clock((self.total - episodes) / per_second)} left" if per_second else ""
+        unscored = f", {self.unscored} unscored" if self.unscored else ""
+        return (
+            f"{episodes}/{self.total} episodes, {self._pass()}{unscored}{self._paid()},"
+            f" {_rate(per_second)}/s{remaining}"
+        )
+
+    def _pass(self) -> str:
+        if not self.scored:
+            return "pass -"
+        low, high = wilson(self.passed, self.scored)
+        return f"pass {self.passed / self.scored:.1%} [{low:.0%}, {high:.0%}]"
+
+    def _paid(self) -> str:
+        calls = self._calls
+        if calls is None or not (calls.usage["requests"] or calls.faults):
+            return ""
+        usage, cost = calls.usage, calls.cost_usd
+        tokens = (
+            f", {_short(usage['prompt_tokens'])} in {_short(usage['completion_tokens'])} out"
+            if usage["prompt_tokens"]
+            else ""
+        )
+        limit = f" of ${calls.max_usd:g}" if calls.max_usd is not None else ""
+        dollars = f", ${cost:.2f}{limit}" if cost is not None else ""
+        faults = f", {calls.faults} faults" if calls.faults else ""
+        return f", {_short(usage['requests'])} requests{tokens}{dollars}{faults}"
+
+    def _show(self) -> None:
+        if self._silent:
+            return
+        text = self.text()
+        if self._in_place:  # a line that wraps could not be written over
+            text = f"\r{text[: shutil.get_terminal_size().columns - 1]}\033[K"
+        print(text, end="" if self._in_place else "\n", file=sys.stderr, flush=True)
+        self._shown = True
+
+    def _tick(self) -> None:
+        while not self._ended.wait(TERMINAL_SECONDS if self._in_place else LOG_SECONDS):
+            with self._lock:
+                if not self._ended.is_set():
+                    self._show()
+
+
+def _rate(per_second: float) -> str:
+    """Two digits of a slow one, whole numbers of a fast one."""
+    return f"{per_second:.2g}" if per_second < 10 else f"{per_second:,.0f}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _short(count: float) -> str:
+    """1234567 → 1.2M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{letter}"
+    return f"{count:.0f}"

@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple
 from tripwright.domains import domains
 from tripwright.domains.domain import judged_final
 from tripwright.errors import UserError
-from tripwright.evals.request_facts import request_facts
+from tripwright.evals.outcome import request_facts
 from tripwright.files import json_lines, json_object, write_atomically
 from tripwright.runs import TRANSCRIPTS, LinePlace, episode_lines, record_at, transcripts_at
 from tripwright.transcript import StopReason, ToolCall, Transcript

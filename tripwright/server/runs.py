@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tripwright.errors import UserError
-from tripwright.evals.comparison_cards import unlike
+from tripwright.evals.compared_runs import unlike
 from tripwright.evals.report.bars import range_strip
 from tripwright.evals.report.browser import Budget
 from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun, read_run

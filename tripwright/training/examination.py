@@ -23,7 +23,7 @@ from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.errors import UserError
-from tripwright.evals.comparison_record import compare_folders
+from tripwright.evals.comparison import compare_folders
 from tripwright.evals.report import write_report
 from tripwright.evals.scoreboard import judged_by
 from tripwright.files import json_object, write_atomically

@@ -43,10 +43,10 @@ from tripwright.bridges.inspect_ai.solvers import EPISODE, Recorded, Setup, epis
 from tripwright.domains import dialect_named
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.evals.choose import choose_policy, policy_names
+from tripwright.evals.choose import choose_policy, open_tasks, policy_names, settled_rules
+from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import model_fingerprint, run_card
-from tripwright.evals.scoreboard import Outcome, score_records
-from tripwright.evals.tasks import open_tasks, settled_rules
+from tripwright.evals.scoreboard import score_records
 from tripwright.policies.settings import PolicyChoice, PolicySettings
 from tripwright.runs import TRANSCRIPTS, Run, episode_lines
 from tripwright.verdict import State, Verdict

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from tripwright.domains import fact_title
-from tripwright.evals.figures import slice_order
 from tripwright.evals.report.bars import Bar, range_strip, rate_bars
 from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun
 from tripwright.evals.report.markup import (
@@ -27,7 +26,7 @@ from tripwright.evals.report.markup import (
     shown_interval,
     signed,
 )
-from tripwright.evals.scoreboard import judged_by
+from tripwright.evals.scoreboard import judged_by, slice_order
 
 EVALUATIONS = {
     "after_sft": ("After SFT", "imitation only", 1),

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.evals.compared_runs import run_names
-from tripwright.evals.comparison_cards import ALIKE, TOLD, unlike
-from tripwright.evals.comparison_record import compare_folders, refusal
+from tripwright.evals.compared_runs import ALIKE, TOLD, run_names, unlike
+from tripwright.evals.comparison import compare_folders, refusal
 from tripwright.evals.report.analyses import theorem_section
 from tripwright.evals.report.bars import Bar, rate_bars
 from tripwright.evals.report.behaviour import behaviour_together

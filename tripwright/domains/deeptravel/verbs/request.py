@@ -11,8 +11,7 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from tripwright.cli.options import Json, PlaceFlags, Restart
-from tripwright.cli.shares import read_levels
+from tripwright.cli.options import Json, PlaceFlags, Restart, read_levels
 from tripwright.domains.deeptravel.requests import difficulty as request_difficulty
 from tripwright.domains.deeptravel.requests import review as request_review
 from tripwright.domains.deeptravel.requests.file import (

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json
-from tripwright.cli.shares import read_levels
+from tripwright.cli.options import Json, read_levels
 from tripwright.cli.table import table_lines
 from tripwright.data.split import refuse_other_parts
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries

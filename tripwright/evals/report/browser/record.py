@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tripwright.domains import domains, fact_title
+from tripwright.evals.outcome import request_facts
 from tripwright.evals.report.browser.markdown import blocks
 from tripwright.evals.report.browser.words import TokenWords
 from tripwright.evals.report.markup import number
-from tripwright.evals.request_facts import request_facts
 from tripwright.transcript import Segment, ToolCall, Transcript
 from tripwright.verdict import Fact, Verdict
 
