@@ -13,9 +13,8 @@ import pytest
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.requests.file import write_requests
-from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
-from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
+from tripwright.domains.deeptravel.requests.intents import TripSurvey
+from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import ExpertPolicy

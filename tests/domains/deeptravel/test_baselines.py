@@ -12,10 +12,8 @@ from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
 from tripwright.domains.deeptravel.cards import Cards, read_cards
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.choosing import left_to
-from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
-from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
+from tripwright.domains.deeptravel.requests.intents import TripSurvey
+from tripwright.domains.deeptravel.requests.make import RequestScope, left_to, make_requests
 from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session

@@ -17,9 +17,8 @@ from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.expert.observations import SeenRow, read_answer
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
-from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
+from tripwright.domains.deeptravel.requests.intents import TripSurvey
+from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,

@@ -14,9 +14,8 @@ from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
-from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
+from tripwright.domains.deeptravel.requests.intents import TripSurvey
+from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, figures, unjudged

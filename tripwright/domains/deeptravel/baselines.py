@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.expert.observations import SeenRow, read_answ
 from tripwright.domains.deeptravel.expert.play import COMPACT_FACE, checked_request
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.choosing import (
+from tripwright.domains.deeptravel.requests.make import (
     IN_TIME,
     OF_STAYS,
     OF_WAYS,
@@ -35,7 +35,7 @@ _WISHES = (
 )
 
 
-HABIT_OF = {  # policy → its habits of `requests/choosing.py`, for ways and for stays
+HABIT_OF = {  # policy → its habits of `requests/make.py`, for ways and for stays
     "errand-first-row": ("first", "first"),
     "errand-cheapest": ("cheapest", "cheapest"),
     "errand-in-time": (IN_TIME, "cheapest"),

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 from tripwright.domains.deeptravel.desk_no_plan import no_plan
 from tripwright.domains.deeptravel.desk_view import provider_at, view
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests import phrases
 from tripwright.domains.deeptravel.requests.intents import is_called, nights_of
-from tripwright.domains.deeptravel.requests.reading import (
+from tripwright.domains.deeptravel.requests.words import (
+    CLOSINGS,
+    GREETINGS,
     UnreadableRequest,
     read_request,
     read_where,
+    unwordable,
+    word_request,
 )
-from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
 from tripwright.domains.deeptravel.worlds.city import CityMap
 from tripwright.domains.desk import (
     EMPTY,
@@ -189,7 +191,7 @@ def _worded(asked: TravelRequest) -> TravelRequest:
     FormProblems where there are none."""
     for seed in range(0 if unwordable(asked) else WORDINGS):
         text = word_request(random.Random(seed), asked)
-        if text.startswith(phrases.GREETINGS) or text.endswith(phrases.CLOSINGS):
+        if text.startswith(GREETINGS) or text.endswith(CLOSINGS):
             continue
         try:
             if read_request(text).model_copy(update={"query": ""}) == asked:

@@ -18,11 +18,12 @@ from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.desk_view import provider_at
 from tripwright.domains.deeptravel.expert import words
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
-from tripwright.domains.deeptravel.requests.intents import checkout_of, nights_of
-from tripwright.domains.deeptravel.requests.intents_proof import (
+from tripwright.domains.deeptravel.requests.intents import (
     AnswerRow,
     Proof,
     TripSurvey,
+    checkout_of,
+    nights_of,
     prove,
 )
 from tripwright.domains.desk import NoPlan, RequestChange

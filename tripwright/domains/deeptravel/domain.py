@@ -22,9 +22,8 @@ from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.groundings import GROUNDINGS
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
-from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
+from tripwright.domains.deeptravel.requests.intents import TripSurvey
+from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
 from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
 from tripwright.domains.deeptravel.task import NAME, Errand, figures, unjudged

@@ -9,14 +9,15 @@ import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents_draw import ProvenRequest, RequestScope
-from tripwright.domains.deeptravel.requests.intents_make import (
+from tripwright.domains.deeptravel.requests.intents import Proof, TripSurvey, prove
+from tripwright.domains.deeptravel.requests.make import (
     PAPER_LEVELS,
+    ProvenRequest,
+    RequestScope,
     level_of,
     make_requests,
     quotas,
 )
-from tripwright.domains.deeptravel.requests.intents_proof import Proof, TripSurvey, prove
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money, TrainOffer
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
@@ -117,8 +118,9 @@ def test_a_price_that_is_not_known_meets_no_budget() -> None:
         request, HotelOffer("Lake Inn", "Wuhan", "2026-06-26", "2026-06-28")
     ) == ["nightly_budget"]
     # two to a room
-    assert intents.total_price(request, [train("08:00", "15:00")], hotel) == 3 * 100 + 2 * 180
-    assert intents.total_price(request, [train("08:00", "15:00", None)], hotel) is None
+    total = intents.total_of(request, [train("08:00", "15:00")], hotel)
+    assert total is not None and total.amount == 3 * 100 + 2 * 180
+    assert intents.total_of(request, [train("08:00", "15:00", None)], hotel) is None
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,12 @@ def test_a_file_has_its_levels_and_no_trip_twice(with_wishes: list[ProvenRequest
         request.constrained and request.level == level_of(request, proof)
         for request, proof in with_wishes
     )
-    stated = intents.spread([intents.combination_of(request) for request in requests])
+    stated = intents.spread(
+        [
+            intents.Combination(intents.shape_of(request), intents.wishes_of(request))
+            for request in requests
+        ]
+    )
     assert set(stated) == {*intents.SHAPES, *intents.WISHES}  # every intent occurs
 
 

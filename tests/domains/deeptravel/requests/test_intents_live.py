@@ -11,15 +11,16 @@ import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents_draw import ProvenRequest, RejectedDraft
-from tripwright.domains.deeptravel.requests.intents_live import (
+from tripwright.domains.deeptravel.requests.intents import TripSurvey, prove
+from tripwright.domains.deeptravel.requests.make import (
     MOST_FAULTS,
     LiveAsker,
+    ProvenRequest,
+    RejectedDraft,
+    make_requests,
     named_places,
     possible_with,
 )
-from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey, prove
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
 from tripwright.domains.deeptravel.tools.answers import (
@@ -222,8 +223,8 @@ def test_cities_and_days_as_named() -> None:
         ("A,B", "", "names 0 days, expected 1 to 366"),
         ("A,B", "tomorrow", "'tomorrow' is no day like 2026-06-26"),
         ("A,B", "2026-06-26..2026-06-31", "is no day like"),
-        ("A,B", "2026-06-26..2026-06-20", "ends before it begins"),
-        ("A,B", "2026-06-26..2027-06-27", "is 367 days long"),
+        ("A,B", "2026-06-26..2026-06-20", "has -5 days"),
+        ("A,B", "2026-06-26..2027-06-27", "has 367 days"),
     ):
         with pytest.raises(UserError, match=problem):
             named_places(cities, days)

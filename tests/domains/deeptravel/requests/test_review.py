@@ -15,8 +15,12 @@ from tripwright.domains.deeptravel.requests.difficulty import (
     read_attempts,
     staged,
 )
-from tripwright.domains.deeptravel.requests.file import iter_requests, read_requests, write_requests
-from tripwright.domains.deeptravel.requests.review import accept, read_review, write_review
+from tripwright.domains.deeptravel.requests.file import (
+    accept,
+    read_requests,
+    write_requests,
+    write_review,
+)
 from tripwright.errors import UserError
 
 WORDS = (
@@ -39,75 +43,56 @@ def request(name: str, query: str = WORDS, **more: object) -> TravelRequest:
 THREE = [request("a"), request("b"), request("c", level="hard")]
 
 
-@pytest.mark.parametrize("form", ("md", "csv"))
-def test_only_what_is_ticked_is_accepted(tmp_path: Path, form: str) -> None:
-    path = tmp_path / f"review.{form}"
-    text = write_review(THREE, form)
-    path.write_text(text)
-    assert accept(THREE, read_review(path), path).accepted == []
-    ticked = text.replace("[ ] b", "[x] b") if form == "md" else text.replace("\n,b,", "\nyes,b,")
-    path.write_text(ticked)
-    found = accept(THREE, read_review(path), path)
+def test_only_what_is_ticked_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "review.csv"
+    path.write_text(write_review(THREE))
+    assert accept(THREE, path).accepted == []
+    path.write_text(path.read_text().replace("\n,b,", "\nyes,b,"))
+    found = accept(THREE, path)
     assert found.accepted == [THREE[1]] and found.edited == 0
-    assert [(name, why) for _, name, why in found.refused] == [
-        ("a", "not ticked"),
-        ("c", "not ticked"),
-    ]
-    assert all(name in ticked.splitlines()[line - 1] for line, name, _ in found.refused)
+    assert found.refused == [(2, "a", "not ticked"), (4, "c", "not ticked")]
 
 
 def test_bettered_words_are_taken_over_where_they_ask_for_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "review.md"
+    path = tmp_path / "review.csv"
     bettered = (
         "I need a trip from Suzhou to Wuhan on June 26, 2026, returning after 2 nights. I have to"
         " be there by 3 pm."
     )
     other = WORDS.replace("15:00", "16:00")
-    unreadable = "Somewhere nice, please."
-    text = write_review(THREE, "md").replace("[ ]", "[x]").split(WORDS)
-    path.write_text(bettered.join(text[:2]) + other + unreadable.join(text[2:]))
-    found = accept(THREE, read_review(path), path)
-    assert [(one.id, one.query) for one in found.accepted] == [
-        ("a", bettered)
-    ] and found.edited == 1
-    assert found.accepted[0].model_copy(update={"query": WORDS}) == THREE[0]
+    text = write_review(THREE).replace("\n,", "\nx,").split(WORDS)
+    path.write_text(bettered.join(text[:2]) + other + "Somewhere nice, please.".join(text[2:]))
+    found = accept(THREE, path)
+    assert [(one.id, one.query) for one in found.accepted] == [("a", bettered)]
+    assert found.edited == 1 and found.accepted[0].model_copy(update={"query": WORDS}) == THREE[0]
     whys = {name: why for _, name, why in found.refused}
-    assert "arrive by 16:00" in whys["b"] and "15:00" in whys["b"] and "cannot be read" in whys["c"]
+    assert "16:00" in whys["b"] and "15:00" in whys["b"] and "cannot be read" in whys["c"]
+
+
+HEAD = "accept,id,level,request\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "problem"),
+    ("text", "names"),
     (
-        ("r.md", "## [maybe] a", ":1: expected"),
-        ("r.md", "## [?] a", "neither a tick"),
-        ("r.md", "nothing", "No request in"),
-        ("r.csv", "id,request\na,b\n", "no column 'accept'"),
-        ("r.csv", "accept,id,request\nperhaps,a,b\n", ":2: 'perhaps'"),
-        ("r.csv", 'accept,id,request\nx,a,"b\n', "not CSV"),
-        ("none.md", None, "No review file"),
+        (None, "review.csv"),
+        ("", "'accept'"),
+        ("id,level,request\na,,b\n", "'accept'"),
+        (HEAD, "No request in"),
+        (f"{HEAD}perhaps,a,,b\n", ":2: 'perhaps'"),
+        (f'{HEAD}x,a,,"b\n', "not CSV"),
+        (f"{HEAD}x,zz,,w\n", ":2: 'zz'"),
+        (f"{HEAD},a,,w\nx,a,,w\n", ":3: 'a'"),
     ),
 )
-def test_what_is_no_review_is_refused_with_its_line(
-    tmp_path: Path, name: str, text: str | None, problem: str
+def test_what_is_no_review_of_these_requests_is_refused(
+    tmp_path: Path, text: str | None, names: str
 ) -> None:
+    path = tmp_path / "review.csv"
     if text is not None:
-        (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=problem):
-        read_review(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    (
-        ("## [x] zz\n> w", "id of no request"),
-        ("## [x] a\n> w\n## [x] a\n> w", "reviewed before, in line 1"),
-    ),
-)
-def test_a_review_of_another_file_is_refused(tmp_path: Path, text: str, problem: str) -> None:
-    path = tmp_path / "review.md"
-    path.write_text(text)
-    with pytest.raises(UserError, match=problem):
-        accept(THREE, read_review(path), path)
+        path.write_text(text)
+    with pytest.raises(UserError, match=names):
+        accept(THREE, path)
 
 
 def test_request_files_are_read_back_and_bad_lines_named(tmp_path: Path) -> None:
@@ -122,7 +107,7 @@ def test_request_files_are_read_back_and_bad_lines_named(tmp_path: Path) -> None
     ):
         path.write_text(f"{json.dumps(THREE[1].record())}\n\n{line}\n")
         with pytest.raises(UserError, match=f":3: .*{problem}"):
-            list(iter_requests(path))
+            read_requests(path)
     write_requests(path, [THREE[0], THREE[0]])
     with pytest.raises(UserError, match=":2: the id 'a' is that of line 1"):
         read_requests(path)

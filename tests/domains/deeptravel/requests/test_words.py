@@ -11,9 +11,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests import slots as slots
-from tripwright.domains.deeptravel.requests.reading import UnreadableRequest, read_request
-from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
+from tripwright.domains.deeptravel.requests import words
+from tripwright.domains.deeptravel.requests.words import (
+    UnreadableRequest,
+    read_request,
+    unwordable,
+    word_request,
+)
 
 CITIES = (
     "Suzhou",
@@ -182,4 +186,4 @@ def test_other_currencies_are_said_and_read() -> None:
     ),
 )
 def test_clocks(said: str, clock: str) -> None:
-    assert slots.clock_read(said) == clock
+    assert words.clock_read(said) == clock

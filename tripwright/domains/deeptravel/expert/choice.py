@@ -115,11 +115,9 @@ def total_of(request: TravelRequest, ways: Iterable[Choice], stay: Choice) -> fl
     firsts = [way.first for way in ways]
     if any(first is None for first in firsts):
         return None
-    return intents.total_price(
-        request,
-        [first.record for first in firsts if first],
-        stay.first.record if stay.first else None,
-    )
+    rides = [first.record for first in firsts if first]
+    total = intents.total_of(request, rides, stay.first.record if stay.first else None)
+    return total.amount if total is not None else None
 
 
 def _rank(row: SeenRow) -> tuple[float, float, str]:

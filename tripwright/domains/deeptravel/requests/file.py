@@ -1,23 +1,31 @@
-"""Reads and writes files of travellers' requests: one JSON object a line, and beside it the proofs
-that each can be met, one a line, by the id of the request."""
+"""Files of travellers' requests: one JSON object a line, beside it the proofs that each can be met,
+and a table in which people accept or edit requests before anybody trains on them (DeepTravel,
+Appendix A.3.1; row D8).
+
+Whoever reviews ticks what is good and may better the words. The words are then read again: a
+request is accepted only where they still ask for the same trip, since that is what an answer will
+be held against. Nothing is accepted that was not ticked.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests.words import UnreadableRequest, read_request
 from tripwright.domains.domain import read_requests as requests_of
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 
-
-def iter_requests(path: str | Path) -> Iterator[tuple[int, TravelRequest]]:
-    """(line number, request) for every line that is not empty. Raises UserError at the first that
-    is no request."""
-    return requests_of(TravelRequest, "tripwright request make", Path(path))
+COLUMNS = ("accept", "id", "level", "request", "intents")
+YES = frozenset(("x", "yes", "y", "1", "true", "ok"))
+NO = frozenset(("", "no", "n", "0", "false", "-"))
 
 
 def read_requests(path: str | Path) -> list[TravelRequest]:
@@ -25,7 +33,7 @@ def read_requests(path: str | Path) -> list[TravelRequest]:
     have the same."""
     requests: list[TravelRequest] = []
     lines: dict[str, int] = {}
-    for number, request in iter_requests(path):
+    for number, request in requests_of(TravelRequest, "tripwright request make", Path(path)):
         if not request.id:
             raise UserError(
                 f"{path}:{number}: a request without an id. Expected a file made by 'tripwright"
@@ -55,3 +63,106 @@ def lines_of(records: Iterable[dict[str, Any]]) -> str:
 def proofs_beside(path: Path) -> Path:
     """requests.jsonl → requests.proofs.jsonl."""
     return path.with_name(f"{path.stem}.proofs{path.suffix}")
+
+
+# ---- review
+
+
+@dataclass(frozen=True)
+class ReviewResult:
+    """`edited` counts those of the accepted whose words were changed; `refused` says line, id and
+    why."""
+
+    accepted: list[TravelRequest]
+    edited: int
+    refused: list[tuple[int, str, str]]
+
+
+def write_review(requests: Sequence[TravelRequest]) -> str:
+    """A table for a spreadsheet (CSV). Nothing is ticked."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for request in requests:
+        intents = request.record()
+        for name in ("id", "query", "level"):
+            intents.pop(name, None)
+        meant = "; ".join(f"{name}: {_shown(value)}" for name, value in intents.items())
+        rows.writerow(("", request.id, request.level or "", request.query, meant))
+    return text.getvalue()
+
+
+def _shown(value: Any) -> str:
+    return " and ".join(value) if isinstance(value, list) else str(value)
+
+
+def accept(requests: Sequence[TravelRequest], path: Path) -> ReviewResult:
+    """The ticked requests, in their own order, with the words that the review has. Raises UserError
+    for what is no review of these requests, with the line."""
+    by_id = {request.id: request for request in requests}
+    accepted: dict[str, TravelRequest] = {}
+    refused: list[tuple[int, str, str]] = []
+    lines: dict[str, int] = {}
+    edited = 0
+    for line, row in _rows(path):
+        name, words = (row["id"] or "").strip(), " ".join((row["request"] or "").split())
+        if name not in by_id:
+            raise UserError(f"{path}:{line}: '{name[:60]}' is the id of no request in the file.")
+        if name in lines:
+            raise UserError(f"{path}:{line}: '{name}' was reviewed before, in line {lines[name]}.")
+        lines[name], request = line, by_id[name]
+        if not _ticked(path, line, row["accept"] or ""):
+            refused.append((line, name, "not ticked"))
+        elif words == " ".join(request.query.split()):
+            accepted[name] = request
+        elif problem := _differs(words, request):
+            refused.append((line, name, problem))
+        else:
+            accepted[name], edited = request.model_copy(update={"query": words}), edited + 1
+    if not lines:
+        raise UserError(f"No request in '{path}'. Expected a file made by 'request review'.")
+    in_order = [accepted[request.id] for request in requests if request.id in accepted]
+    return ReviewResult(in_order, edited, refused)
+
+
+def _ticked(path: Path, line: int, cell: str) -> bool:
+    word = cell.strip().casefold()
+    if word not in YES | NO:
+        raise UserError(
+            f"{path}:{line}: '{cell[:20]}' is neither a tick (x, yes) nor none (empty, no)."
+        )
+    return word in YES
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise UserError(
+            f"No review file at '{path}'. Expected a CSV in UTF-8, made by 'request review'."
+        ) from None
+    rows = csv.DictReader(io.StringIO(text), strict=True)
+    try:
+        absent = [name for name in COLUMNS[:4] if name not in (rows.fieldnames or ())]
+        if absent:
+            raise UserError(f"{path}:1: no column '{absent[0]}' among {', '.join(COLUMNS)}.")
+        for row in rows:
+            yield rows.line_num, row
+    except csv.Error as problem:
+        raise UserError(f"{path}:{rows.line_num}: not CSV ({problem}).") from None
+
+
+def _differs(words: str, request: TravelRequest) -> str:
+    """Why these words do not ask for this trip; empty where they do. That it is so many nights or
+    until that day is the same."""
+    try:
+        meaning = read_request(words)
+    except UnreadableRequest as problem:
+        return f"the new words cannot be read: {problem}"
+    told = {"id", "query", "level"} | ({"nights"} if request.return_date is not None else set())
+    new, old = (one.model_dump(exclude=told) for one in (meaning, request))
+    for name, value in old.items():
+        if new[name] != value:
+            what = f"{name.replace('_', ' ')} {new[name]}, the request is for {value}"
+            return f"the new words say {what}"
+    return ""

@@ -1,20 +1,33 @@
-"""The atomic intents of a traveller's request, enumerated, and when a recommendation meets them
-(DeepTravel, Appendix A.3.1; row D8).
+"""The atomic intents of a traveller's request, when a recommendation meets them, and the proof from
+tool answers that a request can be met (DeepTravel, Appendix A.3.1; rows D8, B3).
 
 Every request says where from, where to, on which day and for how many. Its shape says what an
 answer needs besides: a way back, nights, both or neither. Wishes are the ten intents that make the
 difference between the two halves of row D12.
+
+The proof looks at what the tools say and at nothing else, as an agent would. Of all that meets the
+wishes it takes the cheapest; a request whose total budget does not reach for that has no proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import date as Date
 from itertools import combinations
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money, TrainOffer
+from tripwright.domains.deeptravel.tools.answers import (
+    FlightOffer,
+    HotelOffer,
+    Money,
+    PointOfInterest,
+    ProviderAnswer,
+    RouteLeg,
+    TrainOffer,
+)
 
 Offer = FlightOffer | TrainOffer
 Shape = Literal["one_way", "one_way_stay", "round_trip"]
@@ -61,10 +74,6 @@ def shape_of(request: TravelRequest) -> Shape:
 
 def wishes_of(request: TravelRequest) -> tuple[Wish, ...]:
     return tuple(wish for wish in WISHES if getattr(request, wish))
-
-
-def combination_of(request: TravelRequest) -> Combination:
-    return Combination(shape_of(request), wishes_of(request))
 
 
 def nights_of(request: TravelRequest) -> int:
@@ -139,14 +148,6 @@ def is_called(name: str, words: str) -> bool:
     return f" {' '.join(words.casefold().split())} " in f" {' '.join(name.casefold().split())} "
 
 
-def total_price(
-    request: TravelRequest, ways: Iterable[Offer], stay: HotelOffer | None
-) -> float | None:
-    """As `total_of`, without the currency."""
-    total = total_of(request, ways, stay)
-    return total.amount if total is not None else None
-
-
 def total_of(
     request: TravelRequest, ways: Iterable[Offer], stay: HotelOffer | None
 ) -> Money | None:
@@ -199,3 +200,237 @@ def spread(combinations: Sequence[Combination]) -> dict[str, int]:
         for name in (combination.shape, *combination.wishes):
             counts[name] = counts.get(name, 0) + 1
     return counts
+
+
+# ---- proof
+
+
+class Asker(Protocol):
+    """What answers the six tools: a world's provider, or live services (`LiveAsker`)."""
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer: ...
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One row that the proof rests on: which call, which of its rows (from 1), and what it says."""
+
+    part: str  # outbound, return, stay, near, visit
+    tool: str
+    arguments: dict[str, Any]
+    row: int
+    said: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """`cheapest` is the total of the rows, ways and rooms for the party; `choices` of each part:
+    how many rows meet its wishes, of how many there are."""
+
+    witnesses: tuple[Witness, ...]
+    cheapest: float | None
+    choices: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def scarcity_bits(self) -> float:
+        """How much the wishes leave out: 1 for each halving of a part's choice."""
+        return sum(math.log2(rows / meet) for meet, rows in self.choices.values())
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "witnesses": [asdict(witness) for witness in self.witnesses],
+            "cheapest": self.cheapest,
+            "choices": {part: list(counts) for part, counts in self.choices.items()},
+        }
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """A record, and where it was answered."""
+
+    tool: str
+    arguments: dict[str, Any]
+    number: int
+    record: Any
+
+    def witness(self, part: str) -> Witness:
+        return Witness(part, self.tool, self.arguments, self.number, _stated(self.record))
+
+
+class TripSurvey:
+    """What the tools say about a trip. Answers are remembered: drawing and proving ask the same."""
+
+    def __init__(self, asker: Asker):
+        self._asker = asker
+        self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
+        self.asked = 0  # calls that were answered by the tools, not from memory
+
+    def rows(self, tool: str, **arguments: Any) -> list[AnswerRow]:
+        key = (tool, *arguments.items())
+        if key not in self._known:
+            if len(self._known) > 20_000:
+                self._known.clear()
+            answer = self._asker.ask(tool, arguments)
+            self.asked += 1
+            self._known[key] = [
+                AnswerRow(tool, arguments, number, record)
+                for number, record in enumerate(answer.records, start=1)
+            ]
+        return self._known[key]
+
+    def every_way(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
+        """Flights, then trains."""
+        cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
+        return self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
+            "train_search", **cities, is_transfer=0
+        )
+
+    def ways(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
+        """Journeys that arrive on the day they leave, and later by the clock. Whoever arrives on
+        the next day would miss the night that was asked for; a clock that goes back on the way
+        cannot be told from that where only clocks are shown."""
+        return [
+            row
+            for row in self.every_way(origin, destination, day)
+            if day == row.record.arrives_at[:10] and row.record.departs_at < row.record.arrives_at
+        ]
+
+    def stays(self, request: TravelRequest) -> list[AnswerRow]:
+        days = {"checkin_date": request.depart_date, "checkout_date": checkout_of(request)}
+        return self.rows("hotel_search", city_name=request.destination, **days, hotel_name="")
+
+    def places(self, query: str, city: str) -> list[AnswerRow]:
+        return [
+            row
+            for row in self.rows("poi_search", query=query, city_name=city)
+            if isinstance(row.record, PointOfInterest)
+        ]
+
+    def shortest(self, origin: str, destination: str, city: str) -> AnswerRow | None:
+        """The shortest way between two places of a city."""
+        rows = self.rows(
+            "route_planning", origin_name=origin, destination_name=destination, city_name=city
+        )
+        ways = [row for row in rows if isinstance(row.record, RouteLeg)]
+        return min(ways, key=lambda row: (row.record.distance_km, row.number), default=None)
+
+
+def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
+    """The proof, or what stands in the way: a wish that nothing meets, or a part for which there is
+    nothing at all."""
+    choices: dict[str, tuple[int, int]] = {}
+    rows: list[tuple[str, AnswerRow]] = []
+    there = survey.ways(request.origin, request.destination, request.depart_date)
+    if isinstance(
+        ride := _cheapest(there, lambda offer: unmet_outbound(request, offer), "outbound", choices),
+        str,
+    ):
+        return ride
+    rows.append(("outbound", ride))
+    if request.return_date is not None:
+        back = survey.ways(request.destination, request.origin, request.return_date)
+        back = [row for row in back if follows(ride.record, row.record)]
+        if isinstance(
+            ride := _cheapest(back, lambda offer: unmet_return(request, offer), "return", choices),
+            str,
+        ):
+            return ride
+        rows.append(("return", ride))
+    stay: AnswerRow | None = None
+    if nights_of(request):
+        near = _near(request, survey)
+        rooms = [row for row in survey.stays(request) if holds(row.record, request)]
+        room = _cheapest(
+            rooms, lambda offer: _unmet_stay(request, offer, near(offer)), "stay", choices
+        )
+        if isinstance(room, str):
+            return room
+        stay = room
+        rows.append(("stay", stay))
+        if request.hotel_near:
+            rows.append(("near", _way_from(stay, request.hotel_near, survey)))
+    start = stay.record.name if stay else _arrival(rows[0][1].record)
+    for place in request.visit:
+        way = survey.shortest(start, place, request.destination)
+        if way is None:
+            return "visit"
+        rows.append(("visit", way))
+    ways = [row.record for part, row in rows if part in ("outbound", "return")]
+    total = total_of(request, ways, stay.record if stay else None)
+    if request.total_budget is not None and (
+        total is None or total.currency != request.currency or total.amount > request.total_budget
+    ):
+        return "total_budget"
+    return Proof(
+        tuple(row.witness(part) for part, row in rows),
+        total.amount if total is not None else None,
+        choices,
+    )
+
+
+def _cheapest(
+    rows: list[AnswerRow],
+    unmet: Callable[[Any], list[Wish]],
+    part: str,
+    choices: dict[str, tuple[int, int]],
+) -> AnswerRow | str:
+    if not rows:
+        return f"no {part}"
+    meeting = []
+    wishes: dict[str, int] = {}
+    for row in rows:
+        missed = unmet(row.record)
+        if not missed:
+            meeting.append(row)
+        for wish in missed:
+            wishes[wish] = wishes.get(wish, 0) + 1
+    if not meeting:
+        return max(wishes, key=lambda wish: wishes[wish])
+    choices[part] = (len(meeting), len(rows))
+    return min(meeting, key=lambda row: (price_of(row.record.price), row.tool, row.number))
+
+
+def _unmet_stay(request: TravelRequest, offer: HotelOffer, km_away: float | None) -> list[Wish]:
+    """A price in another currency than the budget's keeps to no budget, as far as anybody can
+    tell."""
+    unmet = unmet_stay(request, offer, km_away)
+    foreign = (
+        request.nightly_budget is not None
+        and offer.price is not None
+        and offer.price.currency != request.currency
+    )
+    return ["nightly_budget", *unmet] if foreign and "nightly_budget" not in unmet else unmet
+
+
+def price_of(price: Money | None) -> float:
+    """For sorting: what costs nobody knows how much comes last."""
+    return math.inf if price is None else price.amount
+
+
+def _near(request: TravelRequest, survey: TripSurvey) -> Callable[[HotelOffer], float | None]:
+    def km(offer: HotelOffer) -> float | None:
+        if request.hotel_near is None:
+            return None
+        way = survey.shortest(offer.name, request.hotel_near, request.destination)
+        return way.record.distance_km if way else None
+
+    return km
+
+
+def _way_from(stay: AnswerRow, place: str, survey: TripSurvey) -> AnswerRow:
+    way = survey.shortest(stay.record.name, place, stay.record.city)
+    assert way is not None  # the hotel was found near by this very way
+    return way
+
+
+def _arrival(offer: Offer) -> str:
+    return offer.arrive_airport if isinstance(offer, FlightOffer) else offer.arrive_station
+
+
+def _stated(record: Any) -> dict[str, Any]:
+    values = asdict(record)
+    price = getattr(record, "price", None)
+    return {
+        **{name: value for name, value in values.items() if value not in (None, "")},
+        **({"price": price._asdict()} if price else {}),
+    }

@@ -5,36 +5,49 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
 import typer
 
 from tripwright.cli.options import Json, PlaceFlags, Restart, read_levels
+from tripwright.cli.table import table_lines
 from tripwright.domains.deeptravel.requests import difficulty as request_difficulty
-from tripwright.domains.deeptravel.requests import review as request_review
+from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
     lines_of,
     proofs_beside,
     read_requests,
     write_requests,
 )
-from tripwright.domains.deeptravel.requests.intents import request_key, spread
-from tripwright.domains.deeptravel.requests.intents_draw import ProvenRequest
-from tripwright.domains.deeptravel.requests.intents_make import (
+from tripwright.domains.deeptravel.requests.intents import (
+    Combination,
+    TripSurvey,
+    request_key,
+    spread,
+)
+from tripwright.domains.deeptravel.requests.make import (
     LEVELS,
     Constraints,
+    LiveAsker,
+    ProvenRequest,
+    RequestScope,
     RequestTally,
     make_requests,
+    named_places,
+    possible_with,
 )
-from tripwright.domains.deeptravel.verbs.request_source import field_of
+from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.progress import StatusLine
-
-REVIEW_FORMS = (".md", ".csv")
+from tripwright.world.generator import build_tables
+from tripwright.world.store import World
 
 Requests = Annotated[
     Path, typer.Argument(metavar="REQUESTS.jsonl", help="Requests, as 'request make' writes them.")
@@ -122,8 +135,8 @@ def make(  # long: most of it is help
     excluded = frozenset(
         request_key(request) for path in settings.not_in or () for request in read_requests(path)
     )
-    line, live = StatusLine(log_seconds=5), PlaceOptions(**vars(replace(place, world=None)))
-    with field_of(place.world, settings.nano_seed, live, settings.cities, settings.days) as field:
+    line = StatusLine(log_seconds=5)
+    with _field_of(settings, place) as field:
 
         def report(tally: RequestTally) -> None:
             line.show(_progress(tally, settings.count, line.seconds, field.survey.asked))
@@ -152,7 +165,127 @@ def make(  # long: most of it is help
         "seed": settings.seed,
         "asked": field.survey.asked,
     }
-    typer.echo(json.dumps(summary) if as_json else _told(summary))
+    typer.echo(json.dumps(summary) if as_json else "\n".join(_told(summary)))
+
+
+def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
+    often = ", ".join(f"{reason} {number}" for reason, number in tally.rejected.most_common(2))
+    done = f"{tally.made}/{total} requests, {tally.made / max(seconds, 1e-9):.1f} a second"
+    return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
+
+
+def _write(out: Path, proven: list[ProvenRequest]) -> None:
+    """The proofs first: where there are requests, there are proofs of them."""
+    make_parent(out)
+    write_atomically(
+        proofs_beside(out),
+        lines_of({"id": request.id, **proof.record()} for request, proof in proven),
+    )
+    write_requests(out, [request for request, _ in proven])
+
+
+def _summary(proven: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]:
+    return {
+        "requests": len(proven),
+        "with_wishes": sum(request.constrained for request, _ in proven),
+        "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
+        "intents": spread(tally.combinations),
+        "left_to_a_habit": max(tally.left.values(), default=0),
+        "rejected": dict(tally.rejected.most_common()),
+    }
+
+
+@dataclass(frozen=True)
+class _Field:
+    """Where requests are found. `identity` says in the summary what they are for."""
+
+    survey: TripSurvey
+    places: RequestScope
+    possible: Callable[[Combination], bool]
+    identity: dict[str, Any]
+
+
+@contextmanager
+def _field_of(settings: RequestFlags, place: PlaceFlags) -> Iterator[_Field]:
+    """Raises UserError for options that do not go together."""
+    closed = place.world is not None or settings.nano_seed is not None
+    if place.services is None and not place.replay:
+        options = {
+            "--cities": settings.cities,
+            "--days": settings.days,
+            "--store": place.store,
+            "--snapshot": place.snapshot,
+        }
+        if names := [name for name, value in options.items() if value is not None]:
+            raise UserError(
+                f"{names[0]} is of live services: give --services FILE too, or --store with"
+                " --snapshot and --replay."
+            )
+        world = _world(place.world, settings.nano_seed)
+        scope = RequestScope(tuple(world.cities), world.dates)
+        identity = {"world": world.content_hash}
+        yield _Field(TripSurvey(WorldProvider(world)), scope, lambda combination: True, identity)
+        return
+    if closed:
+        raise UserError(
+            "Requests are for a world or for live services: leave --world and --nano-seed out, or"
+            " --services."
+        )
+    if settings.cities is None or settings.days is None:
+        raise UserError(
+            "Live services have no list of cities and days. Give --cities 'London,Paris,…' and"
+            " --days 2026-06-26..2026-06-30."
+        )
+    scope = named_places(settings.cities, settings.days)
+    with live_source(PlaceOptions(**vars(place))) as source:
+        survey = TripSurvey(LiveAsker(source.ask, _kept(source)))
+        yield _Field(survey, scope, possible_with(source.ask.tools), {"services": source.identity})
+
+
+def _kept(source: LiveSource) -> str:
+    if source.sandbox is None or source.sandbox.store is None:
+        return " Nothing was kept: give --store, and the next try need not ask again."
+    store = source.sandbox.store.name
+    return f" What was answered is kept in {store}: the same command goes on from there."
+
+
+def _world(folder: Path | None, nano_seed: int | None) -> World:
+    if (folder is None) == (nano_seed is None):
+        raise UserError(
+            "Which world? Give either --world DIR or --nano-seed SEED (or live services with"
+            " --services)."
+        )
+    if folder is not None:
+        world = World.open(folder)
+    else:
+        world = World.in_memory(build_tables("nano", cast(int, nano_seed)))
+    if len(world.cities) < 2 or not world.dates:
+        raise UserError(
+            f"The world '{world.name}' has {len(world.cities)} cities and {len(world.dates)} days"
+            " with flights; requests need 2 and 1."
+        )
+    return world
+
+
+def _told(summary: dict[str, Any]) -> Iterator[str]:
+    requests = counted(summary["requests"], "request")
+    yield f"{summary['out']}: {requests}, each proved in {summary['proofs']}"
+    often = list(summary["rejected"].items())[:4]
+    counts = {
+        "levels": summary["levels"],
+        "intents": summary["intents"],
+        "with wishes": {"": summary["with_wishes"]},
+        "of these met by a habit": {"": summary["left_to_a_habit"]},
+        "drafts rejected": {"": sum(summary["rejected"].values()), **dict(often)},
+    }
+    rows = (
+        [title, ", ".join(f"{name.replace('_', ' ')} {n}".strip() for name, n in each.items())]
+        for title, each in counts.items()
+    )
+    yield from table_lines(rows)
+
+
+# ---- difficulty, review
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +346,7 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     write_requests(files["sft"], stages.sft)
     write_requests(files["rl"], stages.rl)
     levels = Counter(one.level for one in tried.values())
-    counts = {
+    counts: dict[str, Any] = {
         "requests": len(requests),
         "measured": len(tried),
         "levels": {level: levels[level] for level in LEVELS if levels[level]},
@@ -222,36 +355,26 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({**counts, "out": str(settings.out)}))
         return
-    level_counts = ", ".join(f"{levels[level]} {level}" for level in LEVELS)
-    typer.echo(
-        f"{settings.out}: {len(tried)} of {len(requests)} requests measured ({level_counts})"
-    )
-    typer.echo(
-        f"  {len(stages.sft)} for SFT, {len(stages.rl)} for RL, {len(stages.left)} tried fewer than"
-        f" {settings.least} times"
-    )
+    rows = {**counts.pop("levels"), **counts}.items()
+    lines = table_lines([name.replace("_", " "), str(count)] for name, count in rows)
+    typer.echo("\n".join([str(settings.out), *lines]))
 
 
 def review(
     requests: Requests,
-    out: Annotated[
-        Path,
-        typer.Option(help="File to write: .md to read and edit as text, .csv for a spreadsheet."),
-    ],
+    out: Annotated[Path, typer.Option(help="Table to write, for a spreadsheet (CSV).")],
     restart: Restart = False,
 ) -> None:
-    """Write a file in which people tick the requests that are sensible, and may better their words.
+    """Write a table in which people tick the requests that are sensible, and may better their
+    words.
 
     Examples:
-      tripwright request review requests.jsonl --out review.md
       tripwright request review requests.jsonl --out review.csv
     """
-    if out.suffix.lower() not in REVIEW_FORMS:
-        raise UserError(f"--out '{out}' ends in neither {' nor '.join(REVIEW_FORMS)}.")
     check_new(out, restart, inputs=(requests,))
     pool = read_requests(requests)
     make_parent(out)
-    write_atomically(out, request_review.write_review(pool, out.suffix.lower().removeprefix(".")))
+    write_atomically(out, request_file.write_review(pool))
     typer.echo(
         f"{out}: {len(pool)} requests to look at; then: tripwright request accept {requests} {out}"
         " --out accepted.jsonl"
@@ -269,11 +392,11 @@ def accept(
     trip are named, and the exit code is then 1. With --json, those not ticked are named too.
 
     Examples:
-      tripwright request accept requests.jsonl review.md --out accepted.jsonl
+      tripwright request accept requests.jsonl review.csv --out accepted.jsonl
     """
     check_new(out, restart, inputs=(requests, reviewed))
     pool = read_requests(requests)
-    result = request_review.accept(pool, request_review.read_review(reviewed), reviewed)
+    result = request_file.accept(pool, reviewed)
     if not result.accepted:
         raise UserError(
             f"No request in '{reviewed}' is ticked and can be accepted; '{out}' is not written."
@@ -296,68 +419,10 @@ def accept(
     else:
         for line, name, why in unread:
             typer.echo(f"{reviewed}:{line}: {name} refused: {why}")
-        others = ", ".join(
-            f"{number} {how}"
-            for number, how in (
-                (len(result.refused) - len(unread), "not ticked"),
-                (len(unread), "refused"),
-            )
-            if number
-        )
+        others = len(result.refused) - len(unread)
         typer.echo(
             f"{out}: {len(result.accepted)} of {len(pool)} requests accepted, {result.edited} with"
-            " other words" + (f"; {others}" if others else "")
+            f" other words; {others} not ticked, {len(unread)} refused"
         )
     if unread:
         raise typer.Exit(1)
-
-
-def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
-    often = ", ".join(f"{reason} {number}" for reason, number in tally.rejected.most_common(2))
-    done = f"{tally.made}/{total} requests, {tally.made / max(seconds, 1e-9):.1f} a second"
-    return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
-
-
-def _write(out: Path, proven: list[ProvenRequest]) -> None:
-    """The proofs first: where there are requests, there are proofs of them."""
-    make_parent(out)
-    write_atomically(
-        proofs_beside(out),
-        lines_of({"id": request.id, **proof.record()} for request, proof in proven),
-    )
-    write_requests(out, [request for request, _ in proven])
-
-
-def _summary(proven: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]:
-    return {
-        "requests": len(proven),
-        "with_wishes": sum(request.constrained for request, _ in proven),
-        "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
-        "intents": spread(tally.combinations),
-        "left_to_a_habit": max(tally.left.values(), default=0),
-        "rejected": dict(tally.rejected.most_common()),
-    }
-
-
-def _told(summary: dict[str, Any]) -> str:
-    levels = ", ".join(f"{summary['levels'].get(level, 0)} {level}" for level in LEVELS)
-    lines = [
-        f"{summary['out']}: {counted(summary['requests'], 'request')} ({levels}),"
-        f" {summary['with_wishes']} with wishes, each proved"
-    ]
-    if summary["with_wishes"]:
-        lines.append(f"  met by a habit, such as the cheapest row: {summary['left_to_a_habit']}")
-    lines.append(
-        "  intents: "
-        + ", ".join(
-            f"{name.replace('_', ' ')} {count}" for name, count in summary["intents"].items()
-        )
-    )
-    total = sum(summary["rejected"].values())
-    often = ", ".join(
-        f"{reason} {count}" for reason, count in list(summary["rejected"].items())[:4]
-    )
-    lines.append(
-        f"  {total} drafts rejected{': ' * bool(often)}{often}; proofs in {summary['proofs']}"
-    )
-    return "\n".join(lines)

@@ -1,0 +1,657 @@
+"""Makes files of travellers' requests: so many, with or without wishes, by level of difficulty,
+none twice, each proved and put into words, from a closed world or from live services (DeepTravel,
+Appendix A.3; rows D8, D12, B3).
+
+Request n is drawn with dice of the seed and n alone. Combinations of intents are gone through in a
+shuffled order, so that a file covers them evenly; a request whose level is full, or that repeats an
+earlier one, is drawn anew. Rows are drawn first, from what the tools answer; the wishes are then
+said around them, with some slack. The proof is made afterwards from the request alone, so nothing
+rests on how it was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date as Date
+from datetime import timedelta
+from typing import Any, Literal, NamedTuple, get_args
+
+from tripwright.domains.deeptravel.request import Level, TravelRequest, Wish
+from tripwright.domains.deeptravel.requests import intents
+from tripwright.domains.deeptravel.requests.intents import (
+    AnswerRow,
+    Combination,
+    Offer,
+    Proof,
+    Shape,
+    TripSurvey,
+    price_of,
+    prove,
+)
+from tripwright.domains.deeptravel.requests.words import read_request, unwordable, word_request
+from tripwright.domains.deeptravel.sandbox.keys import checked_day
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.tools.answers import (
+    FlightOffer,
+    HotelOffer,
+    Provenance,
+    ProviderAnswer,
+)
+from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource, answer_of
+from tripwright.domains.deeptravel.worlds.city import SIGHT
+from tripwright.errors import UserError
+from tripwright.tools.answer import ToolError
+
+Constraints = Literal["with", "without", "mixed"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+PLAIN_LEVELS: Mapping[Shape, Level] = {  # of requests without wishes
+    "one_way": "easy",
+    "one_way_stay": "medium",
+    "round_trip": "hard",
+}
+# Row D12: 500 each of easy, medium and hard requests.
+PAPER_LEVELS: Mapping[Constraints, tuple[int, int, int]] = {
+    "with": (156, 45, 299),
+    "without": (222, 78, 200),
+    "mixed": (378, 123, 499),
+}
+EASY_POINTS, MEDIUM_POINTS = 4, 6  # up to which a request with wishes is easy, medium
+MOST_LEFT = 0.1  # of the requests with wishes: as many as one habit may meet (`left_to`)
+# with one combination, before the next: what is rarely met would else be rarely asked
+DRAWS_OF_ONE = 8
+MOST_DRAWS = 2000  # for one request, before a world is given up as too small
+CHOOSY_DRAWS = 1000  # after so many a request may be met by a habit
+
+
+@dataclass
+class RequestTally:
+    """How it goes, for a status line and the summary. `left` counts the requests with wishes that
+    each habit meets."""
+
+    levels: Counter[Level] = field(default_factory=Counter)
+    left: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    combinations: list[Combination] = field(default_factory=list)
+
+    @property
+    def made(self) -> int:
+        return self.levels.total()
+
+
+def level_of(request: TravelRequest, proof: Proof) -> Level:
+    """How hard it looks before anybody has tried: with wishes by their number and by how much
+    choice they leave (a point for a wish, a point for each halving of a part's choice); without
+    wishes by how many parts the answer needs."""
+    if not request.constrained:
+        return PLAIN_LEVELS[intents.shape_of(request)]
+    points = len(intents.wishes_of(request)) + proof.scarcity_bits
+    return "easy" if points <= EASY_POINTS else "medium" if points <= MEDIUM_POINTS else "hard"
+
+
+def quotas(count: int, weights: Sequence[int]) -> dict[Level, int]:
+    """Of `count` requests, how many of each level: whole numbers, the largest remainders first."""
+    exact = [count * weight / sum(weights) for weight in weights]
+    shares = dict(zip(LEVELS, map(int, exact), strict=True))
+    by_remainder = sorted(range(3), key=lambda place: (int(exact[place]) - exact[place], place))
+    for place in by_remainder[: count - sum(shares.values())]:
+        shares[LEVELS[place]] += 1
+    return shares
+
+
+def make_requests(
+    survey: TripSurvey,
+    places: RequestScope,
+    count: int,
+    *,
+    constraints: Constraints = "with",
+    weights: Sequence[int] | None = None,
+    plain_share: float = 0.5,
+    seed: int = 0,
+    excluded: frozenset[tuple[object, ...]] = frozenset(),
+    possible: Callable[[Combination], bool] = lambda combination: True,
+    report: Callable[[RequestTally], None] | None = None,
+) -> tuple[list[ProvenRequest], RequestTally]:
+    """`weights` are of easy, medium and hard; those of row D12 unless given. `plain_share`: of
+    "mixed" requests, those without wishes; one half, as row D12's test sets. `possible` says which
+    combinations the tools can answer at all. Equal arguments, and answers, give equal requests.
+
+    Of the requests with wishes a habit meets MOST_LEFT at the most. Where a world has too few rows
+    for that, it is given up request by request; `RequestTally.left` says how many each meets.
+
+    Raises UserError where the world, or the cities and days, do not give so many.
+    """
+    quota = quotas(count, weights or PAPER_LEVELS[constraints])
+    order = _Order(constraints, seed, possible, plain_share)
+    most_left = max(1, int(MOST_LEFT * count))
+    requests: list[ProvenRequest] = []
+    tally, keys, texts = RequestTally(), set(excluded), set[str]()
+    for number in range(count):
+        cycle = order.cycle(quota)
+        for attempt in range(MOST_DRAWS):
+            rng = random.Random(f"{seed}/{number}/{attempt}")
+            if attempt % DRAWS_OF_ONE == 0:
+                combination = cycle.next(quota)
+            try:
+                draft = draw(rng, places, survey, combination)
+                if not quota[level := level_of(*draft)]:
+                    raise RejectedDraft(f"enough {level} ones")
+                habits = left_to(draft.request, survey) if draft.request.constrained else ()
+                met_often = any(tally.left[habit] >= most_left for habit in habits)
+                if attempt < CHOOSY_DRAWS and met_often:
+                    raise RejectedDraft("is met by a habit")
+                proven = _finished(rng, draft, f"{constraints}-{seed}-{number}", level, keys, texts)
+            except RejectedDraft as reason:
+                tally.rejected[str(reason)] += 1
+                if report:
+                    report(tally)
+                continue
+            quota[level] -= 1
+            keys.add(intents.request_key(proven.request))
+            texts.add(proven.request.query)
+            requests.append(proven)
+            tally.levels[level] += 1
+            tally.combinations.append(combination)
+            tally.left.update(habits)
+            break
+        else:
+            raise _too_few(number, count, quota)
+        if report:
+            report(tally)
+    return requests, tally
+
+
+def _too_few(made: int, count: int, quota: Mapping[Level, int]) -> UserError:
+    missing = ", ".join(f"{number} {level}" for level, number in quota.items() if number)
+    return UserError(
+        f"The tools' answers give {made} such requests, asked were {count}; still missing:"
+        f" {missing}. Ask for fewer, for other --levels, or name a larger world (of live services:"
+        " more cities or days)."
+    )
+
+
+def _finished(
+    rng: random.Random,
+    draft: ProvenRequest,
+    name: str,
+    level: Level,
+    keys: set[tuple[object, ...]],
+    texts: set[str],
+) -> ProvenRequest:
+    """With level, words and id. The words are read back: what cannot be is drawn anew."""
+    if intents.request_key(draft.request) in keys:
+        raise RejectedDraft("repeats an earlier one")
+    if unwordable(draft.request):
+        raise RejectedDraft("cannot be worded")
+    text = word_request(rng, draft.request)
+    if text in texts:
+        raise RejectedDraft("repeats an earlier one")
+    if read_request(text).model_copy(update={"query": ""}) != draft.request:
+        raise RejectedDraft("is read otherwise than meant")
+    return ProvenRequest(
+        draft.request.model_copy(update={"id": name, "level": level, "query": text}), draft.proof
+    )
+
+
+class _Order:
+    """Combinations without end, each as often as any other, in an order of the seed; those first
+    that may give a level still wanted."""
+
+    def __init__(
+        self,
+        constraints: Constraints,
+        seed: int,
+        possible: Callable[[Combination], bool],
+        plain_share: float,
+    ):
+        every = (
+            c
+            for c in intents.enumerate_combinations()
+            if constraints == "mixed" or bool(c.wishes) == (constraints == "with")
+        )
+        combinations = [combination for combination in every if possible(combination)]
+        self._rng = random.Random(f"{seed}/order")
+        plain = [each for each in combinations if not each.wishes]
+        wishing = [each for each in combinations if each.wishes]
+        shares = ((plain, plain_share), (wishing, 1 - plain_share))
+        self._kinds = [(_Cycle(kind, self._rng), share) for kind, share in shares if kind]
+
+    def cycle(self, quota: Mapping[Level, int]) -> _Cycle:
+        """Of the next request's kind. In a mixed file the dice say whether it has wishes."""
+        kinds = [
+            (kind, share)
+            for kind, share in self._kinds
+            if any(_may_give(combination, quota) for combination in kind.combinations)
+        ]
+        if not kinds:
+            levels = " or ".join(level for level, number in quota.items() if number)
+            raise UserError(
+                f"What these tools answer makes no {levels} requests. Leave that level out with"
+                " --levels, or name more tools."
+            )
+        cycles, shares = [kind for kind, _ in kinds], [share for _, share in kinds]
+        return self._rng.choices(cycles, shares)[0] if sum(shares) else cycles[0]
+
+
+class _Cycle:
+    def __init__(self, combinations: list[Combination], rng: random.Random):
+        self.combinations, self._rng = combinations, rng
+        self._queue: list[Combination] = []
+
+    def next(self, quota: Mapping[Level, int]) -> Combination:
+        """The first that may give a level still wanted; those before it keep their turn. One of all
+        that there are must."""
+        place = next(
+            (place for place, each in enumerate(self._queue) if _may_give(each, quota)), None
+        )
+        if place is not None:
+            return self._queue.pop(place)
+        fresh = list(self.combinations)
+        self._rng.shuffle(fresh)
+        self._queue += fresh
+        return self.next(quota)
+
+
+def _may_give(combination: Combination, quota: Mapping[Level, int]) -> bool:
+    """More wishes than an easy request has points make none; fewer than it takes may still be hard,
+    by what they leave."""
+    if not combination.wishes:
+        return quota[PLAIN_LEVELS[combination.shape]] > 0
+    wishes = len(combination.wishes)
+    return (
+        (quota["easy"] > 0 and wishes <= EASY_POINTS)
+        or (quota["medium"] > 0 and wishes <= MEDIUM_POINTS)
+        or quota["hard"] > 0
+    )
+
+
+# ---- one draw
+
+NIGHTS = (1, 1, 2, 2, 2, 3, 3, 4)
+PARTIES = (1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6)
+SLACK_MINUTES = (0, 0, 0, 30, 60)
+SLACK_OF_BUDGET = (1.01, 1.15)  # over the price of what was drawn
+EARLIEST_WISH = 5 * 60  # nobody says that they cannot leave before three in the morning
+LAST_HALF_HOUR = 23 * 60 + 30
+
+
+class ProvenRequest(NamedTuple):
+    request: TravelRequest
+    proof: Proof
+
+
+class RejectedDraft(Exception):
+    """This draw came to nothing; the reason is for counting."""
+
+
+class RequestScope(NamedTuple):
+    """What requests may be about: the cities and the days that tools know. Both sorted or in a
+    fixed order."""
+
+    cities: Sequence[str]
+    days: Sequence[str]
+
+
+def draw(
+    rng: random.Random, places: RequestScope, survey: TripSurvey, combination: Combination
+) -> ProvenRequest:
+    """A request with exactly these intents, without words, and its proof. Raises Rejected where the
+    dice fell badly."""
+    request = TravelRequest(**_skeleton(rng, places, combination))
+    wishes = set(combination.wishes)
+    there = survey.ways(request.origin, request.destination, request.depart_date)
+    back = (
+        survey.ways(request.destination, request.origin, request.return_date)
+        if request.return_date
+        else []
+    )
+    fields: dict[str, Any] = {}
+    if "transport" in wishes:
+        fields["transport"] = _transport(rng, there, back, request)
+        there, back = (_by(rows, fields["transport"]) for rows in (there, back))
+    outbound = _any(rng, there, "no way there")
+    fields |= _clocks(rng, outbound, wishes, "depart_after", "arrive_by")
+    ways = [outbound]
+    if request.return_date:
+        ways.append(_any(rng, back, "no way back"))
+        fields |= _clocks(rng, ways[1], wishes, "return_after", "return_by")
+    stay = None
+    if combination.shape != "one_way":
+        stay = _stay(rng, survey, request, wishes, fields)
+    if "visit" in wishes:
+        fields["visit"] = _visits(rng, survey, request, fields.get("hotel_near"))
+    if "total_budget" in wishes:
+        total = intents.total_of(
+            request, [way.record for way in ways], stay.record if stay else None
+        )
+        if total is None or not total.amount:
+            raise RejectedDraft("a price is not known")
+        fields |= {"total_budget": _above(rng, total.amount, 10), "currency": total.currency}
+    request = TravelRequest(**{**request.record(), **fields})
+    proof = prove(request, survey)
+    if not isinstance(proof, Proof):
+        raise RejectedDraft(f"no proof: {proof}")
+    return ProvenRequest(request, proof)
+
+
+def _skeleton(rng: random.Random, places: RequestScope, combination: Combination) -> dict[str, Any]:
+    origin, destination = rng.sample(list(places.cities), 2)
+    nights = 0 if combination.shape == "one_way" else rng.choice(NIGHTS)
+    days = [day for day in places.days if _after(day, nights) <= places.days[-1]]
+    if not days:
+        raise RejectedDraft("too few days")
+    depart = rng.choice(days)
+    dates = {"return_date": _after(depart, nights)} if combination.shape == "round_trip" else {}
+    stay = (
+        {"nights": nights}
+        if combination.shape == "one_way_stay" or (dates and rng.random() < 0.4)
+        else {}
+    )
+    return {
+        "origin": origin,
+        "destination": destination,
+        "depart_date": depart,
+        **dates,
+        **stay,
+        "party_size": rng.choice(PARTIES),
+    }
+
+
+def _transport(
+    rng: random.Random, there: list[AnswerRow], back: list[AnswerRow], request: TravelRequest
+) -> str:
+    able = [
+        mode
+        for mode in ("flight", "train")
+        if _by(there, mode) and (request.return_date is None or _by(back, mode))
+    ]
+    if not able:
+        raise RejectedDraft("no one means of transport both ways")
+    return rng.choice(able)
+
+
+def _by(rows: list[AnswerRow], mode: str) -> list[AnswerRow]:
+    return [row for row in rows if isinstance(row.record, FlightOffer) == (mode == "flight")]
+
+
+def _clocks(
+    rng: random.Random, way: AnswerRow, wishes: set[Wish], after: Wish, by: Wish
+) -> dict[str, str]:
+    clocks: dict[str, str] = {}
+    if after in wishes:
+        latest = _minutes(way.record.departs_at) - rng.choice(SLACK_MINUTES)
+        if latest < EARLIEST_WISH:
+            raise RejectedDraft("it leaves too early for a wish")
+        clocks[after] = _clock(latest // 30 * 30)
+    if by in wishes:
+        earliest = -(-(_minutes(way.record.arrives_at) + rng.choice(SLACK_MINUTES)) // 30) * 30
+        if earliest > LAST_HALF_HOUR:
+            raise RejectedDraft("it arrives too late for a wish")
+        clocks[by] = _clock(earliest)
+    return clocks
+
+
+def _stay(
+    rng: random.Random,
+    survey: TripSurvey,
+    request: TravelRequest,
+    wishes: set[Wish],
+    fields: dict[str, Any],
+) -> AnswerRow:
+    stays = survey.stays(request)
+    if not stays:
+        raise RejectedDraft("no stay")
+    stays = [row for row in stays if intents.holds(row.record, request)]
+    if "hotel_near" in wishes:
+        place = _any(
+            rng, survey.places(SIGHT, request.destination), "no place to be near"
+        ).record.name
+        fields["hotel_near"] = place
+        stays = [
+            row
+            for row in stays
+            if (way := survey.shortest(row.record.name, place, request.destination))
+            and way.record.distance_km <= intents.NEAR_KM
+        ]
+    stay = _any(rng, stays, "no stay that fits")
+    if "nightly_budget" in wishes:
+        if stay.record.price is None:
+            raise RejectedDraft("a price is not known")
+        price = stay.record.price
+        fields |= {
+            "nightly_budget": _above(rng, price.amount / intents.nights_of(request), 5),
+            "currency": price.currency,
+        }
+    if "hotel" in wishes:
+        fields["hotel"] = _chain(rng, stay.record, [row.record for row in stays])
+    return stay
+
+
+def _chain(rng: random.Random, stay: HotelOffer, others: Sequence[HotelOffer]) -> str:
+    """The first words that the hotel shares with another one, which is what a chain looks like;
+    else its own name."""
+    words = stay.name.split()
+    for count in range(len(words) - 1, 0, -1):
+        start = " ".join(words[:count])
+        if (
+            any(
+                other.name != stay.name and other.name.split()[:count] == words[:count]
+                for other in others
+            )
+            and start[0].isupper()
+        ):
+            return start if rng.random() < 0.7 else stay.name
+    return stay.name
+
+
+def _visits(
+    rng: random.Random, survey: TripSurvey, request: TravelRequest, near: str | None
+) -> tuple[str, ...]:
+    """One or two; beside a hotel that is to be near somewhere one, so that eight turns are enough
+    to look everything up."""
+    names = sorted({row.record.name for row in survey.places(SIGHT, request.destination)} - {near})
+    if not names:
+        raise RejectedDraft("no place to visit")
+    return tuple(rng.sample(names, min(len(names), 1 if near else rng.choice((1, 1, 2)))))
+
+
+def _any(rng: random.Random, rows: list[AnswerRow], problem: str) -> AnswerRow:
+    if not rows:
+        raise RejectedDraft(problem)
+    return rng.choice(rows)
+
+
+def _above(rng: random.Random, price: float, step: int) -> float:
+    """A round amount of money over a price."""
+    return float(math.ceil(price * rng.uniform(*SLACK_OF_BUDGET) / step) * step)
+
+
+def _after(day: str, nights: int) -> str:
+    return Date.fromordinal(Date.fromisoformat(day).toordinal() + nights).isoformat()
+
+
+def _minutes(moment: str) -> int:
+    return int(moment[11:13]) * 60 + int(moment[14:16])
+
+
+def _clock(minutes: int) -> str:
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+# ---- live services
+
+WAYS = ("flight_search", "train_search")
+STAYS, PLACES, ROUTES = "hotel_search", "poi_search", "route_planning"
+MOST_FAULTS = 5  # in a row, each after the sandbox's own attempts: then a service counts as down
+MOST_DAYS = 366
+_NOTHING = ProviderAnswer((), Provenance("nobody", "", ""))
+
+
+class LiveAsker:
+    """For a `TripSurvey`: live services, through the sandbox, which keeps their limits and, with a
+    store, every answer. The same command goes on where it was, and the requests can be replayed
+    against the very answers that prove them. What a service does not answer now costs a draw and
+    proves nothing; a tool that nobody answers, a refusal and a search that is not recorded find
+    nothing. What is found is data, as an agent will be shown it: no name can close a tag.
+
+    `note` says what becomes of the answers so far where a service is down, for the message.
+    """
+
+    def __init__(self, source: AnswerSource, note: str = ""):
+        self._source, self._kept, self._faults = source, note, 0
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
+        """Raises Rejected where a service did not answer, and UserError after MOST_FAULTS of these
+        in a row."""
+        if tool not in self._source.tools:
+            return _NOTHING
+        try:
+            answer = answer_of(self._source, tool, arguments, tool)
+        except ToolError:
+            answer = _NOTHING
+        except ProviderFault as fault:
+            self._faults += 1
+            if self._faults >= MOST_FAULTS:
+                raise UserError(
+                    f"{tool} was not answered {MOST_FAULTS} times in a row, the last time because:"
+                    f" {fault}{self._kept}"
+                ) from None
+            raise RejectedDraft(f"{tool} was not answered") from None
+        self._faults = 0
+        return answer
+
+
+def possible_with(tools: frozenset[str]) -> Callable[[Combination], bool]:
+    """Whether these tools can answer a combination of intents. Raises UserError where they know no
+    way at all."""
+    if not tools.intersection(WAYS):
+        raise UserError(
+            f"Requests need {' or '.join(WAYS)}, found {', '.join(sorted(tools)) or 'no tool'}."
+        )
+    sights = {PLACES, ROUTES} <= tools
+
+    def possible(combination: Combination) -> bool:
+        stays = combination.shape == "one_way" or STAYS in tools
+        return stays and (sights or not {"hotel_near", "visit"}.intersection(combination.wishes))
+
+    return possible
+
+
+def named_places(cities: str, days: str) -> RequestScope:
+    """ "London, Paris" and "2026-06-26..2026-06-30, 2026-07-04". Raises UserError."""
+    names = dict.fromkeys(" ".join(name.split()) for name in cities.split(",") if name.strip())
+    if len(names) < 2:
+        raise UserError(
+            f"Requests go from one city to another: found {', '.join(names) or 'none'} in --cities,"
+            " expected at least two."
+        )
+    dates = {day for part in days.split(",") if part.strip() for day in _days(part.strip())}
+    if not 0 < len(dates) <= MOST_DAYS:
+        raise UserError(f"--days '{days}' names {len(dates)} days, expected 1 to {MOST_DAYS}.")
+    return RequestScope(tuple(names), tuple(sorted(dates)))
+
+
+def _days(part: str) -> list[str]:
+    first, ranged, last = (text.strip() for text in part.partition(".."))
+    try:
+        start, end = (Date.fromisoformat(checked_day(day)) for day in (first, last or first))
+        if ranged and not last:
+            raise UserError("a range has two ends")
+    except UserError:
+        raise UserError(
+            f"--days: '{part}' is no day like 2026-06-26 and no range like 2026-06-26..2026-06-30."
+        ) from None
+    count = (end - start).days + 1
+    if not 0 < count <= MOST_DAYS:
+        raise UserError(f"--days: '{part}' has {count} days, expected 1 to {MOST_DAYS}.")
+    return [str(start + timedelta(days=number)) for number in range(count)]
+
+
+# ---- habits that meet a request which nobody has read: it teaches and measures choosing only where
+# they fail. They are looked at on the rows themselves, so that thousands of drafts can be tried in
+# seconds; `baselines.py` plays habits as episodes.
+
+Value = Callable[[Any], float]  # of a row: the one with the least is taken, of equal ones the first
+
+
+def price(offer: Any) -> float:
+    return price_of(offer.price)
+
+
+OF_WAYS: Mapping[str, Value] = {
+    "first": lambda offer: 0.0,
+    "cheapest": price,
+    "dearest": lambda offer: -price(offer),
+    "fastest": lambda offer: offer.minutes,
+    "earliest": lambda offer: _minutes(offer.departs_at),
+    "latest": lambda offer: -_minutes(offer.departs_at),
+}
+OF_STAYS: Mapping[str, Value] = {
+    "first": lambda hotel: 0.0,
+    "cheapest": price,
+    "dearest": lambda hotel: -price(hotel),
+    "best rated": lambda hotel: -(hotel.rating or 0.0),
+}
+# the cheapest of those that keep to the times: half a mind
+IN_TIME = "cheapest in time"
+
+
+def left_to(request: TravelRequest, survey: TripSurvey) -> frozenset[tuple[str, str]]:
+    """The habits, one for ways and one for stays, whose rows would meet the request."""
+    names = (*OF_WAYS, IN_TIME)
+    journeys = {name: ways for name in names if (ways := _ways(name, request, survey))}
+    stays: dict[str, HotelOffer | None] = dict.fromkeys(OF_STAYS)
+    if journeys and intents.nights_of(request):
+        hotels = [row.record for row in survey.stays(request)]
+        taken = {name: min(hotels, key=value) for name, value in OF_STAYS.items() if hotels}
+        stays = {name: hotel for name, hotel in taken.items() if _bed(request, survey, hotel)}
+        # later there is no bed for the first night
+        journeys = {
+            name: ways for name, ways in journeys.items() if not intents.days_later(ways[0])
+        }
+    return frozenset(
+        (way, stay)
+        for way, ways in journeys.items()
+        for stay, hotel in stays.items()
+        if _affordable(request, ways, hotel)
+    )
+
+
+def _ways(name: str, request: TravelRequest, survey: TripSurvey) -> list[Offer] | None:
+    """A journey there and, where one is asked for, back; None where they do not meet the
+    request."""
+    ends = (request.origin, request.destination)
+    offers = [row.record for row in survey.every_way(*ends, request.depart_date)]
+    there = _taken(name, offers, lambda offer: intents.unmet_outbound(request, offer))
+    if there is None or request.return_date is None:
+        return None if there is None else [there]
+    offers = [row.record for row in survey.every_way(*ends[::-1], request.return_date)]
+    back = _taken(name, offers, lambda offer: intents.unmet_return(request, offer))
+    return [there, back] if back is not None and intents.follows(there, back) else None
+
+
+def _taken(
+    name: str, offers: Sequence[Offer], unmet: Callable[[Offer], Sequence[str]]
+) -> Offer | None:
+    """What the habit takes, if that is what was asked for."""
+    if name == IN_TIME:
+        offers = [offer for offer in offers if not set(unmet(offer)) - {"transport"}]
+    offer = min(offers, key=OF_WAYS.get(name, price), default=None)
+    return None if offer is None or unmet(offer) else offer
+
+
+def _bed(request: TravelRequest, survey: TripSurvey, hotel: HotelOffer) -> bool:
+    km = None
+    if request.hotel_near and not intents.unmet_stay(request, hotel, 0.0):
+        way = survey.shortest(hotel.name, request.hotel_near, request.destination)
+        km = way.record.distance_km if way else None
+    return intents.holds(hotel, request) and not intents.unmet_stay(request, hotel, km)
+
+
+def _affordable(request: TravelRequest, ways: list[Offer], hotel: HotelOffer | None) -> bool:
+    total = intents.total_of(request, ways, hotel)
+    budget = request.total_budget
+    return budget is None or (total is not None and total.amount <= budget)
