@@ -1,6 +1,6 @@
 """Steps about rows, as they stand in a note: read by writing what the rows make true.
 
-There is one grammar: the records of the expert (`expert/work.py`, `expert/ways.py`) render it.
+There is one grammar: the records of the expert (`expert/work.py`) render it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tripwright.domains.travelplanner.expert.ways import COST, EATING, PLAN, TRIP
 from tripwright.domains.travelplanner.expert.work import (
+    COST,
     DONE,
+    EATING,
     JUDGED,
     LENGTHS,
     MOST_CITIES,
     NONE,
     OK,
+    PLAN,
     STAY,
+    TRIP,
     RowStep,
     along,
     asked_again,

@@ -12,15 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.expert.ways import (
+from tripwright.domains.travelplanner.expert.work import (
     BACK,
     COST,
+    DEAR,
     EATING,
     GO,
+    HOME,
+    OK,
     PLAN,
     SEE,
     TRIP,
     TripStop,
+    called,
     eating_words,
     full_day,
     left_of_budget,
@@ -30,12 +34,12 @@ from tripwright.domains.travelplanner.expert.ways import (
     nights_cost,
     plan_words,
     sights_words,
+    signs_of,
     to_the_cent,
     trip_words,
     way_cost,
     way_words,
 )
-from tripwright.domains.travelplanner.expert.work import DEAR, HOME, OK, called, signs_of
 from tripwright.domains.travelplanner.oracle.options import MEALS, SEATS, sights_to_plan
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import evaluate

@@ -12,7 +12,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
-from tripwright.domains.travelplanner.expert.observations import Observations, Search
+from tripwright.domains.travelplanner.expert.planner import Observations, Search
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.transcript import Rows

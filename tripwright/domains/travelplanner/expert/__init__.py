@@ -14,9 +14,12 @@ from collections.abc import Iterable, Iterator
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.domains.travelplanner.expert.comparing import comparing_turns
-from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
-from tripwright.domains.travelplanner.expert.spender import spender_solution
-from tripwright.domains.travelplanner.expert.style import DIRECT, STYLES, ExpertStyle, style_named
+from tripwright.domains.travelplanner.expert.direct import (
+    expert_solution,
+    expert_turns,
+    spender_solution,
+)
+from tripwright.domains.travelplanner.expert.turns import DIRECT, STYLES, ExpertStyle, style_named
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.policies.base import at_hand, say
 

@@ -32,54 +32,53 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from tripwright.agent.dialect import ShownWork
-from tripwright.domains.travelplanner.expert.asked import Asked
-from tripwright.domains.travelplanner.expert.direct import expert_turns
-from tripwright.domains.travelplanner.expert.notes import ChoiceNotes, purposes
+from tripwright.domains.travelplanner.expert.direct import ChoiceNotes, expert_turns, purposes
 from tripwright.domains.travelplanner.expert.turns import Turns
-from tripwright.domains.travelplanner.expert.ways import (
+from tripwright.domains.travelplanner.expert.work import (
     BACK,
     COST,
+    EAT,
     EATING,
     GO,
-    PLAN,
-    SEE,
-    TRIP,
-    TripStop,
-    eating_words,
-    left_of_budget,
-    left_words,
-    leg_taken,
-    meals_cost,
-    nights_cost,
-    plan_words,
-    sights_words,
-    to_the_cent,
-    trip_words,
-)
-from tripwright.domains.travelplanner.expert.work import (
-    EAT,
     HOME,
     LENGTHS,
     MOST_CITIES,
     NONE,
     OK,
+    PLAN,
+    SEE,
     STAY,
+    TRIP,
     RowStep,
+    TripStop,
     asked_of_cities,
     beside,
+    called,
     choice,
     city_letter,
+    eating_words,
+    left_of_budget,
+    left_words,
+    leg_taken,
     meal_walks,
+    meals_cost,
     meals_found,
+    nights_cost,
     nights_tried,
+    plan_words,
+    sights_words,
     signs_of,
+    to_the_cent,
+    trip_words,
+    way_cost,
+    way_words,
 )
 from tripwright.domains.travelplanner.oracle.options import (
-    MEALS,
     Leg,
+    Problem,
     Stay,
     city_pool,
     why_unplannable,
@@ -90,11 +89,12 @@ from tripwright.domains.travelplanner.oracle.planner import (
     SolveStatus,
     plan_days,
 )
+from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate
 from tripwright.errors import counted
 from tripwright.tools.face import Face
-from tripwright.world.records import Accommodation, Restaurant
+from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
 
 # (nights, cities) → the nights in each, in the order in which they are tried
@@ -142,12 +142,17 @@ def comparing_turns(
     return turns.texts
 
 
-class _Search(Asked):
-    """The choice of cities, ways and meals."""
+class _Search:
+    """The choice of cities, ways and meals.
+
+    What a trip needs is asked for anew, also where another has needed it: to know that nothing was
+    asked yet is harder than to ask. `letters`: city → what it is called."""
 
     def __init__(self, query: Query, world: World, turns: Turns, notes: ChoiceNotes):
-        super().__init__(query, world, turns, notes.letters)
-        self.notes = notes
+        self.query, self.world, self.turns = query, world, turns
+        self.notes, self.letters = notes, notes.letters
+        self.problem = Problem(query, world, comfortable=True)
+        self.may_fly = query.local_constraint.transportation != "no flight"
         self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
         self._first_meals: CityChoice | None = None  # with all wanted cuisines
         self._cities: list[CityChoice] = []  # of the trip just said, as far as their meals are
@@ -289,7 +294,7 @@ class _Search(Asked):
         for head, (origin, destination, day) in zip((GO, BACK), legs, strict=False):
             is_end = self.query.org in (origin, destination)
             leg = self.leg(origin, destination, day, ways.driving, ways.taxi or not is_end)
-            self.note(choice(head, self.leg_taken(leg, origin, destination)))
+            self.note(choice(head, self._taken(leg, origin, destination)))
             if leg is None:
                 if is_end:
                     ways.out = [city for city in ways.out if city != destination]
@@ -307,14 +312,14 @@ class _Search(Asked):
     def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[TripStop]:
         stops = list[TripStop]()
         for leg, (city, nights) in zip(legs, visits, strict=False):
-            stay, way = self._stay(city, nights), self.leg_taken(leg, leg.origin, city)
-            costs = self.way_cost(leg), nights_cost(nights, stay.price_usd)
+            stay, way = self._stay(city, nights), self._taken(leg, leg.origin, city)
+            costs = self._cost(leg), nights_cost(nights, stay.price_usd)
             words = self.notes.stay_in(city, nights, stay)
             stops.append(TripStop(self.letters[city], city, way, words, nights, *costs))
         return stops
 
     def _back(self, legs: Sequence[Leg]) -> str:
-        return self.leg_taken(legs[-1], legs[-1].origin, self.query.org)
+        return self._taken(legs[-1], legs[-1].origin, self.query.org)
 
     def _stay(self, city: str, nights: int) -> Accommodation:
         """Of a city that was chosen for so many nights."""
@@ -322,7 +327,7 @@ class _Search(Asked):
 
     def _travelled(self, stops: Iterable[TripStop], back: Leg) -> list[str]:
         """What each stop costs, the way there and the nights; and the way home."""
-        return [*itertools.chain(*(stop.costs for stop in stops)), self.way_cost(back)]
+        return [*itertools.chain(*(stop.costs for stop in stops)), self._cost(back)]
 
     # ---- meals, and the sum
 
@@ -403,3 +408,55 @@ class _Search(Asked):
             days = self.notes.full_days(trip.cities)
             self.note(choice(PLAN, plan_words(stops, days, self._back(trip.legs))))
         return left_usd >= 0
+
+    # ---- what is asked and noted
+
+    def ask(self, tool: str, rows: Sequence[Any] = (), before: str = "", **arguments: str) -> None:
+        """`before`: a sentence before the call."""
+        if before:
+            self.note(before)
+        names = [row.number if isinstance(row, Flight) else row.name for row in rows]
+        self.turns.call(tool, rows, names, **arguments)
+
+    def note(self, sentence: str) -> None:
+        self.turns.note += f"{sentence} "
+
+    def leg(
+        self, origin: str, destination: str, day: int, driving: bool, taxi: bool = True
+    ) -> Leg | None:
+        """The way of the day with this index, asked for. `taxi`: whether one will do where there is
+        no flight."""
+        leg = self.problem.leg(origin, destination, day, driving)
+        ends = {"origin": origin, "destination": destination}
+        before = f"From {self.lettered(origin)} to {self.lettered(destination)} on day {day + 1}."
+        if driving:
+            self.ask("search_ground_transportation", (), before, **ends, mode="self-driving")
+            return leg
+        if self.may_fly:
+            flights = {**ends, "date": self.query.date[day]}
+            self.ask("search_flights", self.world.flights(**flights) or (), before, **flights)
+        if leg and leg.flight:
+            return leg
+        if taxi:
+            self.ask("search_ground_transportation", (), before, **ends, mode="taxi")
+        return leg if taxi else None
+
+    # ---- in words
+
+    def listed(self, cities: Iterable[str]) -> str:
+        """By their letters."""
+        return " ".join(self.letters[city] for city in cities) or NONE
+
+    def lettered(self, city: str) -> str:
+        return f"{self.letters[city]} {city}"
+
+    def _taken(self, leg: Leg | None, origin: str, destination: str) -> str:
+        here, there = self.letters[origin], self.letters[destination]
+        if leg is None:
+            return leg_taken(here, there, None)
+        name = leg.flight.number if leg.flight else leg.mode
+        way = way_words(leg.cost_usd, name, leg.duration, leg.distance)
+        return leg_taken(here, called(there, destination), way)
+
+    def _cost(self, leg: Leg) -> str:
+        return way_cost(self.query.party_size, leg.cost_usd, leg.mode)

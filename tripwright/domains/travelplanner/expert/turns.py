@@ -1,23 +1,75 @@
-"""What an expert says, turn by turn: notes, calls and the answer, in the session's dialect: the
-face's names of tools, as many pages of an answer as it takes to see what is chosen, and a plan as
-JSON or, after a thought in every turn, as an itinerary in words."""
+"""How an expert plays, and what it says turn by turn, in the session's dialect: the face's names of
+tools, as many pages of an answer as it takes to see what is chosen, and a plan as JSON or, after a
+thought in every turn, as an itinerary in words."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.plan.plan import CityOf, to_official
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.errors import UserError
 from tripwright.tools.face import Face
 from tripwright.tools.signatures import PAGE
 from tripwright.world.records import Flight
 from tripwright.world.store import World
+
+StyleName = Literal["direct", "spender", "comparing", "careful", "brief"]
+Thoughts = Literal["none", "short", "long"]
+
+
+@dataclass(frozen=True)
+class ExpertStyle:
+    """For STAR's cold-start data (row S4) and Planner-R1's schema (row P3).
+
+    "direct" plays the oracle's plan, "spender" one with dearer places to stay, "comparing" one that
+    comparisons and a sum lead to; they take no other setting. The others decide from answers alone,
+    the same way for the same request and seed. `thoughts` are reasons in `<think>`; where a
+    dialect asks for a thought in every turn, "none" says one word. `compared_cities` is how many
+    cities beyond those asked for have their way there looked up first; `max_extra_searches` is how
+    many searches, at most, compare further once a plan is found: only such as can lead to a cheaper
+    one within that number.
+    """
+
+    name: StyleName = "direct"
+    thoughts: Thoughts = "short"
+    compared_cities: int = 0
+    max_extra_searches: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(StyleName) or self.thoughts not in get_args(Thoughts):
+            raise UserError(
+                f"An expert's style is {', '.join(get_args(StyleName))} with thoughts"
+                f" {', '.join(get_args(Thoughts))};"
+                f" found '{self.name}', '{self.thoughts}'."
+            )
+        if min(self.compared_cities, self.max_extra_searches) < 0:
+            numbers = f"{self.compared_cities} and {self.max_extra_searches}"
+            raise UserError(
+                f"compared_cities and max_extra_searches are at least 0, found {numbers}."
+            )
+
+
+DIRECT = ExpertStyle()
+SPENDER = ExpertStyle("spender")
+COMPARING = ExpertStyle("comparing")
+CAREFUL = ExpertStyle("careful", "short", compared_cities=1, max_extra_searches=4)
+BRIEF = ExpertStyle("brief", "none")
+STYLES = {style.name: style for style in (DIRECT, SPENDER, COMPARING, CAREFUL, BRIEF)}
+
+
+def style_named(name: str) -> ExpertStyle:
+    if name not in STYLES:
+        raise UserError(f"Unknown style '{name}'. The styles are {', '.join(STYLES)}.")
+    return STYLES[name]
 
 
 class Turns:
@@ -46,21 +98,11 @@ class Turns:
     def answer(self, query: Query, days: list[dict[str, Any]], world: World) -> None:
         for day in days:
             _only_what_the_face_shows(day, self._face)
-        if self._plan_format == "itinerary":
-            parse = parse_days(days)
-            assert parse.days is not None, parse.problem
-            self._say(
-                f"<answer>\n{render_itinerary(query, to_official(parse.days, city_lookup(world)))}</answer>"  # noqa: E501
-            )
-        else:
-            self._say(
-                f"<answer>{json.dumps(days, ensure_ascii=False, separators=(',', ':'))}</answer>"
-            )
+        self._say(answer_text(query, days, self._plan_format, city_lookup(world)))
 
     def _say(self, text: str) -> None:
-        if (
-            self._plan_format == "itinerary"
-        ):  # STAR, Appendix E (row S1): a thought opens every turn
+        # STAR, Appendix E (row S1): a thought opens every turn
+        if self._plan_format == "itinerary":
             self.note = f"<think>{self.note.strip() or 'Next.'}</think>\n"
         self.texts.append(self.note + text)
         self.note = ""
@@ -72,6 +114,20 @@ class Turns:
             row.number if isinstance(row, Flight) else row.name for row in self._face.in_order(rows)
         ]
         return 1 + max((names.index(name) for name in wanted_names), default=0) // self._page_rows
+
+
+def answer_text(
+    query: Query,
+    days: list[dict[str, Any]],
+    plan_format: str,
+    city_of: CityOf | None = None,
+) -> str:
+    """A plan in Planner-R1's schema as the answer of a dialect."""
+    if plan_format == "json":
+        return f"<answer>{json.dumps(days, ensure_ascii=False, separators=(',', ':'))}</answer>"
+    parse = parse_days(days)
+    assert parse.days is not None, parse.problem
+    return f"<answer>\n{render_itinerary(query, to_official(parse.days, city_of))}</answer>"
 
 
 def _only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
