@@ -69,35 +69,49 @@ class Listener(ThreadingHTTPServer):
     # later
     request_queue_size = 64
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A test drops a connection by raising."""
+
+
+Answered = tuple[int, bytes, dict[str, str]] | None
+
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
-    """serve(answer) → the URL of a chat endpoint on this machine, for one test.
+    """serve(answer) → the URL of a chat endpoint on this machine, or of any other server, for one
+    test.
 
-    answer(request) gets the body, with the "path" and the "key" sent, and gives (status, raw body,
-    headers); None hangs until the test ends. Every answer is JSON of the length that it has, unless
-    the headers lie.
+    answer(request) gets the body of a POST, with the "path" and the "key" sent and the "port" that
+    the client has, and gives (status, raw body, headers); None hangs until the test ends, and what
+    it raises drops the connection. Every answer is JSON of the length that it has, unless the
+    headers lie. With `keep` connections are kept.
     """
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     listeners: list[Listener] = []
     ended = threading.Event()
 
-    def start(answer: Callable[[dict[str, Any]], tuple[int, bytes, dict[str, str]] | None]) -> str:
+    def start(answer: Callable[[dict[str, Any]], Answered], keep: bool = False) -> str:
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1" if keep else "HTTP/1.0"
+            disable_nagle_algorithm = True
+
+            def do_GET(self) -> None:
+                self.answer({})
+
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                answered = answer({"path": self.path, "key": self.headers["Authorization"], **body})
+                self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+            def answer(self, body: dict[str, Any]) -> None:
+                sent = {"path": self.path, "key": self.headers["Authorization"]}
+                answered = answer({**sent, "port": self.client_address[1], **body})
                 if answered is None:
                     ended.wait(20)
                     return
                 status, raw, headers = answered
+                usual = {"Content-Type": "application/json", "Content-Length": str(len(raw))}
                 self.send_response(status)
-                for name, value in {
-                    "Content-Type": "application/json",
-                    "Content-Length": str(len(raw)),
-                    **headers,
-                }.items():
+                for name, value in {**usual, **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(raw)
@@ -106,9 +120,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
                 pass
 
         listener = Listener(("127.0.0.1", 0), Handler)
-        threading.Thread(
-            target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        ).start()
+        threading.Thread(target=listener.serve_forever, args=(0.01,), daemon=True).start()
         listeners.append(listener)
         return f"http://127.0.0.1:{listener.server_address[1]}/v1"
 

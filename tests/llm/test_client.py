@@ -31,7 +31,7 @@ class Server:
         self.url = serve(self.answer)
 
     def answer(self, request: dict[str, Any]) -> Reply:
-        self.requests.append(request)
+        self.requests.append({name: value for name, value in request.items() if name != "port"})
         return self.replies[min(len(self.requests), len(self.replies)) - 1]
 
 
@@ -223,9 +223,9 @@ def test_what_may_pass_is_retried_and_then_a_fault(
     assert re.search(said, fault.message), fault.message
 
 
-@pytest.mark.parametrize(("reply", "kind", "said"), TRANSIENT)
-def test_what_passed_is_a_completion(server: Server, reply: Reply, kind: str, said: str) -> None:
-    server.replies = [reply, GOOD]
+@pytest.mark.parametrize("place", [0, 6, -1])
+def test_what_passed_is_a_completion(server: Server, place: int) -> None:
+    server.replies = [TRANSIENT[place].values[0], GOOD]  # type: ignore[list-item]
     completion = endpoint(server.url).complete(MESSAGES)
     assert (
         isinstance(completion, Completion)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import resource
 import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,62 +17,35 @@ MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 BODY = b'{"choices": [{"message": {"content": "Hello."}}]}'
 
 
-class Kept(ThreadingHTTPServer):
+class Kept:
     """Keeps connections, and the ports of the clients that it saw."""
 
-    daemon_threads = True
-    request_queue_size = 64
-
-    def __init__(self) -> None:
+    def __init__(self, serve: Callable[..., str]) -> None:
         self.ports: list[int] = []
         self.together = threading.Barrier(1)
-        super().__init__(("127.0.0.1", 0), _Handler)
+        url = serve(self.answer, keep=True)
+        self.client = ChatEndpoint(url, "tiny", timeout_s=60.0, max_retries=0)
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Kept
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.ports.append(self.client_address[1])
-        self.server.together.wait(10)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(BODY)))
-        self.end_headers()
-        self.wfile.write(BODY)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+    def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        self.ports.append(request["port"])
+        self.together.wait(10)
+        return 200, BODY, {}
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = Kept()
-    threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-    ).start()
-    yield server
-    server.shutdown()
-    server.server_close()
-
-
-def endpoint(server: Kept) -> ChatEndpoint:
-    return ChatEndpoint(
-        f"http://127.0.0.1:{server.server_address[1]}/v1", "tiny", timeout_s=60.0, max_retries=0
-    )
+def kept(serve: Callable[..., str]) -> Kept:
+    return Kept(serve)
 
 
 def test_one_after_the_other_share_a_connection(kept: Kept) -> None:
-    client = endpoint(kept)
+    client = kept.client
     for _ in range(5):
         assert isinstance(client.complete(MESSAGES), Completion)
     assert len(kept.ports) == 5 and len(set(kept.ports)) == 1
 
 
 def test_threads_that_ask_at_once_have_one_each_and_no_more_are_made(kept: Kept) -> None:
-    client = endpoint(kept)
+    client = kept.client
     kept.together = threading.Barrier(8)  # answers nobody before eight ask
     for _ in range(3):
         found: list[Completion | Fault] = []
@@ -92,7 +64,7 @@ def test_threads_that_ask_at_once_have_one_each_and_no_more_are_made(kept: Kept)
 
 
 def test_nothing_is_sent_after_a_stop(kept: Kept) -> None:
-    client = endpoint(kept)
+    client = kept.client
     client.stop()
     fault = client.complete(MESSAGES)
     assert isinstance(fault, Fault) and fault.kind == "stopped" and not kept.ports

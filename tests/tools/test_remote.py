@@ -1,16 +1,15 @@
 """The client of a tool server: what passes is retried, what stays is a fault of our side, and a
 wrong server is noticed at the start.
 
-The server here is a script; tests/web asks a real one.
+The server here is a script; tests/server asks a real one.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -38,68 +37,28 @@ class Script:
     """Answers calls with the steps in turn, the last one for ever. A step "drop" closes the
     connection, "sleep" answers too late."""
 
-    def __init__(self) -> None:
+    def __init__(self, serve: Callable[..., str]) -> None:
         self.world: Step = (200, json.dumps(WORLD), {})
         self.schemas: Step = (200, json.dumps(SCHEMAS), {})
         self.steps: list[Step | str] = [ANSWER]
-        self.bodies: list[Any] = []
-        self.paths: list[str] = []
-        self.connections = 0
+        self.bodies: list[dict[str, Any]] = []
         self._lock = threading.Lock()
-        self.hold = threading.Event()
-        script = self
+        self.url = serve(self.answer, keep=True).removesuffix("/v1")
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def setup(self) -> None:
-                super().setup()
-                script.connections += 1
-
-            def do_GET(self) -> None:
-                self.reply(script.world if self.path == "/world" else script.schemas)
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                with script._lock:
-                    script.paths.append(self.path)
-                    script.bodies.append(json.loads(body))
-                    step = script.steps[0] if len(script.steps) == 1 else script.steps.pop(0)
-                if step == "sleep":
-                    script.hold.wait(60)
-                if isinstance(step, str):
-                    self.close_connection = True
-                else:
-                    self.reply(step)
-
-            def reply(self, step: Step) -> None:
-                status, text, headers = step
-                self.send_response(status)
-                for name, value in {**headers, "content-length": str(len(text.encode()))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def stop(self) -> None:
-        self.hold.set()
-        self._server.shutdown()
-        self._server.server_close()
+    def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]] | None:
+        step: Step | str = self.world if request["path"] == "/world" else self.schemas
+        if "name" in request:
+            with self._lock:
+                self.bodies.append(request)
+                step = self.steps[0] if len(self.steps) == 1 else self.steps.pop(0)
+        if step == "drop":
+            raise ConnectionAbortedError
+        return (step[0], step[1].encode(), step[2]) if isinstance(step, tuple) else None
 
 
 @pytest.fixture
-def script() -> Iterator[Script]:
-    made = Script()
-    yield made
-    made.stop()
+def script(serve: Callable[..., str]) -> Script:
+    return Script(serve)
 
 
 @pytest.fixture
@@ -118,7 +77,7 @@ def box(script: Script, waits: list[float]) -> RemoteToolBox:
 def test_a_call_is_sent_as_the_model_wrote_it(script: Script, box: RemoteToolBox) -> None:
     for arguments in ('{"city": "\ud800"', {"city": "Zürich"}, "", "null"):
         assert box.call("search_restaurants", arguments) == ToolAnswer("fine")
-    assert script.paths == ["/tools?face=compact&page_rows=7"] * 4
+    assert [body["path"] for body in script.bodies] == ["/tools?face=compact&page_rows=7"] * 4
     sent = [body["arguments"] for body in script.bodies]
     assert sent == ['{"city": "\ud800"', '{"city": "Z\\u00fcrich"}', "", "null"]
     assert script.bodies[0]["name"] == "search_restaurants"
@@ -205,7 +164,7 @@ def test_threads_share_connections(script: Script, box: RemoteToolBox) -> None:
             list(pool.map(lambda i: box.call("calculator", {"expression": str(i)}), range(200)))
             == [ToolAnswer("fine")] * 200
         )
-    assert script.connections <= 5  # one was opened by the first questions
+    assert len({body["port"] for body in script.bodies}) <= 5
     assert {body["arguments"] for body in script.bodies} == {
         json.dumps({"expression": str(i)}) for i in range(200)
     }
