@@ -135,7 +135,11 @@ async def gathered(folder: Path, url: str, episodes: int, concurrency: int) -> d
                     RequestedCall(call.id, call.function.name, call.function.arguments)
                     for call in said.tool_calls or ()
                 )
-                session.take(Turn(turn_text(Completion(said.content or "", calls, "stop", {}))))
+                session.take(
+                    Turn(
+                        turn_text(Completion(said.content or "", calls, "stop", {}), DIALECT.turns)
+                    )
+                )
         verdict = close_session(session).verdict
         return verdict is not None and verdict.final
 

@@ -127,8 +127,8 @@ async def ask(client: httpx2.AsyncClient, form: Any, seen: Seen) -> None:
 
 async def watch(server: int, seen: Seen) -> None:
     while True:
-        await asyncio.sleep(SAMPLE_SECONDS)
         seen.memory_mb.append(memory_mb(server))
+        await asyncio.sleep(SAMPLE_SECONDS)
 
 
 def memory_mb(process: int) -> float:

@@ -1,10 +1,7 @@
 """One GRPO step of ours against one of TRL 1.16 (GRPOTrainer with `environment_factory`), the same
 work in both.
 
-    python -m venv .venv-trl
-    .venv-trl/bin/pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
-    .venv-trl/bin/pip install trl==1.16.0 transformers==5.23.0 jmespath
-    .venv/bin/python benchmarks/trl_step.py --trl-python .venv-trl/bin/python --out runs/bench-trl
+    .venv/bin/python benchmarks/trl_step.py --out runs/bench-trl
 
 Both engines load the same weights (a Qwen3 of hidden size 128 and 2 layers, fp32, with a tokenizer
 made here), and play the same prompts of 440 tokens, 8 × 8 episodes of 8 turns unless told
@@ -35,16 +32,17 @@ Exit code 1 if the two did not play the same.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import json
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +78,7 @@ SCHEMA = {  # as `transformers` makes it of the peer's method
         "return": {"type": "string"},
     },
 }
+TEMPLATE = "qwen3_instruct_2507.jinja"
 PARTS = ("rollouts", "update", "step")
 
 
@@ -178,7 +177,7 @@ def make_job(
 class Worker:
     """One engine in a process of its own, which works when it is told to."""
 
-    def __init__(self, python: str, script: str, folder: Path, threads: int):
+    def __init__(self, script: str, folder: Path, threads: int):
         quiet = {
             "HF_HUB_OFFLINE": "1",
             "TRANSFORMERS_VERBOSITY": "error",
@@ -191,7 +190,7 @@ class Worker:
             "PYTHONWARNINGS": "ignore",
         }
         self.name, self.log = script, folder / f"{script}.log"
-        command = [python, str(Path(__file__).with_name(script)), str(folder)]
+        command = [sys.executable, str(Path(__file__).with_name(script)), str(folder)]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command,
@@ -249,8 +248,8 @@ def compare(
         }
         make_job(folder, template, given.prompts, group, turns, **settings)
         workers = {
-            "ours": Worker(sys.executable, "trl_step_ours.py", folder, threads),
-            "trl": Worker(given.trl_python, "trl_step_peer.py", folder, threads),
+            "ours": Worker("trl_step_ours.py", folder, threads),
+            "trl": Worker("trl_step_peer.py", folder, threads),
         }
         try:
             for step in range(steps):
@@ -376,30 +375,18 @@ def draw(rows: Sequence[dict[str, Any]], group: int, turns: int, threads: int) -
     )
 
 
-def peer(python: str) -> dict[str, str]:
-    """Versions and chat template of TRL's environment; ends with one line where there is none."""
-    script = Path(__file__).with_name("trl_step_peer.py")
-    if shutil.which(python) is None:
-        sys.exit(
-            f"No python at '{python}'. TRL needs an environment of its own: the first lines of"
-            " --help make it; name it with --trl-python."
-        )
-    asked = subprocess.run([python, str(script)], capture_output=True, text=True, encoding="utf-8")
-    if asked.returncode:
-        why = (asked.stderr.strip().splitlines() or ["no message"])[-1]
-        sys.exit(
-            f"'{python}' cannot run TRL ({why}). The first lines of --help make an environment that"
-            " can; name it with --trl-python."
-        )
-    found: dict[str, str] = json.loads(asked.stdout)
-    return found
+def trl_template() -> str:
+    """The chat template that TRL trains with: it refuses others, to the letter."""
+    found = importlib.util.find_spec("trl")
+    if found is None or found.origin is None:
+        sys.exit("TRL is not installed: pip install 'tripwright[trl]' jmespath")
+    return next(Path(found.origin).parent.rglob(TEMPLATE)).read_text(encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trl-python", default=".venv-trl/bin/python")
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for trl_step.json and trl_step.svg"
     )
@@ -437,8 +424,8 @@ def main() -> int:
         )
     logging.disable_progress_bar()
     torch.set_num_threads(1)  # here only the job is made; the workers have their own
-    found = peer(given.trl_python)
-    template, load = found.pop("template"), os.getloadavg()
+    versions = {name: version(name) for name in ("trl", "transformers", "torch")}
+    template, load = trl_template(), os.getloadavg()
     settings = [(given.group, given.turns[0], threads, False) for threads in given.threads]
     settings += [(given.group, turns, given.threads[0], True) for turns in given.turns[1:]]
     settings += [
@@ -452,11 +439,11 @@ def main() -> int:
         print(table(rows[-1]), flush=True)
     print(
         f"\nload before {load[0]:.1f}, after {os.getloadavg()[0]:.1f};"
-        f" {', '.join(f'{k} {v}' for k, v in found.items())}"
+        f" {', '.join(f'{k} {v}' for k, v in versions.items())}"
     )
     given.out.mkdir(parents=True, exist_ok=True)
     told = {
-        "versions": found,
+        "versions": versions,
         "load_before": load,
         "load_after": os.getloadavg(),
         "prompts": given.prompts,

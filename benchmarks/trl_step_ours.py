@@ -41,13 +41,11 @@ class ScriptedTrips:
     """The same trips in every step; only their requests' texts are the script's."""
 
     per_epoch = None
-    live = None
+    place_figures = dict
 
     def __init__(self, job: Job):
-        self.job, self.position = job, 0
-        given = itertools.islice(
-            GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 8), len(job.users)
-        )
+        self.job, self.position, self.domain = job, 0, domain_named("travelplanner")
+        given = itertools.islice(GeneratedTrips(self.domain, ("nano",), 0, 8), len(job.users))
         self.trips = [
             (query.model_copy(update={"query": text}), world)
             for (query, world), text in zip(given, job.users, strict=True)
@@ -104,10 +102,10 @@ class Ours(Grpo):
             context_tokens=context,
         )
         settings = GrpoSettings(
-            prompts=len(job.users),
-            group=job.group,
+            prompts_per_step=len(job.users),
+            group_size=job.group,
             minibatches=1,
-            rows=job.rows,
+            micro_batch_size=job.rows,
             dtype="float32",
             warm_up_steps=0,
             clip=Clip(dual=None),

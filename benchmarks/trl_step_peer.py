@@ -1,10 +1,6 @@
-"""The peer's side of `trl_step.py`, run by it with the python of TRL's own environment; and what
-both sides are measured with.
-
-PYTHON_OF_TRL benchmarks/trl_step_peer.py JOB    plays the steps of a job's folder with TRL's
-GRPOTrainer, one for every line on stdin PYTHON_OF_TRL benchmarks/trl_step_peer.py        prints
-TRL's version and the chat template that it trains with, as JSON
-"""
+"""The peer's side of `trl_step.py`, run by it in a process of its own: plays the steps of a job's
+folder with TRL's GRPOTrainer, one for every line on stdin. And what both sides are measured
+with."""
 
 from __future__ import annotations
 
@@ -19,14 +15,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 
-TEMPLATE = "qwen3_instruct_2507.jinja"  # TRL refuses templates that are not its own, to the letter
 MATRIX = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
 ATTENTION = "aten::_scaled_dot_product"  # fused attention and its backward pass
 
@@ -282,18 +276,5 @@ def play_trl(folder: Path) -> None:
     trainer.train()
 
 
-def describe() -> dict[str, str]:
-    import trl
-
-    template = next(Path(trl.__file__).parent.rglob(TEMPLATE)).read_text(encoding="utf-8")
-    return {
-        "template": template,
-        **{name: version(name) for name in ("trl", "transformers", "torch")},
-    }
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        play_trl(Path(sys.argv[1]))
-    else:
-        print(json.dumps(describe()))
+    play_trl(Path(sys.argv[1]))

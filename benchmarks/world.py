@@ -17,14 +17,13 @@ to CSV, and loads that into pandas as the official tool does. Asks:
 4. **Size.** Tables of 1/100, 1/10 and 1/1 of the rows (and 10 times as many with --big), six rows
    per search in each: microseconds per look-up by number of rows, drawn as `size.svg`.
 
-pandas is not a dependency of tripwright: `pip install pandas`. Without it parts 2 to 4 still run.
+pandas comes with the dev extra's trl.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import importlib.util
 import json
 import math
 import multiprocessing
@@ -38,6 +37,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pandas
 
 from tripwright.evals.report.charts import Frame, Series, line_chart
 from tripwright.evals.report.drawing import standalone
@@ -103,7 +104,7 @@ def write_csv(world: World, path: Path) -> None:
         out.writerow(COLUMNS)
         for origin, destination in world.routes():
             for date in world.dates:
-                out.writerows(world.flight_texts(origin, destination, date))
+                out.writerows(world.flights(origin, destination, date) or [])
 
 
 def official_search(table: Any, search: Search) -> Any:
@@ -141,7 +142,7 @@ def compare_flights(
     }
 
 
-def compare_cities(folder: Path, cities: Sequence[str], pandas: Any) -> dict[str, Any]:
+def compare_cities(folder: Path, cities: Sequence[str]) -> dict[str, Any]:
     found = {}
     for name, column, look in (
         ("restaurant", "City", World.restaurants),
@@ -150,7 +151,7 @@ def compare_cities(folder: Path, cities: Sequence[str], pandas: Any) -> dict[str
     ):
         world = World.open(folder)
         table = pandas.DataFrame(
-            [(*row, city) for city in world.cities for row in world.city_texts(name, city)]
+            [(*row, city) for city in world.cities for row in look(world, city)]
         )
         table = table.rename(columns={table.columns[-1]: column})
         theirs = [timed_us(partial(official_city, table, column, city)) for city in cities]
@@ -337,26 +338,18 @@ def main() -> None:
     print(
         f"{rows:,} flights, a file of {size_mb:.0f} MB, load {os.getloadavg()[0]:.1f}", flush=True
     )
-    if importlib.util.find_spec("pandas"):
-        import pandas
-
-        path = options.out / f"{options.scale}-flights.csv"
-        if not path.exists():
-            write_csv(world, path)
-        table = pandas.read_csv(path)[list(COLUMNS)].dropna()
-        assert len(table) == rows
-        for search in searches[:2000]:
-            world.flights(*search)  # warm, as the peer's table is
-        found["look_ups"] = compare_flights(world, table, searches, options.peer_searches)
-        del table
-        found["cities"] = compare_cities(folder, list(world.cities), pandas)
-    else:
-        print("no pandas: the official way is left out", flush=True)
-        found["look_ups"] = {
-            "store": figures([timed_us(partial(world.flights, *search)) for search in searches])
-        }
+    path = options.out / f"{options.scale}-flights.csv"
+    if not path.exists():
+        write_csv(world, path)
+    table = pandas.read_csv(path)[list(COLUMNS)].dropna()
+    assert len(table) == rows
+    for search in searches[:2000]:
+        world.flights(*search)  # warm, as the peer's table is
+    found["look_ups"] = compare_flights(world, table, searches, options.peer_searches)
+    del table
+    found["cities"] = compare_cities(folder, list(world.cities))
     print(
-        json.dumps({key: found[key] for key in ("look_ups", "cities") if key in found}, indent=1),
+        json.dumps({key: found[key] for key in ("look_ups", "cities")}, indent=1),
         flush=True,
     )
     found["open_cold"] = open_cold(folder, searches[0], 9)
