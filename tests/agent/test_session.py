@@ -241,10 +241,8 @@ def test_an_endpoint_can_say_so_too(world: World) -> None:
 def test_a_fault_of_ours_leaves_no_verdict(world: World) -> None:
     session = open_session(world)
     session.fail("the endpoint is dead")
-    assert (
-        reason(session) is StopReason.UNSCORED
-        and session.transcript.fault == "the endpoint is dead"
-    )
+    assert reason(session) is StopReason.UNSCORED
+    assert session.transcript.fault == "the endpoint is dead"
 
 
 def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_right(
@@ -257,9 +255,8 @@ def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_
     said = [*map(ord, text), STOP]
     transcript = session.transcript
     assert transcript.token_ids[-len(said) - len(between) :] == [*said, *between]
-    assert sum(transcript.loss_mask) == len(said) and transcript.loss_mask[-len(between) :] == [
-        0
-    ] * len(between)
+    assert sum(transcript.loss_mask) == len(said)
+    assert transcript.loss_mask[-len(between) :] == [0] * len(between)
     # what was read, what was answered
     assert transcript.segments[-1].text == '{"re' and transcript.calls[0].result == '{"result":2}'
     assert session.length == len(transcript.token_ids)
@@ -273,22 +270,18 @@ def test_an_unreadable_turn_can_be_answered_with_an_error(world: World) -> None:
     session = open_session(world, on_malformed="error", max_turns=3)
     say(session, "Hello")
     transcript = session.transcript
-    assert (
-        not session.done
-        and transcript.problems == [StopReason.FORMAT_ERROR]
-        and not transcript.calls
-    )
+    assert not session.done
+    assert transcript.problems == [StopReason.FORMAT_ERROR]
+    assert not transcript.calls
     said, told = transcript.segments[-2:]
     assert said.problem is StopReason.FORMAT_ERROR and (told.role, told.problem) == ("tool", None)
     assert json.loads(told.text)["error"].startswith(
         "This turn cannot be read: a turn holds one <tool_call> or one <answer>"
     )
     say(session, sum_of(1))
-    assert (
-        not session.done
-        and len(transcript.calls) == 1
-        and transcript.problems == [StopReason.FORMAT_ERROR]
-    )
+    assert not session.done
+    assert len(transcript.calls) == 1
+    assert transcript.problems == [StopReason.FORMAT_ERROR]
     say(session, "Hello")
     assert reason(session) is StopReason.MAX_TURNS  # within its limits
     assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
@@ -298,11 +291,9 @@ def test_a_repeated_call_can_be_answered_with_an_error(world: World) -> None:
     session = open_session(world, on_repeated="error", max_calls=1)
     for _ in range(3):
         say(session, sum_of(1))
-    assert (
-        not session.done
-        and session.transcript.problems == [StopReason.REPEATED_CALL] * 2
-        and len(session.transcript.calls) == 1
-    )
+    assert not session.done
+    assert session.transcript.problems == [StopReason.REPEATED_CALL] * 2
+    assert len(session.transcript.calls) == 1
     say(session, sum_of(2))
     assert reason(session) is StopReason.MAX_CALLS
     say(other := open_session(world, on_repeated="error"), "Hello")
@@ -369,11 +360,9 @@ def test_an_error_message_has_ids_that_are_not_trained_on(world: World) -> None:
     session = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     between = say(session, "Hello")
     told = session.transcript.segments[-1]
-    assert (
-        told.token_ids == between
-        and not any(told.loss_mask)
-        and session.length == len(session.transcript.token_ids)
-    )
+    assert told.token_ids == between
+    assert not any(told.loss_mask)
+    assert session.length == len(session.transcript.token_ids)
     cut = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     cut.take(Turn("x", [5], [0.0], cut=True))
     # what was cut short has said nothing to answer to
@@ -403,9 +392,8 @@ def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world: World) -> N
     )
     before = parent.transcript.to_json()
     say(fork, sum_of(2))
-    assert parent.transcript.to_json() == before and parent.length == len(
-        parent.transcript.token_ids
-    )
+    assert parent.transcript.to_json() == before
+    assert parent.length == len(parent.transcript.token_ids)
     say(parent, sum_of(2))  # what the fork asked is not asked here
     say(fork, sum_of(1))  # what was asked before the fork is
     assert (
@@ -471,10 +459,8 @@ def test_calls_without_an_answer_are_calls_all_the_same(world: World) -> None:
     )
     for _ in range(4):
         say(session, sum_of(1))
-    assert (
-        reason(session) is StopReason.MAX_CALLS
-        and [call.fault for call in session.transcript.calls] == ["unavailable"] * 3
-    )
+    assert reason(session) is StopReason.MAX_CALLS
+    assert [call.fault for call in session.transcript.calls] == ["unavailable"] * 3
 
 
 def test_faults_are_in_the_transcript(world: World) -> None:
@@ -487,10 +473,8 @@ def test_faults_are_in_the_transcript(world: World) -> None:
 def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world: World) -> None:
     session = open_session(world, tools=Scripted(world, [], down=True))
     say(session, sum_of(1))
-    assert (
-        reason(session) is StopReason.UNSCORED
-        and session.transcript.fault == "http://localhost:1 does not answer"
-    )
+    assert reason(session) is StopReason.UNSCORED
+    assert session.transcript.fault == "http://localhost:1 does not answer"
 
 
 # ---- the prompt

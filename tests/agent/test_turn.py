@@ -157,6 +157,5 @@ def test_stars_format_is_one_thought_and_one_call_or_answer(text: str, tags: str
 def test_brackets_without_end_are_unreadable() -> None:
     wide = write_call("a", {"b": [[]] * 200})
     alternating = write_call("a", {"b": json.loads("[" + '"]",[' * 150 + "]" * 151)})
-    assert isinstance(read_turn(wide), Unreadable) and isinstance(
-        read_turn(alternating), Unreadable
-    )
+    assert isinstance(read_turn(wide), Unreadable)
+    assert isinstance(read_turn(alternating), Unreadable)

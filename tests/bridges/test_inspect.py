@@ -154,9 +154,8 @@ def test_a_run_folder_is_shown_as_it_was_played(folder: Path, tmp_path: Path) ->
         lines.write('{"id": "torn')
     log = evaluated(played(run=str(tmp_path / "run")), tmp_path)
     assert figures(log) == pytest.approx(expected(score))
-    assert (
-        len(log.samples or []) == 24 and (log.eval.metadata or {})["run_card"] == score["run_card"]
-    )
+    assert len(log.samples or []) == 24
+    assert (log.eval.metadata or {})["run_card"] == score["run_card"]
 
 
 def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
@@ -422,10 +421,8 @@ def test_a_dead_endpoint_is_an_error_and_no_failure(
     log = evaluated(of_trips(folder, **settings), tmp_path, max_samples=1)
     failed = [sample for sample in log.samples or [] if sample.error]
     assert len(failed) == 1 and "rejected" in failed[0].error.message and not failed[0].scores
-    assert (
-        figures(log)["final"] == accuracy(log) == 1.0
-        and failed[0].store[EPISODE]["verdict"] is None
-    )
+    assert figures(log)["final"] == accuracy(log) == 1.0
+    assert failed[0].store[EPISODE]["verdict"] is None
     statuses.append(400)
     log = evaluated(of_trips(folder, **settings), tmp_path, max_samples=1, retry_on_error=1)
     assert not any(sample.error for sample in log.samples or []) and accuracy(log) == 1.0

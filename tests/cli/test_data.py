@@ -52,10 +52,8 @@ def asked(words: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_collect_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
     told = asked("collect runs/a runs/b --out sft.jsonl", capsys)
-    assert (
-        told.splitlines()[0] == "a: 5 of 5 episodes kept"
-        and told.splitlines()[-1] == "sft.jsonl: 10 trajectories of 10 requests"
-    )
+    assert told.splitlines()[0] == "a: 5 of 5 episodes kept"
+    assert told.splitlines()[-1] == "sft.jsonl: 10 trajectories of 10 requests"
     found = json.loads(asked("collect runs/a --world world --out again.jsonl --json", capsys))
     assert found == {
         "out": "again.jsonl",
@@ -115,9 +113,8 @@ def test_split(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
     told = asked("reliability runs/a runs/b", capsys)
-    assert told.splitlines()[-1].startswith("the difference +0.0 points [-") and told.endswith(
-        "is not sure\n"
-    )
+    assert told.splitlines()[-1].startswith("the difference +0.0 points [-")
+    assert told.endswith("is not sure\n")
     assert main(["data", "reliability", "runs/a", "runs/b", "--within", "5", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["inside"] is False and found["synthetic"]["k"] == found["given"]["k"] == 5

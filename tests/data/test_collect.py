@@ -52,14 +52,11 @@ def test_the_expert_s_episodes_are_clean_and_say_what_made_them(
     given = kept_lines(made / dialect / "transcripts.jsonl")
     card = json.loads((made / dialect / "run_card.json").read_text())
     for line, line_of_run in zip(kept_lines(tmp_path / "out.jsonl"), given, strict=True):
-        assert (
-            line["transcript"] == line_of_run["transcript"] and line["plan"] == line_of_run["plan"]
-        )
-        assert (
-            line["id"] == f"{dialect}/{line_of_run['id']}"
-            and line["rules"] == "strict"
-            and line["verdict"]["final"] is True
-        )
+        assert line["transcript"] == line_of_run["transcript"]
+        assert line["plan"] == line_of_run["plan"]
+        assert line["id"] == f"{dialect}/{line_of_run['id']}"
+        assert line["rules"] == "strict"
+        assert line["verdict"]["final"] is True
         assert (line["dialect"], line["policy"], line["world_hash"]) == (
             dialect,
             {"kind": "expert"},

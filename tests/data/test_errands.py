@@ -64,10 +64,8 @@ def test_what_the_verifier_passed_is_kept_with_what_made_it(
     for line, line_of_run in zip(read_lines(tmp_path / "out.jsonl"), passed, strict=True):
         same = ("domain", "request", "transcript", "verdict", "verifier")
         assert [line[key] for key in same] == [line_of_run[key] for key in same]
-        assert (
-            line["id"] == f"{dialect}/{line_of_run['id']}"
-            and line["rules"] == found.rules == "verified by rules"
-        )
+        assert line["id"] == f"{dialect}/{line_of_run['id']}"
+        assert line["rules"] == found.rules == "verified by rules"
         assert (line["dialect"], line["policy"], line["tools"]) == (
             dialect,
             {"kind": "errand-expert"},
@@ -268,9 +266,8 @@ def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
     wishes = {"with": 0, "without": 0}
     for line in read_lines(errands / "requests.jsonl"):
         wishes["with" if TravelRequest.model_validate(line).constrained else "without"] += 1
-    assert {name: row["n"] for name, row in found["wishes"].items()} == wishes and all(
-        wishes.values()
-    )
+    assert {name: row["n"] for name, row in found["wishes"].items()} == wishes
+    assert all(wishes.values())
     assert found["levels"]["all"]["n"] == sum(wishes.values()) == found["levels"]["all"]["requests"]
     calls = sum(len(episode.transcript.calls) for episode in episodes)
     assert found["levels"]["all"]["tool_calls"] == pytest.approx(calls / len(episodes))
@@ -287,11 +284,9 @@ def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -
     for row, line in zip(rows, read_lines(tmp_path / "out.jsonl"), strict=True):
         request = TravelRequest.model_validate(line["request"])
         assert "days" not in row and row["wishes"] == ("with" if request.constrained else "without")
-        assert (
-            json.loads(row["query"]) == line["request"]
-            and row["level"] == request.level
-            and row["tools"] is None
-        )
+        assert json.loads(row["query"]) == line["request"]
+        assert row["level"] == request.level
+        assert row["tools"] is None
         assert [message["content"] for message in row["messages"]] == [
             s["text"] for s in line["transcript"]["segments"]
         ]
@@ -311,10 +306,8 @@ def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_
             {"role": segment["role"], "content": segment["text"]} for segment in segments
         ]
         assert json.loads(row["reward_model"]["ground_truth"]) == request.record()
-        assert (
-            row["extra_info"]["wishes"] == ("with" if request.constrained else "without")
-            and "days" not in row["extra_info"]
-        )
+        assert row["extra_info"]["wishes"] == ("with" if request.constrained else "without")
+        assert "days" not in row["extra_info"]
 
 
 # ---- divided

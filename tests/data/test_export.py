@@ -56,9 +56,8 @@ def test_messages_are_the_transcript_s_to_the_letter(
         # played as text: no ids are made up
         assert row["input_ids"] is None and row["loss_mask"] is None
         tools = trajectory.record["tools"]
-        assert (row["tools"] is None) == (tools is None) and (
-            tools is None or json.loads(row["tools"]) == tools
-        )
+        assert (row["tools"] is None) == (tools is None)
+        assert tools is None or json.loads(row["tools"]) == tools
         assert (row["id"], row["level"], row["days"]) == (
             trajectory.id,
             trajectory.request.level,
@@ -96,11 +95,9 @@ def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(
     ]
     for row, session in zip(message_rows(played), sessions, strict=True):
         transcript = session.transcript
-        assert (
-            row["input_ids"] == transcript.token_ids
-            and row["loss_mask"] == transcript.loss_mask
-            and sum(row["loss_mask"]) > 0
-        )
+        assert row["input_ids"] == transcript.token_ids
+        assert row["loss_mask"] == transcript.loss_mask
+        assert sum(row["loss_mask"]) > 0
         assert row["train"] == [message["role"] == "assistant" for message in row["messages"]]
         (_, system), (_, user), *rest = [
             (message["role"], message["content"]) for message in row["messages"]
@@ -132,10 +129,8 @@ def test_llama_factory_finds_its_data_set(
     (tmp_path / "dataset_info.json").write_text('{"theirs": {"file_name": "theirs.json"}}')
     path, _ = export(trajectories, "llama-factory", tmp_path)
     info = json.loads((tmp_path / "dataset_info.json").read_text())
-    assert (
-        info["theirs"] == {"file_name": "theirs.json"}
-        and info["tripwright_train"]["file_name"] == path.name
-    )
+    assert info["theirs"] == {"file_name": "theirs.json"}
+    assert info["tripwright_train"]["file_name"] == path.name
     columns, tags = info["tripwright_train"]["columns"], info["tripwright_train"]["tags"]
     roles = {
         tags["user_tag"]: "user",
@@ -178,15 +173,12 @@ def test_verl_rows_open_the_episode_and_hold_no_plan(
         assert [(m["role"], m["content"]) for m in row["prompt"]] == [
             (s.role, s.text) for s in session.transcript.segments
         ]
-        assert (
-            row["data_source"] == f"tripwright/{world.name}" and row["agent_name"] == "tripwright"
-        )
+        assert row["data_source"] == f"tripwright/{world.name}"
+        assert row["agent_name"] == "tripwright"
         asked = json.loads(row["reward_model"]["ground_truth"])
-        assert (
-            asked["query"] == query.query
-            and asked["budget"] == query.budget
-            and row["reward_model"]["style"] == "rule"
-        )
+        assert asked["query"] == query.query
+        assert asked["budget"] == query.budget
+        assert row["reward_model"]["style"] == "rule"
         extra = row["extra_info"]
         assert (extra["index"], extra["world_hash"], extra["dialect"]) == (
             place,
@@ -255,6 +247,5 @@ def test_a_file_is_replaced_whole_or_not_at_all(
 
     with pytest.raises(UserError):
         export(broken(), "messages", path)
-    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == [
-        "a.parquet"
-    ]
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]

@@ -109,9 +109,8 @@ def test_rates_differences_and_levels(copied: Callable[..., Path]) -> None:
     ) == (4, 7, 3, 8)
     assert found["difference"]["value"] == pytest.approx(4 / 7 - 3 / 8)
     assert found["unscored"] == {"synthetic": 1, "given": 0}
-    assert list(found["levels"]) == ["easy", "hard"] and found["levels"]["hard"]["difference"][
-        "value"
-    ] == pytest.approx(-1 / 6)
+    assert list(found["levels"]) == ["easy", "hard"]
+    assert found["levels"]["hard"]["difference"]["value"] == pytest.approx(-1 / 6)
     assert found["at_given_mix"]["value"] == pytest.approx(2 / 8 * 0 + 6 / 8 * (0 - 1 / 6))
 
 
@@ -124,9 +123,8 @@ def test_samples_of_one_request_are_not_independent(copied: Callable[..., Path])
     one = compared(
         copied, outcomes("eeee", "1111" * 4, "s", samples=4), outcomes("eeee", "1100", "g")
     )
-    assert one["synthetic"]["n"] == 16 and one["synthetic"]["low"] == pytest.approx(
-        rate(4, 4)["low"]
-    )
+    assert one["synthetic"]["n"] == 16
+    assert one["synthetic"]["low"] == pytest.approx(rate(4, 4)["low"])
 
 
 def test_what_cannot_be_compared(copied: Callable[..., Path]) -> None:

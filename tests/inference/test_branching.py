@@ -56,15 +56,12 @@ def grouped(world: World) -> Open:
 
 def test_the_formula() -> None:
     rule, v = Branching(), 1000
-    assert (
-        rule.forks_at(1.1, 1.0, v)
-        and not rule.forks_at(1.0, 1.0, v)
-        and not rule.forks_at(0.9, 1.0, v)
-    )
+    assert rule.forks_at(1.1, 1.0, v)
+    assert not rule.forks_at(1.0, 1.0, v)
+    assert not rule.forks_at(0.9, 1.0, v)
     wary = Branching(base=0.3, weight=0.5, threshold=0.5)  # forks above a rise of 0.4 log V
-    assert wary.forks_at(0.41 * math.log(v), 0.0, v) and not wary.forks_at(
-        0.39 * math.log(v), 0.0, v
-    )
+    assert wary.forks_at(0.41 * math.log(v), 0.0, v)
+    assert not wary.forks_at(0.39 * math.log(v), 0.0, v)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +71,8 @@ def test_the_formula() -> None:
 def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -> None:
     with pytest.raises(UserError) as refused:
         Branching(**settings)
-    assert "\n" not in str(refused.value) and str(next(iter(settings.values()))) in str(
-        refused.value
-    )
+    assert "\n" not in str(refused.value)
+    assert str(next(iter(settings.values()))) in str(refused.value)
 
 
 def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(grouped: Open) -> None:
@@ -94,11 +90,9 @@ def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(gro
     assert trees.next() is None
     trees.heard(root, [0.9, 0.0, 0.7], False)  # a mean of 0.533, above the 0.5 of the first turn
     fork = trees.next()
-    assert (
-        fork is not None
-        and (fork.id, fork.transcript.parent) == ("0/1", "0/0")
-        and len(fork.transcript.calls) == 1
-    )
+    assert fork is not None
+    assert (fork.id, fork.transcript.parent) == ("0/1", "0/0")
+    assert len(fork.transcript.calls) == 1
     trees.heard(root, [9.0] * 4, True)  # the same turn goes on
     assert trees.next() is None
     # a short turn counts with all it has; not above the parent's first turn
@@ -146,9 +140,8 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
         policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float64", **sampling))
         done = list(policy.play_groups(grouped(size, caller), branching))
         found = {session.id: session.transcript for session in done}
-        assert sorted(found) == sorted(f"{q}/{g}" for q in range(3) for g in range(size)) and len(
-            done
-        ) == len(found)
+        assert sorted(found) == sorted(f"{q}/{g}" for q in range(3) for g in range(size))
+        assert len(done) == len(found)
         assert policy.figures["forks"] == sum(t.parent is not None for t in found.values())
         return found
 
@@ -160,10 +153,8 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
 def test_a_group_is_its_number_whether_it_forks_or_not(rows: int, play: Play) -> None:
     forked = play(6, Branching(initial=2, **ALWAYS), rows=rows)
     parents = [t.parent for t in forked.values()]
-    assert (
-        all(forked[f"{q}/{g}"].parent is None for q in range(3) for g in range(2))
-        and sum(p is not None for p in parents) >= 6
-    )
+    assert all(forked[f"{q}/{g}"].parent is None for q in range(3) for g in range(2))
+    assert sum(p is not None for p in parents) >= 6
     alone = play(6, Branching(initial=2, **NEVER), rows=rows)
     assert all(t.parent is None and t.forked_at is None for t in alone.values())
     plain = play(6, None, rows=rows)
@@ -184,11 +175,9 @@ def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play: Play) 
         if transcript.parent is None:
             continue
         parent, n = found[transcript.parent], transcript.forked_at
-        assert (
-            n is not None
-            and parent.token_ids[:n] == transcript.token_ids[:n]
-            and parent.loss_mask[:n] == transcript.loss_mask[:n]
-        )
+        assert n is not None
+        assert parent.token_ids[:n] == transcript.token_ids[:n]
+        assert parent.loss_mask[:n] == transcript.loss_mask[:n]
         assert parent.logprobs[:n] == transcript.logprobs[:n]
         # after a tool's answer, before a turn
         assert transcript.loss_mask[n - 1] == 0 and transcript.loss_mask[n] == 1
@@ -230,6 +219,5 @@ def test_what_is_heard(signal: Any, play: Play, monkeypatch: pytest.MonkeyPatch)
         if signal == "surprisal":
             assert signals == pytest.approx([-p for p in logprobs])
         else:
-            assert max(signals) < math.log(4000) and signals != pytest.approx(
-                [-p for p in logprobs]
-            )
+            assert max(signals) < math.log(4000)
+            assert signals != pytest.approx([-p for p in logprobs])

@@ -110,11 +110,9 @@ def test_its_figures_count_what_was_played(
     done = list(policy.play(opened(queries, world, caller)))
     figures = policy.figures
     assert figures["decoded_tokens"] == sum(sum(session.transcript.loss_mask) for session in done)
-    assert (
-        1 < figures["rows_per_pass"] <= 4
-        and figures["passes"] < figures["decoded_tokens"]
-        and figures["forks"] == 0
-    )
+    assert 1 < figures["rows_per_pass"] <= 4
+    assert figures["passes"] < figures["decoded_tokens"]
+    assert figures["forks"] == 0
     list(policy.play([]))
     assert policy.figures["passes"] == 0
 
@@ -202,10 +200,8 @@ def test_tools_are_waited_for_while_others_decode(
     found = {session.id: session.transcript for session in played}
     assert meeting.threads == {"tools"} and found.keys() == expected.keys()
     for id, transcript in found.items():
-        assert (
-            transcript.token_ids == expected[id].token_ids
-            and transcript.loss_mask == expected[id].loss_mask
-        )
+        assert transcript.token_ids == expected[id].token_ids
+        assert transcript.loss_mask == expected[id].loss_mask
 
 
 def test_without_threads_tools_answer_in_place(
@@ -254,10 +250,8 @@ def test_a_dead_tool_host_leaves_the_others_alone(
             opened(queries, world, caller, Tools(world, first_fails))
         )
     )
-    assert (
-        len(done) == len(queries)
-        and sum(s.transcript.stop_reason is StopReason.UNSCORED for s in done) == 1
-    )
+    assert len(done) == len(queries)
+    assert sum(s.transcript.stop_reason is StopReason.UNSCORED for s in done) == 1
 
 
 def test_threads_end_with_the_play_even_if_it_is_left_early(

@@ -345,11 +345,9 @@ def test_a_turn_without_end_is_cut_at_its_limit(
     assert cut
     for transcript in cut:
         last = transcript.segments[-1]
-        assert (
-            len(last.token_ids) == 3
-            and caller.stop_id not in last.token_ids
-            and last.loss_mask == [1, 1, 1]
-        )
+        assert len(last.token_ids) == 3
+        assert caller.stop_id not in last.token_ids
+        assert last.loss_mask == [1, 1, 1]
 
 
 def test_a_full_context_ends_the_episode(

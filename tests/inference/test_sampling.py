@@ -115,9 +115,8 @@ def test_stored_log_probabilities_are_of_the_whole_distribution() -> None:
 def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -> None:
     with pytest.raises(UserError) as refused:
         Sampling(**settings)
-    assert "\n" not in str(refused.value) and str(next(iter(settings.values()))) in str(
-        refused.value
-    )
+    assert "\n" not in str(refused.value)
+    assert str(next(iter(settings.values()))) in str(refused.value)
 
 
 def test_training_takes_the_whole_distribution_only() -> None:
@@ -178,10 +177,8 @@ def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(
     ]
     for sessions, sampling in orders:
         for id, found in play(model, caller, sessions, **sampling).items():
-            assert (
-                found.token_ids == expected[id].token_ids
-                and found.stop_reason == expected[id].stop_reason
-            )
+            assert found.token_ids == expected[id].token_ids
+            assert found.stop_reason == expected[id].stop_reason
             assert found.logprobs == pytest.approx(expected[id].logprobs, abs=1e-9)
     other = play(model, caller, opened(), seed=1)
     assert sum(other[id].token_ids == expected[id].token_ids for id in expected) == 0

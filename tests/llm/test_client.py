@@ -135,11 +135,9 @@ def test_calls_in_text_are_left_to_the_caller(server: Server) -> None:
     text = '<tool_call>\n{"name": "get_cities", "arguments": {"state": "Texas"}}\n</tool_call>'
     server.replies = [says({"content": text})]
     completion = endpoint(server.url).complete(MESSAGES)
-    assert (
-        isinstance(completion, Completion)
-        and completion.text == text
-        and completion.tool_calls == ()
-    )
+    assert isinstance(completion, Completion)
+    assert completion.text == text
+    assert completion.tool_calls == ()
 
 
 def test_odd_text_of_the_model_can_be_sent_back(server: Server) -> None:
@@ -227,11 +225,9 @@ def test_what_may_pass_is_retried_and_then_a_fault(
 def test_what_passed_is_a_completion(server: Server, place: int) -> None:
     server.replies = [TRANSIENT[place].values[0], GOOD]  # type: ignore[list-item]
     completion = endpoint(server.url).complete(MESSAGES)
-    assert (
-        isinstance(completion, Completion)
-        and completion.text == "Hello."
-        and len(server.requests) == 2
-    )
+    assert isinstance(completion, Completion)
+    assert completion.text == "Hello."
+    assert len(server.requests) == 2
 
 
 def test_a_hanging_server_is_a_timeout(server: Server) -> None:

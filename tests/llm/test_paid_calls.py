@@ -81,11 +81,9 @@ def test_a_fault_is_counted_and_not_kept(tmp_path: Path) -> None:
     calls = calls_at(tmp_path)
     calls.ask(request(), lambda: Fault("timeout", "slow", 3))
     calls.ask(request(), lambda: Fault("context_overflow", "too long"))  # an outcome of the episode
-    assert (
-        calls.faults == 1
-        and calls.find(request()) is None
-        and not (tmp_path / "calls.jsonl").exists()
-    )
+    assert calls.faults == 1
+    assert calls.find(request()) is None
+    assert not (tmp_path / "calls.jsonl").exists()
 
 
 @pytest.mark.parametrize("tear", [b'{"episode": "q1", "st', b"\xff\xfe", b"{"])
@@ -141,11 +139,9 @@ def test_an_answer_to_other_messages_is_said_to_be_lost_and_still_paid(tmp_path:
     }  # fmt: skip
     assert PRICES.usd(found.usage) == pytest.approx((150 * 1 + 15 * 2) / 1e6) == calls.cost_usd
     later = calls_at(tmp_path, prices=PRICES)
-    assert (
-        later.find(changed) == found
-        and later.cost_usd == calls.cost_usd
-        and later.usage["requests"] == 2
-    )
+    assert later.find(changed) == found
+    assert later.cost_usd == calls.cost_usd
+    assert later.usage["requests"] == 2
 
 
 def test_nothing_is_sent_once_the_money_is_spent(tmp_path: Path) -> None:
@@ -178,9 +174,8 @@ def test_a_limit_needs_prices_and_an_endpoint_that_counts(tmp_path: Path) -> Non
         PaidCalls(tmp_path / "calls.jsonl", max_usd=1.0)
     calls = calls_at(tmp_path, prices=PRICES, max_usd=1.0)
     silent = Completion("Hello.", (), "stop", {"prompt_tokens": 5.0})
-    assert counted(silent)["uncounted_requests"] == 1 and "uncounted_requests" not in counted(
-        says()
-    )
+    assert counted(silent)["uncounted_requests"] == 1
+    assert "uncounted_requests" not in counted(says())
     calls.ask(request(step=0), lambda: silent)
     with pytest.raises(CostLimitReached, match="does not say how many tokens"):
         calls.ask(request(step=1), never)

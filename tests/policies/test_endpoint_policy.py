@@ -272,10 +272,8 @@ def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(
     played = play_one(world, script, native_tools=False)
     (first, tools), (second, _) = script.requests
     assert tools is None
-    assert (
-        first[0]["content"].startswith(played.dialect.system_prompt)
-        and '"name": "search_flights"' in first[0]["content"]
-    )
+    assert first[0]["content"].startswith(played.dialect.system_prompt)
+    assert '"name": "search_flights"' in first[0]["content"]
     assert second[2:] == [
         {"role": "assistant", "content": call},
         {"role": "user", "content": '<tool_response>\n{"result": 2}\n</tool_response>'},

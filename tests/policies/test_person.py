@@ -108,11 +108,9 @@ def test_what_is_no_turn_costs_nothing(tasks: list[TripTask]) -> None:
         ".",
         "y",
     )
-    assert (
-        episode.transcript.turns == 1
-        and not episode.transcript.calls
-        and episode.transcript.answer == "[]"
-    )
+    assert episode.transcript.turns == 1
+    assert not episode.transcript.calls
+    assert episode.transcript.answer == "[]"
     for said in (
         "quit                stop here",
         "search_flights origin, destination, date",
@@ -149,11 +147,9 @@ def test_an_empty_plan_to_fill_in(tasks: list[TripTask], tmp_path: Path) -> None
     path = tmp_path / "plan.json"
     _, shown = one(tasks[0], f"plan {path}", f"plan {path}", "plan", f"answer @{path}")
     assert parse_answer(path.read_text()).problem is None
-    assert (
-        f"type: answer @{path}" in shown
-        and "cannot be written: File exists" in shown
-        and "Which file?" in shown
-    )
+    assert f"type: answer @{path}" in shown
+    assert "cannot be written: File exists" in shown
+    assert "Which file?" in shown
     assert empty_plan(tasks[0].query, "itinerary").startswith(
         f"Day 1: from {tasks[0].query.org} to …\n- Travel: -"
     )
@@ -228,9 +224,8 @@ def test_what_means_no_call(schemas: list[dict], line: str) -> None:
 
 def test_numbers_are_numbers_where_a_tool_takes_them(world: World) -> None:
     paged = ToolBox(world, face_named("planner_r1"), page_rows=5).schemas
-    assert '"page":2' in call_of("restaurants Aa, page=2", paged) and '"page":"two"' in call_of(
-        "restaurants Aa, page=two", paged
-    )
+    assert '"page":2' in call_of("restaurants Aa, page=2", paged)
+    assert '"page":"two"' in call_of("restaurants Aa, page=two", paged)
     assert "search_restaurants city, [page]" in tool_list(paged)
 
 

@@ -108,7 +108,5 @@ def test_a_course_goes_on_from_its_state() -> None:
     half = walk(first, means[:30], 0.5)
     second = course_of(ADAPTIVE)
     second.load_state_dict(first.state_dict())
-    assert (
-        half + walk(second, means[30:], 0.5) == straight
-        and second.state_dict() == whole.state_dict()
-    )
+    assert half + walk(second, means[30:], 0.5) == straight
+    assert second.state_dict() == whole.state_dict()

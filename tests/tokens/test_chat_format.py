@@ -83,9 +83,8 @@ def test_a_continued_conversation_reads_as_the_template_writes_it(
 def test_the_stop_token_is_a_token(named_tokenizer: tuple[str, Any]) -> None:
     _, tokenizer = named_tokenizer
     chat = ChatFormat(tokenizer)
-    assert chat.stop_token == "<|im_end|>" and chat.said("Hello")[
-        -1
-    ] == chat.stop_id == tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert chat.stop_token == "<|im_end|>"
+    assert chat.said("Hello")[-1] == chat.stop_id == tokenizer.convert_tokens_to_ids("<|im_end|>")
     assert chat.said("Hello")[:-1] == chat.encode("Hello")
 
 
@@ -150,9 +149,8 @@ def test_where_the_note_has_no_room_there_is_only_the_beginning(
 ) -> None:
     chat = ChatFormat(named_tokenizer[1])
     shown = chat.tool_answer(ANSWER, limit)
-    assert within_its_frame(chat, shown.ids) == chat.encode(ANSWER)[
-        :limit
-    ] and shown.text == chat.decode(chat.encode(ANSWER)[:limit])
+    assert within_its_frame(chat, shown.ids) == chat.encode(ANSWER)[:limit]
+    assert shown.text == chat.decode(chat.encode(ANSWER)[:limit])
 
 
 def test_no_character_is_cut_in_half(named_tokenizer: tuple[str, Any]) -> None:

@@ -172,10 +172,8 @@ def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
     ]
     policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float32", **settings))
     found = {session.id: session.transcript for session in policy.play_groups(groups, branching)}
-    assert (
-        sorted(found) == sorted(f"{q}/{g}" for q in range(4) for g in range(4))
-        and policy.figures["copied_tokens"] > 0
-    )
+    assert sorted(found) == sorted(f"{q}/{g}" for q in range(4) for g in range(4))
+    assert policy.figures["copied_tokens"] > 0
     if branching:
         assert policy.figures["forks"] == sum(t.parent is not None for t in found.values()) > 0
     for transcript in found.values():
@@ -238,20 +236,16 @@ def test_collate_shifts_by_one_and_pads_on_the_right() -> None:
     assert batch.mask[:, :4].tolist() == [[0, 1, 1, 0], [1, 0, 0, 0]]
     assert batch.logprobs[:, :4].tolist() == [[0, -0.5, -0.25, 0], [-1.0, 0, 0, 0]]
     assert batch.real.sum(1).tolist() == [3, 1]
-    assert (
-        not batch.mask[:, 4:].any()
-        and not batch.logprobs[:, 4:].any()
-        and not batch.real[:, 4:].any()
-    )
+    assert not batch.mask[:, 4:].any()
+    assert not batch.logprobs[:, 4:].any()
+    assert not batch.real[:, 4:].any()
 
 
 def test_a_target_of_id_0_is_no_padding() -> None:
     batch = collate([([1, 0, 2, 0], [0, 1, 0, 1], [0.0] * 4)])
-    assert (
-        batch.real.sum() == 3
-        and batch.targets[0, :3].tolist() == [0, 2, 0]
-        and batch.mask[0, :3].tolist() == [1, 0, 1]
-    )
+    assert batch.real.sum() == 3
+    assert batch.targets[0, :3].tolist() == [0, 2, 0]
+    assert batch.mask[0, :3].tolist() == [1, 0, 1]
 
 
 @torch.no_grad()
@@ -314,9 +308,8 @@ def test_prompt_and_tool_tokens_have_no_weight(talker: Any, transcripts: list[Tr
     )
     loss, gradients = gradient(talker, batch, advantages, batch.mask / 10)
     other_loss, other_gradients = gradient(talker, spoiled, advantages, batch.mask / 10)
-    assert loss == other_loss and all(
-        torch.equal(a, b) for a, b in zip(gradients, other_gradients, strict=True)
-    )
+    assert loss == other_loss
+    assert all(torch.equal(a, b) for a, b in zip(gradients, other_gradients, strict=True))
     assert any(g.abs().sum() > 0 for g in gradients)
 
 

@@ -66,9 +66,8 @@ def test_sentences_say_which_rows_these_are_and_what_to_ask_for(
 
 def test_star_numbers_its_rows_through(long_world: World) -> None:
     heading, first, *_ = ask(long_world, "star", 10, page=2).split("\n")
-    assert heading.endswith("found the following 34 restaurants:") and first.startswith(
-        "11. [Diner 11]"
-    )
+    assert heading.endswith("found the following 34 restaurants:")
+    assert first.startswith("11. [Diner 11]")
 
 
 @pytest.mark.parametrize("face", ["planner_r1", "compact"])

@@ -113,11 +113,9 @@ def test_what_does_not_pass_is_a_fault_of_our_side(
     script.steps = [step]
     with pytest.raises(ToolHostDown) as caught:
         box.call("calculator", {"expression": "1"})
-    assert (
-        said in str(caught.value)
-        and script.url in str(caught.value)
-        and "\n" not in str(caught.value)
-    )
+    assert said in str(caught.value)
+    assert script.url in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert len(script.bodies) == 4
 
 

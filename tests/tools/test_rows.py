@@ -124,20 +124,17 @@ def test_what_a_heading_says_is_said_of_all_rows(world: World) -> None:
 
 def test_a_word_of_the_face_is_the_cores(world: World) -> None:
     answer = ask(world, "star", "search_ground_transportation", **ROAD, mode="self-driving")
-    assert ": driving, from Boston" in answer.text and values(answer.rows(), "mode") == [
-        ("self-driving",)
-    ]
+    assert ": driving, from Boston" in answer.text
+    assert values(answer.rows(), "mode") == [("self-driving",)]
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_a_refusal_has_no_rows_and_says_why_as_the_face_does(world: World, face: str) -> None:
     answer = ask(world, face, "search_accommodations", city="Salem")
-    assert (
-        answer.error
-        and answer.rows().problem == "no_accommodations"
-        and answer.rows().values == ()
-        and answer.rows().note
-    )
+    assert answer.error
+    assert answer.rows().problem == "no_accommodations"
+    assert answer.rows().values == ()
+    assert answer.rows().note
     unknown = ask(world, face, "search_accommodations", city="Oz").rows().problem
     # star's tools do not tell the two apart
     assert unknown == ("no_accommodations" if face == "star" else "unknown_city")
@@ -179,10 +176,8 @@ def test_of_a_cut_answer_the_rows_that_stand_whole_in_it(
 def test_a_value_whose_end_is_not_shown_is_no_value(world: World) -> None:
     answer = ask(world, "star", "search_restaurants", city="Boston")
     first = answer.text.index("\n2. ")
-    assert (
-        len(answer.rows(answer.text[:first]).values) == 0
-        and len(answer.rows(answer.text[: first + 1]).values) == 1
-    )
+    assert len(answer.rows(answer.text[:first]).values) == 0
+    assert len(answer.rows(answer.text[: first + 1]).values) == 1
 
 
 def test_nothing_is_left_of_a_refusal_that_is_cut(world: World) -> None:

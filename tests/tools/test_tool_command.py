@@ -49,9 +49,8 @@ def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[s
     asked = ["tool", "search_restaurants", '{"city": "Boston"}', "--world", str(tmp_path / "w")]
     assert main([*asked, "--page", "3"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["page"], answer["pages"], answer["total_rows"]) == (3, 3, 45) and answer["rows"][
-        0
-    ]["name"] == "Café 41"
+    assert (answer["page"], answer["pages"], answer["total_rows"]) == (3, 3, 45)
+    assert answer["rows"][0]["name"] == "Café 41"
     assert main([*asked, "--page", "2", "--page-rows", "44"]) == 0
     assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["Café 45"]
     assert main([*asked, "--page-rows", "44"]) == 0

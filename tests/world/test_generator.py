@@ -167,9 +167,8 @@ def test_roads_read_like_the_official_table(small: World) -> None:
         assert re.fullmatch(
             r"(\d+ days? \d+ hours?|\d+ hours? \d+ mins?|\d+ mins?|)", road.duration
         )
-        assert re.fullmatch(r"([\d,]+(\.\d)? km|)", road.distance) and bool(road.duration) == bool(
-            road.distance
-        )
+        assert re.fullmatch(r"([\d,]+(\.\d)? km|)", road.distance)
+        assert bool(road.duration) == bool(road.distance)
 
 
 def test_small_follows_the_real_marginals(small: World) -> None:
@@ -187,10 +186,8 @@ def test_small_follows_the_real_marginals(small: World) -> None:
     assert abs(share(stays, lambda row: " & " not in row.house_rules) - 0.504) < 0.09
     assert abs(share(stays, lambda row: row.maximum_occupancy == 1) - 0.238) < 0.08
     assert all(row.maximum_occupancy == 1 for row in stays if row.room_type == "Shared room")
-    assert (
-        50 <= min(row.price_usd for row in stays) < 75
-        and 1150 < max(row.price_usd for row in stays) <= 1200
-    )
+    assert 50 <= min(row.price_usd for row in stays) < 75
+    assert 1150 < max(row.price_usd for row in stays) <= 1200
     for cuisine in CUISINES:
         assert abs(share(meals, lambda row: cuisine in row.cuisines) - 0.143) < 0.045  # noqa: B023
     assert abs(share(meals, lambda row: row.rating == 0) - 0.225) < 0.05

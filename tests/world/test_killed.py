@@ -126,11 +126,9 @@ def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path: Path, na
         ),
     ):
         write_world(tmp_path / "w", small_tables())
-    assert (
-        mine.read_text() == "x"
-        and (tmp_path / "w.partial" / STORE_FILE).exists()
-        and not (tmp_path / "w").exists()
-    )
+    assert mine.read_text() == "x"
+    assert (tmp_path / "w.partial" / STORE_FILE).exists()
+    assert not (tmp_path / "w").exists()
 
 
 def test_what_a_killed_write_has_left_is_replaced(tmp_path: Path) -> None:

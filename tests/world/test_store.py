@@ -86,10 +86,8 @@ def test_look_ups_keep_the_order_of_the_file() -> None:
     assert world.ground("Brook", "Aston") is not None and world.ground("Brook", "Atlantis") is None
     assert world.cities == {"Aston": "Westland", "Brook": "Eastland"}
     assert world.states["Southland"] == ["Aston"]
-    assert (
-        world.restaurants("Aston")[0].average_cost_usd == 10.5
-        and world.restaurants("Atlantis") == []
-    )
+    assert world.restaurants("Aston")[0].average_cost_usd == 10.5
+    assert world.restaurants("Atlantis") == []
     assert world.accommodations("Brook")[0].maximum_occupancy == 2
 
 
