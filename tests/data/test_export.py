@@ -58,11 +58,9 @@ def test_messages_are_the_transcript_s_to_the_letter(
         tools = trajectory.record["tools"]
         assert (row["tools"] is None) == (tools is None)
         assert tools is None or json.loads(row["tools"]) == tools
-        assert (row["id"], row["level"], row["days"]) == (
-            trajectory.id,
-            trajectory.request.level,
-            trajectory.request.days,
-        )
+        assert row["id"] == trajectory.id
+        assert row["level"] == trajectory.request.level
+        assert row["days"] == trajectory.request.days
         assert json.loads(row["query"]) == trajectory.record["request"]
 
 
@@ -180,11 +178,9 @@ def test_verl_rows_open_the_episode_and_hold_no_plan(
         assert asked["budget"] == query.budget
         assert row["reward_model"]["style"] == "rule"
         extra = row["extra_info"]
-        assert (extra["index"], extra["world_hash"], extra["dialect"]) == (
-            place,
-            world.content_hash,
-            dialect,
-        )
+        assert extra["index"] == place
+        assert extra["world_hash"] == world.content_hash
+        assert extra["dialect"] == dialect
 
 
 def test_verl_rows_of_another_world_are_refused(made: Path, world: World, tmp_path: Path) -> None:

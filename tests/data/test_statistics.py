@@ -54,30 +54,24 @@ GIVEN = (
 
 def test_the_columns_by_difficulty() -> None:
     found = statistics(GIVEN)
-    assert (found["unit"], found["tokenizer"], found["dialects"]) == (
-        "characters",
-        None,
-        {"star": 4},
-    )
+    assert found["unit"] == "characters"
+    assert found["tokenizer"] is None
+    assert found["dialects"] == {"star": 4}
     assert list(found["levels"]) == ["easy", "hard", "unknown", "all"]
     easy = found["levels"]["easy"]
-    assert (easy["n"], easy["share"], easy["requests"], easy["tool_calls"], easy["turns"]) == (
-        2,
-        0.5,
-        1,
-        2.0,
-        3.0,
-    )
+    assert easy["n"] == 2
+    assert easy["share"] == 0.5
+    assert easy["requests"] == 1
+    assert easy["tool_calls"] == 2.0
+    assert easy["turns"] == 3.0
     # plan 4, request 6, answer's tags 17; each call 4 of the turn and 8 of what it found
     assert easy["length"] == ((27 + 12 + 4) + (27 + 36 + 2)) / 2 and easy["length_max"] == 65
     assert easy["agent_length"] == ((17 + 4 + 4) + (17 + 12 + 2)) / 2 and easy["plan_length"] == 3.0
     every = found["levels"]["all"]
-    assert (every["n"], every["share"], every["requests"], every["tool_calls"]) == (
-        4,
-        1.0,
-        3,
-        9 / 4,
-    )
+    assert every["n"] == 4
+    assert every["share"] == 1.0
+    assert every["requests"] == 3
+    assert every["tool_calls"] == 9 / 4
 
 
 def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path: Path) -> None:

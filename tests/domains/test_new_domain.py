@@ -132,11 +132,9 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
         (package / "runs" / "expert" / "transcripts.jsonl").read_text().splitlines()[0]
     )
     shown = line["transcript"]["segments"][2]["call"]["rows"]
-    assert (shown["kind"], shown["fields"], shown["units"]) == (
-        "Restaurant",
-        ["price_usd", "seats", "name"],
-        {"price_usd": "USD"},
-    )
+    assert shown["kind"] == "Restaurant"
+    assert shown["fields"] == ["price_usd", "seats", "name"]
+    assert shown["units"] == {"price_usd": "USD"}
     assert "Wishes" in (package / "runs" / "expert" / "report.html").read_text()
     assert "find_restaurants" in run("tripwright tool --list --face dinner", package)
     assert "Make a town" in run("tripwright dinner --help", package)
@@ -167,11 +165,9 @@ def test_its_tools_are_served(package: Path) -> None:
     with served(package, "town") as url:
         assert httpx2.get(f"{url}/tools").json()["faces"] == ["dinner"]
         answer = httpx2.post(f"{url}/tools/find_restaurants", json={"cuisine": "Thai"})
-        assert (answer.status_code, answer.json()["error"], answer.json()["rows"]["kind"]) == (
-            200,
-            False,
-            "Restaurant",
-        )
+        assert answer.status_code == 200
+        assert answer.json()["error"] is False
+        assert answer.json()["rows"]["kind"] == "Restaurant"
         assert httpx2.get(f"{url}/docs").status_code == 200
         assert httpx2.get(f"{url}/world").json()["content_hash"] == "town-7"
         call = f'tripwright tool find_restaurants {{"cuisine":"Thai"}} --face dinner --server {url}'

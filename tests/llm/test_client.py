@@ -74,11 +74,9 @@ def test_a_good_answer_and_what_was_sent(server: Server, monkeypatch: pytest.Mon
     )
     completion = client.complete(MESSAGES)
     assert isinstance(completion, Completion)
-    assert (completion.text, completion.tool_calls, completion.finish_reason) == (
-        "Hello.",
-        (),
-        "stop",
-    )
+    assert completion.text == "Hello."
+    assert completion.tool_calls == ()
+    assert completion.finish_reason == "stop"
     assert completion.usage.pop("seconds") > 0 and completion.usage == {
         "prompt_tokens": 7.0,
         "completion_tokens": 2.0,

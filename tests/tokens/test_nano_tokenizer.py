@@ -42,11 +42,9 @@ def test_a_saved_one_is_the_same(nano_tokenizer: Any, tmp_path: Any) -> None:
     assert loaded.encode(text, add_special_tokens=False) == nano_tokenizer.encode(
         text, add_special_tokens=False
     )
-    assert (loaded.chat_template, loaded.eos_token, loaded.pad_token) == (
-        nano_tokenizer.chat_template,
-        END,
-        PAD,
-    )
+    assert loaded.chat_template == nano_tokenizer.chat_template
+    assert loaded.eos_token == END
+    assert loaded.pad_token == PAD
 
 
 def test_fixed_text_of_other_alphabets_comes_back_too() -> None:

@@ -202,8 +202,6 @@ def test_rows_come_back_from_a_transcript_and_from_a_server(world: World, face: 
         assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
         served = ToolAnswer.from_json(json.loads(json.dumps(answer.to_json())))
         half = answer.text[: len(answer.text) // 2]
-        assert (served, served.rows(), served.rows(half)) == (
-            answer,
-            answer.rows(),
-            answer.rows(half),
-        )
+        assert served == answer
+        assert served.rows() == answer.rows()
+        assert served.rows(half) == answer.rows(half)
