@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from tripwright.world.store import World
 
 PARSER = "parser"
 ANOTHER = "Choose another file for --out."
+EXPECTED = 'Expected a JSONL file with {"query": …, "itinerary": …} per line.'
 
 
 @dataclass(frozen=True)
@@ -111,40 +112,32 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
       tripwright format runs/star --out runs/star_by_qwen.jsonl --model Qwen/Qwen3-8B \\
         --base-url http://localhost:8000/v1
     """
+    source, out = settings.itineraries, settings.out
     if (settings.model is None) != (settings.base_url is None):
-        raise UserError(
-            "--model and --base-url go together: an endpoint needs both, the built-in parser"
-            " neither."
-        )
-    check_new(settings.out, restart=True, inputs=(settings.itineraries,))
+        needs = "an endpoint needs both, the built-in parser neither"
+        raise UserError(f"--model and --base-url go together: {needs}.")
+    check_new(out, restart=True, inputs=(source,))
     endpoint = _endpoint(settings)
     place = World.open(settings.world) if settings.world else None
-    inputs, problems = _read(settings.itineraries)
+    inputs, problems = _read(source)
     if not inputs:
-        raise UserError(
-            f"No itineraries in '{settings.itineraries}'. Expected a JSONL file with"
-            f' {{"query": …, "itinerary": …}} per line{f". {problems[0]}" if problems else "."}'
-        )
+        first = problems[0] if problems else ""
+        raise UserError(f"No itineraries in '{source}'. {EXPECTED} {first}".rstrip())
     for problem in problems:
         print(problem, file=sys.stderr)
-    settings.out.parent.mkdir(parents=True, exist_ok=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
     if endpoint:
-        counts = _by_model(endpoint, inputs, settings.out, settings.concurrency, place)
+        counts = _by_model(endpoint, inputs, out, settings.concurrency, place)
     else:
-        counts = _by_parser(inputs, settings.out)
-    typer.echo(json.dumps(counts) if as_json else _told(counts, settings.out))
+        counts = _by_parser(inputs, out)
+    typer.echo(json.dumps(counts) if as_json else _told(counts, out))
     if counts["unscored"]:
-        print(
-            f"warning: {counts['unscored']} unscored, not in {settings.out}. The same command tries"
-            " them again.",
-            file=sys.stderr,
-        )
+        unscored = f"{counts['unscored']} unscored, not in {out}"
+        print(f"warning: {unscored}. The same command tries them again.", file=sys.stderr)
     if problems:
         lines = counted(len(problems) + len(inputs), "line")
-        raise UserError(
-            f"{settings.itineraries}: {len(problems)} of {lines} could not be read (named above);"
-            " the others are done."
-        )
+        bad = f"{len(problems)} of {lines} could not be read (named above)"
+        raise UserError(f"{source}: {bad}; the others are done.")
 
 
 def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
@@ -161,11 +154,12 @@ def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
 
 
 def _told(counts: dict[str, int], out: Path) -> str:
-    unscored = f", {counts['unscored']} unscored" if counts["unscored"] else ""
-    return (
-        f"{counted(counts['itineraries'], 'itinerary')}: {counted(counts['plans'], 'plan')},"
-        f" {counts['unreadable']} not readable{unscored}\n{out}"
+    itineraries, plans = (
+        counted(counts["itineraries"], "itinerary"),
+        counted(counts["plans"], "plan"),
     )
+    unscored = f", {counts['unscored']} unscored" if counts["unscored"] else ""
+    return f"{itineraries}: {plans}, {counts['unreadable']} not readable{unscored}\n{out}"
 
 
 def _read(path: Path) -> tuple[list[ItineraryInput], list[str]]:
@@ -173,10 +167,7 @@ def _read(path: Path) -> tuple[list[ItineraryInput], list[str]]:
     if path.is_dir():
         return _of_run(path), []
     if not path.is_file():
-        raise UserError(
-            f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per'
-            " line."
-        )
+        raise UserError(f"No file at '{path}'. {EXPECTED}")
     inputs, problems = list[ItineraryInput](), list[str]()
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -199,15 +190,16 @@ def _of_run(folder: Path) -> list[ItineraryInput]:
 
 def _answered(number: int, record: dict[str, Any]) -> ItineraryInput:
     if record["domain"] != "travelplanner":
-        raise UserError(
-            f"Episode '{record['id']}' is of domain {record['domain']}: only TravelPlanner's"
-            " itineraries become plans."
-        )
+        of = f"Episode '{record['id']}' is of domain {record['domain']}"
+        raise UserError(f"{of}: only TravelPlanner's itineraries become plans.")
     request, answer = record["request"], record["transcript"]["answer"]
-    digest = hashlib.sha256(json.dumps([record["id"], request, answer]).encode()).hexdigest()
-    return ItineraryInput(
-        number, request, Query.model_validate(request), answer or "", digest[:16], record
-    )
+    digest = _fingerprint(json.dumps([record["id"], request, answer]).encode())
+    query = Query.model_validate(request)
+    return ItineraryInput(number, request, query, answer or "", digest, record)
+
+
+def _fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _asked(line: bytes, number: int) -> ItineraryInput:
@@ -220,17 +212,10 @@ def _asked(line: bytes, number: int) -> ItineraryInput:
         or "query" not in record
         or not isinstance(record.get("itinerary", 0), str | None)
     ):
-        raise BadLine(
-            'expected an object with "query" and "itinerary" (text or null), found'
-            f" {described(record)}"
-        )
-    return ItineraryInput(
-        number,
-        record["query"],
-        read_query(record["query"]),
-        record["itinerary"] or "",
-        hashlib.sha256(line.strip()).hexdigest()[:16],
-    )
+        wanted = 'an object with "query" and "itinerary" (text or null)'
+        raise BadLine(f"expected {wanted}, found {described(record)}")
+    request, text = record["query"], record["itinerary"] or ""
+    return ItineraryInput(number, request, read_query(request), text, _fingerprint(line.strip()))
 
 
 # ---- the two ways
@@ -244,16 +229,13 @@ def _by_parser(inputs: list[ItineraryInput], out: Path) -> dict[str, int]:
             raise ValueError
 
     if out.exists():
-        foreign = f"was not written by the parser. {ANOTHER}"
-        Journal(out, take, foreign, f"Another process is writing '{out}'. {ANOTHER}").close()
-    progress = _Progress(len(inputs), 0)
-    records, plans = [], []
+        _journal(out, take, "was not written by the parser").close()
+    progress, records = _Progress(len(inputs), 0), []
     for each in inputs:
-        plans.append(parse_itinerary(each.text))
-        records.append(_record(each, plans[-1], PARSER))
-        progress.add(each.line, plans[-1])
-    _write(out, records)
-    return _counts(len(inputs), plans)
+        formatted = parse_itinerary(each.text)
+        records.append(_record(each, formatted, PARSER))
+        progress.add(each.line, formatted)
+    return _written(out, records, 0)
 
 
 def _by_model(
@@ -264,42 +246,32 @@ def _by_model(
     world: World | None,
 ) -> dict[str, int]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
-    of_line, records, unscored = (
-        {each.line: each for each in inputs},
-        dict[int, dict[str, Any]](),
-        list[FormattedPlan](),
-    )
+    made_from = {each.line: each.made_from for each in inputs}
+    records, unscored = dict[int, dict[str, Any]](), 0
 
     def take(record: Any) -> None:
-        if (of_line[record["line"]].made_from, endpoint.model) != (
-            record["made_from"],
-            record["formatter"],
-        ):
+        made = (made_from[record["line"]], endpoint.model)
+        if made != (record["made_from"], record["formatter"]):
             raise ValueError
         records[record["line"]] = record
 
-    foreign = f"was not made from these itineraries by '{endpoint.model}'. {ANOTHER}"
-    in_use = f"Another process is writing '{out}'. {ANOTHER}"
-    with Journal(out, take, foreign, in_use) as journal:
+    foreign = f"was not made from these itineraries by '{endpoint.model}'"
+    with _journal(out, take, foreign) as journal:
         progress = _Progress(len(inputs), len(records))
         waiting = ((each, each.query, each.text) for each in inputs if each.line not in records)
-        for each, formatted in format_all(
-            endpoint, waiting, concurrency, city_lookup(world) if world else None
-        ):
-            if formatted.unscored:
-                unscored.append(formatted)
-            else:
+        city_of = city_lookup(world) if world else None
+        for each, formatted in format_all(endpoint, waiting, concurrency, city_of):
+            unscored += formatted.unscored
+            if not formatted.unscored:
                 records[each.line] = _record(each, formatted, endpoint.model)
                 journal.append(records[each.line])
             progress.add(each.line, formatted)
-    _write(out, [records[line] for line in sorted(records)])
-    return _counts(
-        len(inputs),
-        [
-            *unscored,
-            *(FormattedPlan(record["plan"], record.get("problem")) for record in records.values()),
-        ],
-    )
+    return _written(out, [records[line] for line in sorted(records)], unscored)
+
+
+def _journal(out: Path, take: Callable[[Any], None], foreign: str) -> Journal:
+    in_use = f"Another process is writing '{out}'. {ANOTHER}"
+    return Journal(out, take, f"{foreign}. {ANOTHER}", in_use)
 
 
 def _record(itinerary: ItineraryInput, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
@@ -309,19 +281,13 @@ def _record(itinerary: ItineraryInput, formatted: FormattedPlan, formatter: str)
     return {**record, **problem, "formatter": formatter, "made_from": itinerary.made_from}
 
 
-def _write(out: Path, records: list[dict[str, Any]]) -> None:
+def _written(out: Path, records: list[dict[str, Any]], unscored: int) -> dict[str, int]:
     write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
-
-
-def _counts(itineraries: int, outcomes: list[FormattedPlan]) -> dict[str, int]:
-    plans, unscored = (
-        sum(each.plan is not None for each in outcomes),
-        sum(each.unscored for each in outcomes),
-    )
+    plans = sum(record["plan"] is not None for record in records)
     return {
-        "itineraries": itineraries,
+        "itineraries": len(records) + unscored,
         "plans": plans,
-        "unreadable": len(outcomes) - plans - unscored,
+        "unreadable": len(records) - plans,
         "unscored": unscored,
     }
 
@@ -337,13 +303,9 @@ class _Progress:
     def add(self, line: int, formatted: FormattedPlan) -> None:
         self._done += 1
         if formatted.plan is None:
-            self._tell(
-                f"line {line}: {'unscored: ' if formatted.unscored else ''}{formatted.problem}"
-            )
-        if (
-            self._done == self._total
-            or 10 * self._done // self._total > 10 * (self._done - 1) // self._total
-        ):
+            unscored = "unscored: " if formatted.unscored else ""
+            self._tell(f"line {line}: {unscored}{formatted.problem}")
+        if 10 * self._done // self._total > 10 * (self._done - 1) // self._total:
             self._tell(f"{self._done}/{self._total} itineraries")
 
     def _tell(self, line: str) -> None:
