@@ -127,20 +127,6 @@ class PlanVerdict:
     def undelivered(cls, rules: str, error: str | None = None) -> PlanVerdict:
         return cls(rules, False, None, None, None, error, False)
 
-    @classmethod
-    def from_contract(cls, record: dict[str, Any], rules: str) -> PlanVerdict:
-        """The verdict that `to_contract` wrote."""
-        groups: dict[str, Any] = {
-            group: facts and {name: Fact.from_record(name, fact) for name, fact in facts.items()}
-            for group, facts in ((name, record[name]) for name in ("commonsense", "hard"))
-        }
-        costs = tuple(
-            Cost(**{k: v for k, v in each.items() if k != "total_usd"})
-            for each in record.get("costs", ())
-        )
-        names = ("delivered", "total_cost", "error", "final")
-        return cls(rules, costs=costs, **groups, **{name: record[name] for name in names})
-
     def to_contract(self, line: int) -> dict[str, Any]:
         """One object of `score --json`."""
         groups: dict[str, Any] = {"commonsense": self.commonsense, "hard": self.hard}

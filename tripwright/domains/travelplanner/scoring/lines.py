@@ -161,7 +161,7 @@ class LineReader:
     def read(self, path: str | Path) -> Iterator[PlanLine]:
         """Every non-empty line, in order, one at a time; of a run, the latest of each episode that
         was scored; a .json file is one. Then the requests of the query file that none answers."""
-        for number, text in _texts(transcripts_at(Path(path), "plans")):
+        for number, text in plan_texts(transcripts_at(Path(path), "plans")):
             if text.strip():
                 yield self.line(number, text)
         for place in range(len(self._queries.records) if self._queries else 0):
@@ -227,7 +227,8 @@ def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
     return read_query(completed.record), completed.inferred
 
 
-def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
+def plan_texts(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(number, line) of a file; of a run, the latest of each episode that was scored."""
     if path.name == TRANSCRIPTS:
         for episode in episode_lines(path):
             if not _unscored(episode.text):

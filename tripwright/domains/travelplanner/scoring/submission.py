@@ -14,20 +14,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, to_official
+from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import (
     BadLine,
     QueryFile,
     UnknownQuery,
-    checked_record,
     is_p3,
+    official_plan,
     plain,
+    plan_texts,
     read_record,
 )
-from tripwright.errors import NotJson, UserError, described, read_json, repeated_key
-from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
+from tripwright.errors import UserError, described, repeated_key
+from tripwright.runs import transcripts_at
 from tripwright.world.store import World
 
 _ROUTE = re.compile(r"from .+? to [^,]+")
@@ -51,8 +51,12 @@ class Submission:
     def read(self, source: Path) -> None:
         """A plans file as `score` reads it, or a run folder."""
         path = transcripts_at(source, "plans")
-        for number, record in self._records(path):
-            self._take(path, number, record)
+        for number, text in plan_texts(path):
+            try:
+                if text.strip():
+                    self._take(f"{path}:{number}", number, read_record(text))
+            except (BadLine, UnknownQuery) as problem:
+                self.notes.append(f"line {number}: {problem}")
 
     def lines(self) -> Iterator[str]:
         for place, record in enumerate(self._queries.records):
@@ -63,53 +67,21 @@ class Submission:
             }
             yield json.dumps(line, ensure_ascii=False) + "\n"
 
-    def _records(self, path: Path) -> Iterator[tuple[int, Any]]:
-        """(line number, record) of the episodes of a run, or of every line of plans that is
-        JSON."""
-        if path.name == TRANSCRIPTS:
-            for line in episode_lines(path):
-                yield (
-                    line.place.number,
-                    line.read(lambda record: {"query": record["request"], "plan": record["plan"]}),
-                )
-            return
-        with path.open("rb") as lines:
-            for number, text in enumerate(lines, start=1):
-                try:
-                    if text.strip():
-                        yield number, read_json(text)
-                except NotJson as problem:
-                    self.notes.append(f"line {number}: not JSON ({problem})")
-
-    def _take(self, path: Path, number: int, value: Any) -> None:
-        try:
-            record = checked_record(value)
-            place = self._queries.find(record.get("idx"), record.get("query"))
-        except (BadLine, UnknownQuery) as problem:
-            self.notes.append(f"line {number}: {problem}")
-            return
+    def _take(self, where: str, number: int, record: dict[str, Any]) -> None:
+        place = self._queries.find(record.get("idx"), record.get("query"))
         first = self._line_of.setdefault(place, number)
         if first != number:
-            raise UserError(
-                f"{path}:{number}: a second plan for the request of line {first}. A submission has"
-                " one plan per request."
-            )
-        if plan := self._official(path, number, record["plan"]):
-            self._plans[place] = plan
-
-    def _official(self, path: Path, number: int, plan: list[Any] | None) -> list[Any] | None:
-        if not plan or not is_p3(plan):
-            return plan
-        if self._city_of is None:
-            raise UserError(
-                f"{path}:{number}: the plan is in Planner-R1's schema, which names no cities; give"
-                " the world with --world."
-            )
-        answer = parse_days(plan)
-        if answer.days is None:
-            self.notes.append(f"line {number}: {answer.problem}")
-            return None
-        return to_official(answer.days, self._city_of)
+            again = f"a second plan for the request of line {first}"
+            raise UserError(f"{where}: {again}. A submission has one plan per request.")
+        plan = record["plan"]
+        if plan and is_p3(plan) and self._city_of is None:
+            nowhere = "the plan is in Planner-R1's schema, which names no cities"
+            raise UserError(f"{where}: {nowhere}; give the world with --world.")
+        official, problem = official_plan(plan, self._city_of)
+        if problem is not None:
+            self.notes.append(f"line {number}: {problem}")
+        elif official:
+            self._plans[place] = official
 
 
 class SubmissionCheck:
