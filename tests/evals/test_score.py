@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tripwright.domains.travelplanner.scoring.score import (
     scored_lines,
     split_denominators,
 )
-from tripwright.errors import UserError
 from tripwright.statistics.rates import wilson
 from tripwright.verdict import Fact, State
 from tripwright.world.folder import write_world
@@ -102,25 +100,11 @@ def test_counts_behind_the_metrics(world: World, tmp_path: Path) -> None:
     *verdicts, summary = score_file(path, world, "official")
     assert [verdict["line"] for verdict in verdicts] == [1, 2, 4, 5, 6, 7]
     assert [verdict["final"] for verdict in verdicts] == [True] + [False] * 5
-    assert [verdict["error"] for verdict in verdicts] == [
-        None,
-        None,
-        None,
-        "BadPlan",
-        "TypeError",
-        "KeyError",
-    ]
-    counts = {name: (summary[name]["numerator"], summary[name]["denominator"]) for name in METRICS}
-    assert counts == {
-        "delivery_rate": (4, 6),
-        "commonsense_micro": (24, 48),
-        "commonsense_macro": (3, 6),
-        "hard_micro": (2, 8),
-        "hard_macro": (1, 6),
-        "final_pass_rate": (1, 6),
-    }
-    assert summary["n"] == 6
-    assert summary["bad_lines"] == 0
+    errors = [None, None, None, "BadPlan", "TypeError", "KeyError"]
+    assert [verdict["error"] for verdict in verdicts] == errors
+    counts = [(4, 6), (24, 48), (3, 6), (2, 8), (1, 6), (1, 6)]
+    assert list(counts_of(summary).values()) == counts
+    assert (summary["n"], summary["bad_lines"]) == (6, 0)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +169,9 @@ def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(
         (True, True, None),
     ]
     assert f"line 1: {expected}" in found[0]["problem"]
-    assert (
-        summary["delivery_rate"]["numerator"],
-        summary["final_pass_rate"]["numerator"],
-        summary["bad_lines"],
-    ) == (2, 1, 0)
+    counts = counts_of(summary)
+    assert (counts["delivery_rate"][0], counts["final_pass_rate"][0]) == (2, 1)
+    assert summary["bad_lines"] == 0
 
 
 def counts_of(rates: dict[str, Any]) -> dict[str, tuple[int, int]]:
@@ -207,49 +189,22 @@ def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(
         "oops",
     )
     *_, summary = score_file(path, world, "official", split="validation")
-    assert (summary["split"], summary["n"], summary["missing"], summary["bad_lines"]) == (
-        "validation",
-        3,
-        178,
-        1,
-    )
-    assert [denominator for _, denominator in counts_of(summary).values()] == [
-        180,
-        1440,
-        180,
-        420,
-        180,
-        180,
-    ]
-    assert counts_of(summary["honest"]) == {
-        "delivery_rate": (1, 3),
-        "commonsense_micro": (8, 24),
-        "commonsense_macro": (1, 3),
-        "hard_micro": (1, 3),
-        "hard_macro": (1, 3),
-        "final_pass_rate": (1, 3),
-    }
-    assert [denominator for _, denominator in counts_of(summary["by_level"]["easy"]).values()] == [
-        60,
-        480,
-        60,
-        60,
-        60,
-        60,
-    ]
-    assert [
-        denominator for _, denominator in counts_of(summary["cells"]["easy"]["3"]).values()
-    ] == [20, 160, 20, 20, 20, 20]
-    assert counts_of(summary["cells"]["easy"]["3"]["honest"])["final_pass_rate"] == (1, 2)
+    figures = [summary[name] for name in ("split", "n", "missing", "bad_lines")]
+    assert figures == ["validation", 3, 178, 1]
+    cell = summary["cells"]["easy"]["3"]
+    for group, denominators in (
+        (summary, [180, 1440, 180, 420, 180, 180]),
+        (summary["by_level"]["easy"], [60, 480, 60, 60, 60, 60]),
+        (cell, [20, 160, 20, 20, 20, 20]),
+    ):
+        assert [group[name]["denominator"] for name in METRICS] == denominators
+    honest = [(1, 3), (8, 24), (1, 3), (1, 3), (1, 3), (1, 3)]
+    assert list(counts_of(summary["honest"]).values()) == honest
+    assert counts_of(cell["honest"])["final_pass_rate"] == (1, 2)
     # the bad line asks for a budget, as everybody
     assert counts_of(summary["by_days"]["unknown"]["honest"])["hard_micro"] == (0, 1)
-    assert summary["by_level"]["unknown"]["final_pass_rate"] == {
-        "value": None,
-        "low": None,
-        "high": None,
-        "numerator": 0,
-        "denominator": None,
-    }
+    unknown = summary["by_level"]["unknown"]["final_pass_rate"]
+    assert unknown == dict.fromkeys(unknown) | {"numerator": 0}
 
 
 @pytest.mark.parametrize(
@@ -267,11 +222,6 @@ def test_the_official_constants_are_the_sums_of_their_levels(
         assert by_days == [None] * 3  # how it divides by days is not published
     else:
         assert tuple(map(sum, zip(*by_days, strict=True))) == (queries, hard)
-
-
-def test_unknown_splits_are_user_errors(world: World, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="Unknown split 'dev'. Available: train, validation, test"):
-        list(score_file(write_lines(tmp_path), world, "official", split="dev"))
 
 
 def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World) -> None:
@@ -294,14 +244,12 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World)
     assert counts_of(summary["honest"])["commonsense_macro"] == (1, 2)
     assert counts_of(summary)["hard_micro"] == counts_of(summary["honest"])["hard_micro"] == (1, 4)
     assert counts_of(summary["honest"])["hard_macro"] == (0, 2)
-    named = {
-        name: (rate["numerator"], rate["denominator"])
-        for name, rate in summary["constraints"].items()
-    }
-    assert named["is_not_absent"] == (1, 2)
-    assert named["is_kind"] == (1, 1)
-    assert named["valid_cost"] == (0, 2)
-    assert "valid_cuisine" not in named
+    named = summary["constraints"]
+    counts = [
+        (named[name]["numerator"], named[name]["denominator"])
+        for name in ("is_not_absent", "is_kind", "valid_cost")
+    ]
+    assert counts == [(1, 2), (1, 1), (0, 2)] and "valid_cuisine" not in named
 
 
 TEXT = "Please plan a 3-day trip from Homer to Aston for one person, from 2022-03-01 to 2022-03-03, with a budget of $1,000."
@@ -372,10 +320,7 @@ def test_a_file_of_queries_is_counted_whole(world: World, tmp_path: Path) -> Non
     assert "a second plan for the request of line 1" in verdicts[4]["problem"]
     assert (summary["n"], summary["requests"], summary["unanswered"]) == (4, 1, 3)
     for rates in (summary, summary["honest"], summary["by_days"]["3"]["honest"]):
-        assert (rates["final_pass_rate"]["value"], rates["final_pass_rate"]["numerator"]) == (
-            0.25,
-            1,
-        )
+        assert counts_of(rates)["final_pass_rate"] == (1, 4)
     *_, summary = score_file(path, world, "official")  # nobody says how many are asked
     assert (summary["n"], summary["requests"], summary["repeats"]) == (5, 1, 4)
 
@@ -391,25 +336,10 @@ def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
     assert [line.verdict.final for line in scored_lines(path, world, "official")] == [True, True]
     first, second = scored_lines(path, world, "official", split="train")
     assert first.verdict.final and second.verdict.error == BAD_LINE
-    assert (
-        second.line.problem
-        == "line 2: a second plan for the request of line 1; a split has one plan per request"
-    )
-    path = write_lines(
-        tmp_path,
-        *(
-            {"query": EASY | {"query": f"to{blanks}Rome"}, "plan": P3_PLAN}
-            for blanks in (" ", "  ", " \t")
-        ),
-    )
-    assert [
-        line.verdict.error == BAD_LINE
-        for line in scored_lines(path, world, "official", split="train")
-    ] == [
-        False,
-        True,
-        True,
-    ]
+    texts = [EASY | {"query": f"to{blanks}Rome"} for blanks in (" ", "  ", " \t")]
+    path = write_lines(tmp_path, *({"query": text, "plan": P3_PLAN} for text in texts))
+    found = scored_lines(path, world, "official", split="train")
+    assert [line.verdict.error for line in found] == [None, BAD_LINE, BAD_LINE]
 
 
 def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: Path) -> None:
@@ -419,10 +349,7 @@ def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: 
         {"query": EASY, "plan": P3_PLAN},
     )
     stranger, neighbour = scored_lines(path, world, "official")
-    assert (
-        stranger.line.problem
-        == "line 1: org 'Rivendell' is no city of world 'tiny': is it the right world?"
-    )
+    assert "'Rivendell'" in (stranger.line.problem or "")
     assert stranger.verdict.delivered and not stranger.verdict.final
     assert neighbour.line.problem is None and neighbour.verdict.final
 
@@ -431,13 +358,6 @@ def test_an_empty_file_has_no_rates(world: World, tmp_path: Path) -> None:
     (summary,) = score_file(write_lines(tmp_path), world, "official")
     assert summary["n"] == 0
     assert summary["final_pass_rate"]["value"] is None is summary["final_pass_rate"]["low"]
-
-
-def test_a_missing_file_and_unknown_rules_are_user_errors(world: World, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="No plans at"):
-        list(score_file(tmp_path / "none.jsonl", world, "official"))
-    with pytest.raises(UserError, match="Unknown rules"):
-        list(score_file(tmp_path / "none.jsonl", world, "nice"))
 
 
 def test_the_verb_prints_json_lines_with_the_summary_last(
@@ -453,53 +373,13 @@ def test_the_verb_prints_json_lines_with_the_summary_last(
     assert records[-1]["kind"] == "summary"
 
 
-def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_lines(tmp_path, "oops", {"query": QUERY, "plan": P3_PLAN})
-    words = ["--world", str(world.folder), "--rules", "official"]
-    assert main(["score", str(path), *words]) == 2
-    printed = capsys.readouterr()
-    assert "Room rule: The house rule should be smoking." in printed.out
-    assert "final pass rate 0.0% [0.0%, 65.8%] 0/2" in " ".join(printed.out.split())
-    assert "line 1: not JSON" in printed.err
-    assert "1 of 2 lines gave no plan that counts" in printed.err
-
-
-@pytest.mark.parametrize("rules", ["Strict", "nice"])
-def test_the_verb_refuses_other_rules_in_one_line(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], rules: str
-) -> None:
-    path = write_lines(tmp_path)
-    assert main(["score", str(path), "--world", str(world.folder), "--rules", rules, "--json"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_world_info_and_import_verbs(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["world", "info", str(world.folder)]) == 0
-    assert "every search is known" in capsys.readouterr().out
-    assert main(["world", "info", str(world.folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"]["restaurant"] == 4
-    assert main(["world", "import", str(tmp_path), "--out", str(tmp_path / "new")]) == 2
-    assert "No table of cities" in capsys.readouterr().err
-
-
 def test_every_rate_has_an_interval_over_plans() -> None:
     """Of plans whose checks stand and fall together a micro rate says no more than so many plans;
     Wilson over single checks would be three times narrower."""
-    right = PlanVerdict(
-        "official",
-        True,
-        {name: Fact(name, State.PASSED) for name in COMMONSENSE_NAMES},
-        None,
-        None,
-        None,
-        False,
-    )
-    wrong = replace(
-        right, commonsense={name: Fact(name, State.FAILED) for name in COMMONSENSE_NAMES}
+    right, wrong = (
+        PlanVerdict("official", True, facts, None, None, None, False)
+        for state in (State.PASSED, State.FAILED)
+        for facts in [{name: Fact(name, state) for name in COMMONSENSE_NAMES}]
     )
     tally, whole = Tally(), Tally("train")
     for n in range(20):
