@@ -11,17 +11,11 @@ from tripwright.world.store import World
 
 
 def _flight(number: str, origin: str, destination: str, price_usd: str) -> tuple[str, ...]:
-    return (
-        number,
-        price_usd,
-        "08:00",
-        "09:00",
-        "1 hours 0 minutes",
-        "2022-03-01",
-        origin,
-        destination,
-        "106.0",
-    )
+    times = ("08:00", "09:00", "1 hours 0 minutes", "2022-03-01")
+    return (number, price_usd, *times, origin, destination, "106.0")
+
+
+NO_SMOKING = ("No smoking", "2", "Aston")  # house rules, guests, city
 
 
 @pytest.fixture(scope="session")
@@ -58,16 +52,7 @@ def world() -> World:
                 (name, "1", "2", "x", "1", "x", "Aston") for name in ("Old Tower", "Lake", "Museum")
             ],
             accommodations=[
-                (
-                    "Inn by the lake",
-                    "Entire home/apt",
-                    "100.0",
-                    "2.0",
-                    "4.0",
-                    "No smoking",
-                    "2",
-                    "Aston",
-                ),
+                ("Inn by the lake", "Entire home/apt", "100.0", "2.0", "4.0", *NO_SMOKING),
                 ("Inn", "Private room", "50.0", "3.0", "4.0", "No pets & No parties", "1", "Aston"),
                 ("Barn", "Shared room", "10.0", "1.0", "4.0", "No visitors", "9", "Aston"),
             ],

@@ -26,6 +26,10 @@ def by_road(plan: Plan, words: dict[int, str]) -> Plan:
     return plan
 
 
+def in_words(word: str) -> dict[int, str]:
+    return {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
+
+
 def asking(query: Query, **wishes: Any) -> Query:
     return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
 
@@ -74,152 +78,90 @@ def test_any_other_word_means_driving_and_is_paid_for(
     driven = STAR.judge(query, by_road(plan, DRIVE), world)
     assert driven.final
     assert [cost.unit_usd for cost in driven.costs if cost.kind == "self-driving"] == [54, 55]
-    worded = STAR.judge(
-        query,
-        by_road(
-            plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
-        ),
-        world,
-    )
-    assert worded.final
-    assert worded.costs == driven.costs
+    worded = STAR.judge(query, by_road(plan, in_words(word)), world)
+    assert worded.final and worded.costs == driven.costs
 
 
-CASES: list[tuple[int, dict[str, Any], set[tuple[str, int | None, str | None]]]] = [
+Failures = set[tuple[str, int | None, str | None]]
+SANDBOX, ELSEWHERE = "is_valid_information_in_sandbox", "is_valid_information_in_current_city"
+ABSENT, ROUTE = "is_not_absent", ("is_reasonable_visiting_city", None, "current_city")
+CONFLICT = ("is_valid_transportation", None, "transportation")
+CITIES = (ABSENT, None, "current_city")
+NIGHTS = ("is_valid_accommodation", 1, "accommodation")
+
+
+def way(day: int, said: str, *failures: tuple[str, int | None, str | None]) -> Any:
+    return day, {"transportation": said}, set(failures)
+
+
+def on_day_2(*constraints: Any, **change: Any) -> Any:
+    """A constraint alone is about the one field that is changed."""
+    field = next(iter(change))
+    return 2, change, {(c, 2, field) if isinstance(c, str) else c for c in constraints}
+
+
+WALK = {"current_city": "from Aston to Aston", "transportation": "Walk from Aston to Aston"}
+CASES: list[tuple[int, dict[str, Any], Failures]] = [
     # a word that is no mode: a second way to travel, and on a road that is not there
-    (
-        3,
-        {"transportation": "Bus, from Aston to Homer"},
-        {("is_valid_transportation", None, "transportation")},
-    ),
-    (
+    way(3, "Bus, from Aston to Homer", CONFLICT),
+    way(
         1,
-        {"transportation": "Taxi, from Homer to Brook"},
-        {
-            ("is_valid_information_in_sandbox", 1, "transportation"),
-            ("is_valid_information_in_current_city", 1, "transportation"),
-        },
+        "Taxi, from Homer to Brook",
+        (SANDBOX, 1, "transportation"),
+        (ELSEWHERE, 1, "transportation"),
     ),
-    (
-        3,
-        {"transportation": "Flight, from Aston to Homer"},
-        {("is_valid_information_in_sandbox", 3, "transportation")},
-    ),
-    (
-        3,
-        {"transportation": "F2, from Aston to Homer"},
-        {("is_valid_transportation", None, "transportation")},
-    ),
-    (
-        3,
-        {"transportation": "flight number: F2, from Aston to Homer"},
-        {("is_valid_information_in_sandbox", 3, "transportation")},
-    ),
-    (
-        3,
-        {"transportation": "Flight Number: F1, from Aston to Homer"},
-        {("is_valid_information_in_sandbox", 3, "transportation")},
-    ),
-    (3, {"transportation": "Taxi to the airport, Flight Number: F2, from Aston to Homer"}, set()),
-    (3, {"transportation": "Taxi, from Aston to Homer"}, set()),
+    way(3, "Flight, from Aston to Homer", (SANDBOX, 3, "transportation")),
+    way(3, "F2, from Aston to Homer", CONFLICT),
+    way(3, "flight number: F2, from Aston to Homer", (SANDBOX, 3, "transportation")),
+    way(3, "Flight Number: F1, from Aston to Homer", (SANDBOX, 3, "transportation")),
+    way(3, "Taxi to the airport, Flight Number: F2, from Aston to Homer"),
+    way(3, "Taxi, from Aston to Homer"),
     # a stay day has one city, not the letters of its name
-    (2, {"dinner": "Home Cooking, Homer"}, {("is_valid_information_in_current_city", 2, "dinner")}),
-    (2, {"transportation": ""}, {("is_valid_information_in_current_city", 2, "transportation")}),
-    (
-        2,
-        {
-            "current_city": "from Aston to Aston",
-            "transportation": "Walk from Aston to Aston",
-            "lunch": "-",
-            "attraction": "-",
-        },
-        {
-            ("is_valid_information_in_sandbox", 2, "transportation"),
-            ("is_valid_transportation", None, "transportation"),
-        },
-    ),
+    on_day_2(ELSEWHERE, dinner="Home Cooking, Homer"),
+    on_day_2(ELSEWHERE, transportation=""),
+    on_day_2((SANDBOX, 2, "transportation"), CONFLICT, **WALK, lunch="-", attraction="-"),
     # a state in parentheses is part of the name
-    (
-        2,
-        {"current_city": "Aston(Westland)", "breakfast": "-", "dinner": "-"},
-        {
-            ("is_reasonable_visiting_city", None, "current_city"),
-            ("is_not_absent", None, "current_city"),
-            *(("is_valid_information_in_current_city", 2, field) for field in ["lunch"]),
-        },
+    on_day_2(
+        ROUTE,
+        CITIES,
+        (ELSEWHERE, 2, "lunch"),
+        current_city="Aston(Westland)",
+        breakfast="-",
+        dinner="-",
     ),
-    (
-        2,
-        {"lunch": "Dal Palace, Aston(Westland)"},
-        {("is_valid_information_in_sandbox", 2, "lunch")},
-    ),
-    (
-        3,
-        {"transportation": "Flight Number: F2, from Aston(Westland) to Homer"},
-        {("is_valid_information_in_sandbox", 3, "transportation")},
-    ),
-    (
-        3,
-        {"transportation": "Taxi, from Aston(Westland) to Homer"},
-        {("is_valid_information_in_sandbox", 3, "transportation")},
-    ),
+    on_day_2(SANDBOX, lunch="Dal Palace, Aston(Westland)"),
+    way(3, "Flight Number: F2, from Aston(Westland) to Homer", (SANDBOX, 3, "transportation")),
+    way(3, "Taxi, from Aston(Westland) to Homer", (SANDBOX, 3, "transportation")),
     # as the official rules
     (
         1,
         {"current_city": "from Far to Aston"},
         {
-            ("is_reasonable_visiting_city", 1, "current_city"),
-            ("is_not_absent", 1, "current_city"),
-            ("is_valid_information_in_current_city", 1, "transportation"),
+            (ROUTE[0], 1, "current_city"),
+            (ABSENT, 1, "current_city"),
+            (ELSEWHERE, 1, "transportation"),
         },
     ),
-    (
-        2,
-        {"current_city": "Gotham"},
-        {
-            ("is_reasonable_visiting_city", None, "current_city"),
-            ("is_not_absent", None, "current_city"),
-            ("is_valid_information_in_current_city", 2, "breakfast"),
-        },
-    ),
-    (2, {"dinner": "Grill A, Aston"}, {("is_valid_restaurants", 2, "dinner")}),
-    (2, {"attraction": "Lake, Aston;Museum, Aston;"}, {("is_valid_attractions", 2, "attraction")}),
-    (
-        2,
-        {"attraction": "Eiffel Tower, Aston;"},
-        {("is_valid_information_in_sandbox", 2, "attraction")},
-    ),
-    (2, {"accommodation": "Barn, Aston"}, {("is_valid_accommodation", 1, "accommodation")}),
+    on_day_2(ROUTE, CITIES, (ELSEWHERE, 2, "breakfast"), current_city="Gotham"),
+    on_day_2("is_valid_restaurants", dinner="Grill A, Aston"),
+    on_day_2("is_valid_attractions", attraction="Lake, Aston;Museum, Aston;"),
+    on_day_2(SANDBOX, attraction="Eiffel Tower, Aston;"),
+    on_day_2(NIGHTS, accommodation="Barn, Aston"),
     (
         1,
         {"accommodation": "Nowhere, Aston"},
-        {
-            ("is_valid_information_in_sandbox", 1, "accommodation"),
-            ("is_valid_accommodation", 2, "accommodation"),
-        },
+        {(SANDBOX, 1, "accommodation"), ("is_valid_accommodation", 2, "accommodation")},
     ),
-    (
-        2,
-        {"accommodation": "-"},
-        {("is_not_absent", 2, "accommodation"), ("is_valid_accommodation", 1, "accommodation")},
-    ),
-    (2, {"lunch": "-"}, {("is_not_absent", 2, "lunch")}),
-    (2, {"attraction": ""}, {("is_not_absent", 2, "attraction")}),
-    (3, {"transportation": "-"}, {("is_not_absent", 3, "transportation")}),
-    (
-        1,
-        {"transportation": "-"},
-        {("is_not_absent", 1, "transportation"), ("is_valid_transportation", 1, "transportation")},
-    ),
-    (
-        2,
-        {"current_city": ""},
-        {("is_not_absent", None, None), ("is_reasonable_visiting_city", None, "current_city")},
-    ),
+    on_day_2(ABSENT, NIGHTS, accommodation="-"),
+    on_day_2(ABSENT, lunch="-"),
+    on_day_2(ABSENT, attraction=""),
+    way(3, "-", (ABSENT, 3, "transportation")),
+    way(1, "-", (ABSENT, 1, "transportation"), ("is_valid_transportation", 1, "transportation")),
+    on_day_2((ABSENT, None, None), ROUTE, current_city=""),
     # left open, as there
-    (2, {"breakfast": None, "lunch": [], "dinner": False, "attraction": None}, set()),
-    (2, {"dinner": "Grill A,Aston"}, set()),
-    (2, {"dinner": ", Aston", "attraction": "Eiffel Tower, Aston"}, set()),
+    on_day_2(breakfast=None, lunch=[], dinner=False, attraction=None),
+    on_day_2(dinner="Grill A,Aston"),
+    on_day_2(dinner=", Aston", attraction="Eiffel Tower, Aston"),
 ]
 
 
@@ -230,7 +172,7 @@ def test_one_change_at_a_time(
     world: World,
     day: int,
     change: dict[str, Any],
-    expected: set[tuple[str, int | None, str | None]],
+    expected: Failures,
 ) -> None:
     verdict = STAR.judge(query, changed(plan, day, **change), world)
     assert verdict.error is None
@@ -293,36 +235,25 @@ def test_wishes(
     plan: Plan,
     world: World,
     wishes: dict[str, Any],
-    expected: set[tuple[str, int | None, str | None]],
+    expected: Failures,
 ) -> None:
     verdict = STAR.judge(asking(query, **wishes), plan, world)
     assert broken(verdict) == expected
     assert verdict.final == (not expected)
     stated = [name for name, fact in (verdict.hard or {}).items() if fact.passed is not None]
-    assert stated == [
-        name
-        for name in HARD_NAMES
-        if name == "valid_cost" or (any(wishes.values()) and name == _rule_of(wishes))
-    ]
-
-
-def _rule_of(wishes: dict[str, Any]) -> str:
-    (wish,) = wishes
-    return {"house rule": "valid_room_rule", "room type": "valid_room_type"}.get(
-        wish, f"valid_{wish}"
-    )
+    ((wish, value),) = wishes.items()
+    rule = {"house rule": "valid_room_rule", "room type": "valid_room_type"}.get(wish)
+    assert stated == ([rule or f"valid_{wish}"] if value else []) + ["valid_cost"]
 
 
 @pytest.mark.parametrize("word", ["self-driving", "SELF-DRIVING", "Drive", "Bus"])
 def test_no_spelling_escapes_the_wish_not_to_drive(
     query: Query, plan: Plan, world: World, word: str
 ) -> None:
-    driven = by_road(
-        plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
+    verdict = STAR.judge(
+        asking(query, transportation="no self-driving"), by_road(plan, in_words(word)), world
     )
-    assert broken(STAR.judge(asking(query, transportation="no self-driving"), driven, world)) == {
-        ("valid_transportation", 1, "transportation")
-    }
+    assert broken(verdict) == {("valid_transportation", 1, "transportation")}
 
 
 def test_a_meal_at_home_is_skipped_and_the_next_one_counts(
@@ -331,12 +262,8 @@ def test_a_meal_at_home_is_skipped_and_the_next_one_counts(
     at_home_first = changed(plan, 3, breakfast="Home Cooking, Homer", lunch="Grill D, Aston")
     assert STAR.judge(asking(query, cuisine=["American", "Indian"]), at_home_first, world).final
     assert not STAR.judge(asking(query, cuisine=["French"]), at_home_first, world).final
-    only_there = changed(
-        changed(plan, 2, lunch="Grill E, Aston"),
-        3,
-        breakfast="Home Cooking, Homer",
-        lunch="Dal Palace, Aston",
-    )
+    then = {"breakfast": "Home Cooking, Homer", "lunch": "Dal Palace, Aston"}
+    only_there = changed(changed(plan, 2, lunch="Grill E, Aston"), 3, **then)
     assert STAR.judge(asking(query, cuisine=["Indian"]), only_there, world).final
 
 
