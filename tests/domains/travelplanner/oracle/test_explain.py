@@ -26,6 +26,7 @@ from tripwright.world.store import World
 HOMER, CITIES = "Homer", ("Aston", "Brook", "Cove")
 FIRST_DAYS = [f"2022-03-0{day}" for day in range(1, 10)]
 ENTIRE, PRIVATE = "Entire home/apt", "Private room"
+HOUR, TEA_HOUSES = ("08:00", "09:00", "1 hours 0 minutes"), "ABCDEFGHIJKLMNOPQR"
 EVERY_ROAD = frozenset(itertools.permutations((HOMER, *CITIES), 2))
 PLAIN = [("Inn", ENTIRE, 50, 1, "No smoking")]
 Stays = list[tuple[str, str, int, int, str]]  # name, room type, price, minimum nights, house rules
@@ -44,37 +45,19 @@ def made(
     served = flights or {}
     return World.in_memory(
         WorldTables(
-            cities=[
-                (HOMER, "Homeland"),
-                ("Far", "Homeland"),
-                *((city, "Westland") for city in CITIES),
-            ],
+            cities=[*((c, "Homeland") for c in (HOMER, "Far")), *((c, "Westland") for c in CITIES)],
             flights=[
-                (
-                    f"F{i:03}",
-                    str(price),
-                    "08:00",
-                    "09:00",
-                    "1 hours 0 minutes",
-                    FIRST_DAYS[day - 1],
-                    a,
-                    b,
-                    "106",
-                )
+                (f"F{i:03}", str(price), *HOUR, FIRST_DAYS[day - 1], a, b, "106")
                 for i, ((a, b, day), price) in enumerate(
                     [*served.items(), *(((HOMER, "Far", day), 9) for day in range(1, 10))]
                 )
             ],
             grounds=[(a, b, "2 hours", "100 km") for a, b in sorted(roads)],
             restaurants=[
+                *((f"Tea {c}", city, "Tea", "10", "4") for city in CITIES for c in TEA_HOUSES),
                 *(
-                    (f"Tea {'ABCDEFGHIJKLMNOPQR'[i]}", city, "Tea", "10", "4")
-                    for city in CITIES
-                    for i in range(18)
-                ),
-                *(
-                    ("Bistro", city, "French", str(price), "4")
-                    for city, price in (french or {}).items()
+                    ("Bistro", city, "French", str(usd), "4")
+                    for city, usd in (french or {}).items()
                 ),
             ],
             attractions=[
@@ -94,19 +77,11 @@ def made(
 def asked(
     days: int = 5, cities: int = 1, budget: float = 5000, start: int = 1, **wishes: Any
 ) -> Query:
-    return Query.model_validate(
-        {
-            "org": HOMER,
-            "dest": "Aston" if days == 3 else "Westland",
-            "days": days,
-            "visiting_city_number": cities,
-            "date": FIRST_DAYS[start - 1 : start - 1 + days],
-            "people_number": 2,
-            "budget": budget,
-            "query": "?",
-            "local_constraint": {name.replace("_", " "): wish for name, wish in wishes.items()},
-        }
-    )
+    fields = {"org": HOMER, "dest": "Aston" if days == 3 else "Westland", "days": days}
+    fields |= {"visiting_city_number": cities, "people_number": 2, "budget": budget, "query": "?"}
+    dates = {"date": FIRST_DAYS[start - 1 : start - 1 + days]}
+    stated = {name.replace("_", " "): wish for name, wish in wishes.items()}
+    return Query.model_validate(fields | dates | {"local_constraint": stated})
 
 
 def kinds(explanation: Explanation | None) -> list[str]:
@@ -132,147 +107,100 @@ NO_PETS = {city: [("Inn", ENTIRE, 50, 1, "No pets")] for city in CITIES}
 PETS_IN_ASTON = {**NO_PETS, "Aston": PLAIN}
 LONG_IN_COVE = {"Cove": [("Inn", ENTIRE, 50, 4, "")]}
 
+SHARED, PRIVATE_ROOM = {"room_type": "shared room"}, {"room_type": "private room"}
+PETS, FRENCH = {"house_rule": "pets"}, {"cuisine": ["French"]}
+NO_FLIGHT = {"transportation": "no flight"}
+ROOM_WITHOUT_PETS = {c: [*PLAIN, ("Room", PRIVATE, 50, 1, "No pets")] for c in CITIES}
+THREE_NIGHTS = dict.fromkeys(CITIES, [("Inn", ENTIRE, 50, 3, "")])
+DEAR_ZOO = {**NO_PETS, "Aston": [("Zoo", ENTIRE, 900, 1, "")]}
+DEAR_BUT_ASTON = {c: [("Inn", ENTIRE, 50 if c == "Aston" else 900, 1, "")] for c in CITIES}
+TO_BROOK, TO_ASTON = reachable("Brook"), reachable("Aston")
+NO_ROADS = frozenset[tuple[str, str]]()
+OVER_BROOK = {(HOMER, "Brook", 1): 9, ("Brook", "Aston", 3): 9}
+OVER_BROOK_LATER = {(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}
+DEAR_FLIGHTS = dict.fromkeys(FLY_TO_ASTON, 900) | LATER
+QUALIFIES, DAY, NO_WAY = "only Aston qualifies", "on 2022-03-01", "no way from Homer to Aston"
+
 CULPRITS: list[tuple[str, World, Query, str]] = [
-    ("room type", made(), asked(room_type="shared room"), "0 of 3 cities of Westland qualify"),
-    (
-        "room type",
-        made(),
-        asked(days=3, room_type="shared room"),
-        "shared room: Aston: 1 stay, no shared room",
-    ),
+    ("room type", made(), asked(**SHARED), "0 of 3 cities of Westland qualify"),
+    ("room type", made(), asked(3, **SHARED), "shared room: Aston: 1 stay, no shared room"),
     (
         "room type",
         made(only_here(nights=7)),
-        asked(room_type="private room"),
+        asked(**PRIVATE_ROOM),
         "Aston: the one stay that fits asks for 7 nights or more",
     ),
-    ("house rule", made(NO_PETS), asked(house_rule="pets"), "Aston: 1 stay, none that allows pets"),
-    (
-        "cuisine",
-        made(),
-        asked(cuisine=["French"]),
-        "no restaurant in Aston, Brook and Cove serves French food",
-    ),
-    (
-        "transportation",
-        made(roads=frozenset(), flights=FLY_TO_ASTON),
-        asked(transportation="no flight"),
-        "from Homer to Aston (no road",
-    ),
-    ("dates", made(roads=frozenset(), flights=LATER), asked(), "no flight on 2022-03-01"),
+    ("house rule", made(NO_PETS), asked(**PETS), "Aston: 1 stay, none that allows pets"),
+    ("cuisine", made(), asked(**FRENCH), "in Aston, Brook and Cove serves French food"),
+    ("transportation", made(None, None, NO_ROADS, FLY_TO_ASTON), asked(**NO_FLIGHT), "(no road"),
+    ("dates", made(None, None, NO_ROADS, LATER), asked(), "no flight on 2022-03-01"),
     (
         "cities",
         made({"Cove": []}),
         asked(days=7, cities=3),
         "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stays at all",
     ),
-    (
-        "cities",
-        made(dict.fromkeys(CITIES, [("Inn", ENTIRE, 50, 3, "")])),
-        asked(cities=2),
-        "4 nights cannot be shared",
-    ),
+    ("cities", made(THREE_NIGHTS), asked(cities=2), "4 nights cannot be shared"),
     ("budget", made(), asked(budget=100), "the cheapest plan costs $390 (transport $10, stays"),
     (
         "house rule, room type",
-        made({c: [*PLAIN, ("Room", PRIVATE, 50, 1, "No pets")] for c in CITIES}),
-        asked(room_type="private room", house_rule="pets"),
+        made(ROOM_WITHOUT_PETS),
+        asked(**PRIVATE_ROOM, **PETS),
         "no private room that allows pets",
     ),
     (
         "cuisine, room type",
         made(only_here(), {"Brook": 10}),
-        asked(room_type="private room", cuisine=["French"]),
-        "only Aston qualifies",
+        asked(**PRIVATE_ROOM, **FRENCH),
+        QUALIFIES,
     ),
     (
         "room type, transportation",
-        made(only_here(), roads=reachable("Brook"), flights=FLY_TO_ASTON),
-        asked(room_type="private room", transportation="no flight"),
-        "no way from Homer to Aston (no road, and no flight wanted)",
+        made(only_here(), None, TO_BROOK, FLY_TO_ASTON),
+        asked(**PRIVATE_ROOM, **NO_FLIGHT),
+        f"{NO_WAY} (no road, and no flight wanted)",
     ),
-    (
-        "dates, room type",
-        made(only_here(), roads=reachable("Brook"), flights=LATER),
-        asked(room_type="private room"),
-        "on 2022-03-01",
-    ),
-    (
-        "cities, room type",
-        made(only_here()),
-        asked(cities=2, room_type="private room"),
-        "only Aston qualifies",
-    ),
+    ("dates, room type", made(only_here(), None, TO_BROOK, LATER), asked(**PRIVATE_ROOM), DAY),
+    ("cities, room type", made(only_here()), asked(cities=2, **PRIVATE_ROOM), QUALIFIES),
     (
         "budget, room type",
         made(only_here(price=900)),
-        asked(budget=500, room_type="private room"),
+        asked(budget=500, **PRIVATE_ROOM),
         "the cheapest plan costs $3,790",
     ),
     (
         "cuisine, house rule",
         made(PETS_IN_ASTON, {"Brook": 10}),
-        asked(house_rule="pets", cuisine=["French"]),
-        "only Aston qualifies",
+        asked(**PETS, **FRENCH),
+        QUALIFIES,
     ),
     (
         "house rule, transportation",
-        made(PETS_IN_ASTON, roads=reachable("Brook"), flights=FLY_TO_ASTON),
-        asked(house_rule="pets", transportation="no flight"),
-        "no way from Homer to Aston",
+        made(PETS_IN_ASTON, None, TO_BROOK, FLY_TO_ASTON),
+        asked(**PETS, **NO_FLIGHT),
+        NO_WAY,
     ),
-    (
-        "dates, house rule",
-        made(PETS_IN_ASTON, roads=reachable("Brook"), flights=LATER),
-        asked(house_rule="pets"),
-        "on 2022-03-01",
-    ),
-    (
-        "cities, house rule",
-        made(PETS_IN_ASTON),
-        asked(cities=2, house_rule="pets"),
-        "only Aston qualifies",
-    ),
-    (
-        "budget, house rule",
-        made({**NO_PETS, "Aston": [("Zoo", ENTIRE, 900, 1, "")]}),
-        asked(budget=500, house_rule="pets"),
-        "$3,790",
-    ),
+    ("dates, house rule", made(PETS_IN_ASTON, None, TO_BROOK, LATER), asked(**PETS), DAY),
+    ("cities, house rule", made(PETS_IN_ASTON), asked(cities=2, **PETS), QUALIFIES),
+    ("budget, house rule", made(DEAR_ZOO), asked(budget=500, **PETS), "$3,790"),
     (
         "cuisine, transportation",
-        made(french={"Aston": 10}, roads=reachable("Brook"), flights=FLY_TO_ASTON),
-        asked(cuisine=["French"], transportation="no flight"),
+        made(None, {"Aston": 10}, TO_BROOK, FLY_TO_ASTON),
+        asked(**FRENCH, **NO_FLIGHT),
         "French is served in Aston",
     ),
-    (
-        "cuisine, dates",
-        made(french={"Aston": 10}, roads=reachable("Brook"), flights=LATER),
-        asked(cuisine=["French"]),
-        "on 2022-03-01",
-    ),
+    ("cuisine, dates", made(None, {"Aston": 10}, TO_BROOK, LATER), asked(**FRENCH), DAY),
     (
         "cities, cuisine",
         made(LONG_IN_COVE, {"Cove": 10}),
-        asked(cities=2, cuisine=["French"]),
-        (
-            "Cove has French food, but cannot host this trip: the one stay that fits asks for 4"
-            " nights or more, at most 3"
-        ),
+        asked(cities=2, **FRENCH),
+        "Cove has French food, but cannot host this trip: the one stay that fits asks for 4",
     ),
-    (
-        "budget, cuisine",
-        made(french={"Aston": 900}),
-        asked(budget=500, cuisine=["French"]),
-        "French food, within $500",
-    ),
+    ("budget, cuisine", made(None, {"Aston": 900}), asked(budget=500, **FRENCH), "within $500"),
     (
         "cities, transportation",
-        made(
-            roads=reachable("Aston"),
-            flights={(HOMER, "Brook", d): 9 for d in (1,)} | {("Brook", "Aston", 3): 9},
-        ),
-        asked(cities=2, transportation="no flight"),
+        made(None, None, TO_ASTON, OVER_BROOK),
+        asked(cities=2, **NO_FLIGHT),
         "no road, and no flight wanted",
     ),
     (
@@ -281,24 +209,14 @@ CULPRITS: list[tuple[str, World, Query, str]] = [
         asked(budget=500, transportation="no self-driving"),
         "no self-driving, within $500",
     ),
-    (
-        "cities, dates",
-        made(roads=reachable("Aston"), flights={(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}),
-        asked(cities=2),
-        "on 2022-03-01",
-    ),
+    ("cities, dates", made(None, None, TO_ASTON, OVER_BROOK_LATER), asked(cities=2), DAY),
     (
         "budget, dates",
-        made(roads=frozenset(), flights=dict.fromkeys(FLY_TO_ASTON, 900) | LATER),
+        made(None, None, NO_ROADS, DEAR_FLIGHTS),
         asked(budget=1000),
         "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport",
     ),
-    (
-        "budget, cities",
-        made({c: [("Inn", ENTIRE, 50 if c == "Aston" else 900, 1, "")] for c in CITIES}),
-        asked(cities=2, budget=600),
-        "2 cities in Westland, within $600",
-    ),
+    ("budget, cities", made(DEAR_BUT_ASTON), asked(cities=2, budget=600), "2 cities in Westland"),
 ]
 
 
@@ -407,8 +325,8 @@ def test_flights_that_an_imported_world_does_not_know_are_said_to_be_unknown() -
     tables = WorldTables(
         cities=[(HOMER, "Homeland"), ("Aston", "Westland")],
         flights=[
-            ("F1", "9", "08:00", "09:00", "1 hours 0 minutes", FIRST_DAYS[1], HOMER, "Aston", "1"),
-            ("F2", "9", "08:00", "09:00", "1 hours 0 minutes", FIRST_DAYS[3], "Aston", HOMER, "1"),
+            ("F1", "9", *HOUR, FIRST_DAYS[1], HOMER, "Aston", "1"),
+            ("F2", "9", *HOUR, FIRST_DAYS[3], "Aston", HOMER, "1"),
         ],
         grounds=[],
         restaurants=[(f"Tea {c}", "Aston", "Tea", "10", "4") for c in "ABC"],
@@ -425,68 +343,21 @@ def test_flights_that_an_imported_world_does_not_know_are_said_to_be_unknown() -
     ]
 
 
+THREE_DAYS = {"days": 3, "date": FIRST_DAYS[:3]}
 WRONG: list[tuple[dict[str, Any], str, str]] = [
-    (
-        {"org": "Homr"},
-        "origin: Homr",
-        "'Homr' is not a city in this world; the nearest name is 'Homer'.",
-    ),
-    (
-        {"dest": "Westlan"},
-        "destination: Westlan",
-        "not a state in this world (5 days go to a state); the nearest name is 'Westland'",
-    ),
-    (
-        {"dest": "Aston"},
-        "destination: Aston",
-        "'Aston' is a city: 5 days go to a state, such as Westland.",
-    ),
-    (
-        {"days": 3, "date": FIRST_DAYS[:3]},
-        "destination: Westland",
-        "is a state: 3 days go to a city, such as Aston, Brook or Cove.",
-    ),
-    (
-        {"org": "Aston", "dest": "Aston", "days": 3, "date": FIRST_DAYS[:3]},
-        "destination: Aston",
-        "starts in Aston and goes to Aston",
-    ),
-    (
-        {"date": FIRST_DAYS[:3]},
-        f"dates: {', '.join(FIRST_DAYS[:3])}",
-        "for 5 days and gives 3 dates.",
-    ),
+    ({"org": "Homr"}, "origin: Homr", "the nearest name is 'Homer'."),
+    ({"dest": "Westlan"}, "destination: Westlan", "go to a state); the nearest name is 'Westland'"),
+    ({"dest": "Aston"}, "destination: Aston", "5 days go to a state, such as Westland."),
+    (THREE_DAYS, "destination: Westland", "3 days go to a city, such as Aston, Brook or Cove."),
+    (THREE_DAYS | {"org": "Aston", "dest": "Aston"}, "destination: Aston", "starts in Aston"),
+    ({"date": FIRST_DAYS[:3]}, f"dates: {', '.join(FIRST_DAYS[:3])}", "gives 3 dates."),
     ({"date": []}, "dates: none", "for 5 days and gives 0 dates."),
-    (
-        {"visiting_city_number": 5},
-        "cities: 5",
-        "5 cities and a night in each take 6 days or more, 5 days are given.",
-    ),
-    (
-        {"visiting_city_number": 4},
-        "cities: 4",
-        "Westland has 3 of the 4 cities asked for (Aston, Brook, Cove).",
-    ),
-    (
-        {"org": "Aston", "visiting_city_number": 3},
-        "cities: 3",
-        "Westland has 2 of the 3 cities asked for besides Aston (Brook, Cove).",
-    ),
-    (
-        {"dest": "Aston", "days": 3, "date": FIRST_DAYS[:3], "visiting_city_number": 2},
-        "cities: 2",
-        "a trip of 3 days goes to one city",
-    ),
-    (
-        {"local_constraint": {"room type": "igloo"}},
-        "room type: igloo",
-        "unknown room type 'igloo'; known are shared room,",
-    ),
-    (
-        {"local_constraint": {"house rule": "tigers"}},
-        "house rule: tigers",
-        "unknown house rule 'tigers'",
-    ),
+    ({"visiting_city_number": 5}, "cities: 5", "take 6 days or more, 5 days are given."),
+    ({"visiting_city_number": 4}, "cities: 4", "has 3 of the 4 cities asked for (Aston, Brook,"),
+    ({"org": "Aston", "visiting_city_number": 3}, "cities: 3", "besides Aston (Brook, Cove)."),
+    (THREE_DAYS | {"dest": "Aston", "visiting_city_number": 2}, "cities: 2", "goes to one city"),
+    ({"local_constraint": {"room type": "igloo"}}, "room type: igloo", "known are shared room,"),
+    ({"local_constraint": {"house rule": "tigers"}}, "house rule: tigers", "unknown house rule"),
     (
         {"local_constraint": {"transportation": "no camel"}},
         "transportation: no camel",
@@ -503,10 +374,8 @@ def test_a_request_that_cannot_be_tried_has_words_of_its_own(
     query = Query.model_validate(asked().record() | fields)
     explanation = explain(query, made())
     assert explanation is not None and explanation.malformed
-    assert ([str(each) for each in explanation.conflict], said in explanation.words) == (
-        [conflict],
-        True,
-    ), explanation.words
+    assert [str(each) for each in explanation.conflict] == [conflict]
+    assert said in explanation.words, explanation.words
     found = repairs(query, made())
     check_changes(query, made(), found)
     mends_itself = explanation.conflict[0].kind not in ("origin", "destination") and query.date
@@ -516,7 +385,7 @@ def test_a_request_that_cannot_be_tried_has_words_of_its_own(
 # ---- what holds of every explanation
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_named_requirement_is_needed_and_every_change_helps(seed: int) -> None:
     world = World.in_memory(build_tables("nano", 40 + seed))
     explained = 0

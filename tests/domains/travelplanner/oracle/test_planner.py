@@ -13,7 +13,7 @@ import pytest
 
 from tripwright.domains.travelplanner.oracle.planner import Solution, SolveStatus, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.plan.plan import MEALS, to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
@@ -25,6 +25,8 @@ from tripwright.world.store import World
 ROOMS = ("Entire home/apt", "Private room", "Shared room")
 RULES = {"smoking": "No smoking", "pets": "No pets"}
 DATES = ["2022-03-01", "2022-03-02", "2022-03-03"]
+HOUR, TOO_FAR = "1 hours 0 minutes", ("1 day 2 hours", "2,000 km")
+FOOD = ["Tea", "French", "Indian", "Mexican"]
 
 
 def official(query: Query, solution: Solution, world: World) -> list[dict[str, Any]]:
@@ -38,7 +40,7 @@ def test_what_the_oracle_plans_both_rule_sets_pass_at_the_same_cost(
     seed: int, passes_at_its_cost: Callable[[Query, Solution, World], None]
 ) -> None:
     world = World.in_memory(build_tables("nano", seed))
-    for query in make_queries(world, 120, seed, Mix(days=(3, 5, 7), levels=(1, 2, 3))):
+    for query in make_queries(world, 60, seed, Mix(days=(3, 5, 7), levels=(1, 2, 3))):
         for comfortable in (False, True):
             passes_at_its_cost(query, solve(query, world, comfortable), world)
 
@@ -50,59 +52,30 @@ def tiny_world(rng: random.Random) -> World:
     def price(low: int, high: int) -> str:
         return str(rng.randint(low, high))
 
+    def stay(letter: str) -> tuple[str, ...]:
+        room, price_usd, nights = rng.choice(ROOMS), price(20, 200), price(1, 3)
+        rules, guests = rng.choice([*RULES.values()]), price(1, 3)
+        return (f"Inn {letter}", room, price_usd, nights, "4", rules, guests, "Aston")
+
     legs = [("Homer", "Aston", DATES[0]), ("Aston", "Homer", DATES[2])]
     return World.in_memory(
         WorldTables(
             cities=[("Homer", "Homeland"), ("Aston", "Westland")],
             flights=[
-                (
-                    f"F{i}{j}",
-                    price(20, 300),
-                    "08:00",
-                    "09:00",
-                    "1 hours 0 minutes",
-                    date,
-                    a,
-                    b,
-                    "106",
-                )
+                (f"F{i}{j}", price(20, 300), "08:00", "09:00", HOUR, date, a, b, "106")
                 for i, (a, b, date) in enumerate(legs)
                 for j in range(rng.randint(0, 2))
             ],
             grounds=[
-                (
-                    a,
-                    b,
-                    *rng.choice(
-                        [("2 hours", f"{price(20, 900)} km")] * 3 + [("1 day 2 hours", "2,000 km")]
-                    ),
-                )
+                (a, b, *rng.choice([("2 hours", f"{price(20, 900)} km")] * 3 + [TOO_FAR]))
                 for a, b, _ in legs
             ],
             restaurants=[
-                (
-                    f"Grill {'ABCDE'[i]}",
-                    "Aston",
-                    ", ".join(rng.sample(["Tea", "French", "Indian", "Mexican"], 2)),
-                    price(5, 60),
-                    "4.0",
-                )
-                for i in range(5)
+                (f"Grill {c}", "Aston", ", ".join(rng.sample(FOOD, 2)), price(5, 60), "4.0")
+                for c in "ABCDE"
             ],
             attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[
-                (
-                    f"Inn {c}",
-                    rng.choice(ROOMS),
-                    price(20, 200),
-                    price(1, 3),
-                    "4",
-                    rng.choice([*RULES.values()]),
-                    price(1, 3),
-                    "Aston",
-                )
-                for c in "ABCD"
-            ],
+            accommodations=[stay(c) for c in "ABCD"],
         )
     )
 
@@ -110,25 +83,11 @@ def tiny_world(rng: random.Random) -> World:
 def tiny_query(rng: random.Random) -> Query:
     wishes = {
         "house rule": rng.choice([None, None, *RULES]),
-        "cuisine": rng.choice(
-            [None, ["French"], ["French", "Indian"], ["French", "Indian", "Mexican"]]
-        ),
+        "cuisine": rng.choice([None, FOOD[1:2], FOOD[1:3], FOOD[1:]]),
         "room type": rng.choice([None, None, "entire room", "not shared room"]),
         "transportation": rng.choice([None, None, "no flight", "no self-driving"]),
     }
-    return Query.model_validate(
-        {
-            "org": "Homer",
-            "dest": "Aston",
-            "days": 3,
-            "visiting_city_number": 1,
-            "date": DATES,
-            "people_number": rng.randint(1, 6),
-            "local_constraint": wishes,
-            "budget": 10**9,
-            "query": "?",
-        }
-    )
+    return asked(people_number=rng.randint(1, 6), local_constraint=wishes, budget=10**9)
 
 
 def brute_force(query: Query, world: World) -> float:
@@ -136,62 +95,33 @@ def brute_force(query: Query, world: World) -> float:
     days are tried, too."""
     legs = []
     for origin, destination, date in (("Homer", "Aston", DATES[0]), ("Aston", "Homer", DATES[2])):
-        flights = [
-            f"Flight Number: {f.number}, from {origin} to {destination}"
-            for f in world.flights(origin, destination, date) or []
-        ]
-        legs.append(
-            [
-                *flights,
-                *(f"{mode}, from {origin} to {destination}" for mode in ("Self-driving", "Taxi")),
-            ]
-        )
+        flights = world.flights(origin, destination, date) or []
+        ways = [*(f"Flight Number: {f.number}" for f in flights), "Self-driving", "Taxi"]
+        legs.append([f"{way}, from {origin} to {destination}" for way in ways])
     meals = [f"{row.name}, Aston" for row in world.restaurants("Aston")]
     none = {"attraction": "-", "breakfast": "-", "lunch": "-", "dinner": "-"}
     least = math.inf
     stays = [f"{row.name}, Aston" for row in world.accommodations("Aston")]
     for out, back, stay in itertools.product(*legs, stays):
-        first = {
-            "days": 1,
-            "current_city": "from Homer to Aston",
-            "transportation": out,
-            **none,
-            "accommodation": stay,
-        }
-        last = {
-            "days": 3,
-            "current_city": "from Aston to Homer",
-            "transportation": back,
-            **none,
-            "accommodation": "-",
-        }
-        full = {
-            "days": 2,
-            "current_city": "Aston",
-            "transportation": "-",
-            "attraction": "Lake, Aston;",
-            "accommodation": stay,
-        }
-        cheap = judge(
-            query,
-            [first, full | dict(zip(none, ["Lake, Aston;", *meals[:3]], strict=True)), last],
-            world,
-        )
-        failed = {
-            name
-            for facts in (cheap.commonsense, cheap.hard)
-            for name, fact in (facts or {}).items()
-            if fact.passed is False
-        }
+
+        def day(number: int, city: str, way: str, stay: str, **more: str) -> dict[str, Any]:
+            fields = {"current_city": city, "transportation": way, "accommodation": stay}
+            return {"days": number, **none, **fields, **more}
+
+        first = day(1, "from Homer to Aston", out, stay)
+        full = day(2, "Aston", "-", stay, attraction="Lake, Aston;")
+        last = day(3, "from Aston to Homer", back, "-")
+        three_meals = dict(zip(MEALS, meals[:3], strict=True))
+        cheap = judge(query, [first, full | three_meals, last], world)
+        failed = {fact.name for fact in cheap.failures()}
         if failed - {"valid_cuisine"} or cheap.hard is None:
             continue  # no choice of meals mends the transport or the stay
         for eaten in itertools.permutations([*meals, "-", "-"], 5):
             if "-" in eaten[:3] or list(eaten[:3]) != sorted(eaten[:3]):
                 continue
-            day = full | dict(zip(("breakfast", "lunch", "dinner"), eaten[:3], strict=True))
-            verdict = judge(
-                query, [first | {"dinner": eaten[3]}, day, last | {"breakfast": eaten[4]}], world
-            )
+            middle = full | dict(zip(MEALS, eaten[:3], strict=True))
+            ends = first | {"dinner": eaten[3]}, last | {"breakfast": eaten[4]}
+            verdict = judge(query, [ends[0], middle, ends[1]], world)
             if verdict.final and verdict.total_cost is not None:
                 least = min(least, verdict.total_cost)
     return least
@@ -213,50 +143,26 @@ def test_the_optimum_is_the_optimum(seed: int) -> None:
 
 
 def one_way_world(stays: list[tuple[str, str]], restaurants: list[str], sights: list[str]) -> World:
+    there = ("Aston", "Brook", "Cove")
+    ways = itertools.permutations(("Homer", *there), 2)
+    inn = ("1.0", "4.0", "No pets", "2")
     return World.in_memory(
         WorldTables(
-            cities=[
-                ("Homer", "Homeland"),
-                ("Aston", "Westland"),
-                ("Brook", "Westland"),
-                ("Cove", "Westland"),
-            ],
+            cities=[("Homer", "Homeland"), *((city, "Westland") for city in there)],
             flights=[],
-            grounds=[
-                (a, b, "2 hours", "100 km")
-                for a, b in itertools.permutations(("Homer", "Aston", "Brook", "Cove"), 2)
-            ],
-            restaurants=[
-                (name, city, "Tea", "10", "4")
-                for city in ("Aston", "Brook", "Cove")
-                for name in restaurants
-            ],
-            attractions=[
-                (name, "1", "2", "x", "1", "x", city)
-                for city in ("Aston", "Brook", "Cove")
-                for name in sights
-            ],
+            grounds=[(a, b, "2 hours", "100 km") for a, b in ways],
+            restaurants=[(name, c, "Tea", "10", "4") for c in there for name in restaurants],
+            attractions=[(name, "1", "2", "x", "1", "x", c) for c in there for name in sights],
             accommodations=[
-                (name, "Private room", price, "1.0", "4.0", "No pets", "2", city)
-                for city in ("Aston", "Brook", "Cove")
-                for name, price in stays
+                (name, "Private room", price, *inn, c) for c in there for name, price in stays
             ],
         )
     )
 
 
 def asked(**changes: Any) -> Query:
-    fields = {
-        "org": "Homer",
-        "dest": "Aston",
-        "days": 3,
-        "visiting_city_number": 1,
-        "date": DATES,
-        "people_number": 1,
-        "budget": 5000,
-        "query": "?",
-        "local_constraint": {},
-    }
+    fields = {"org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": DATES}
+    fields |= {"people_number": 1, "budget": 5000, "query": "?", "local_constraint": {}}
     return Query.model_validate({**fields, **changes})
 
 
@@ -269,17 +175,8 @@ LONG: dict[str, Any] = {
 
 
 def test_odd_names_are_planned_with_and_hopeless_ones_left_out() -> None:
-    names = [
-        "Grill ",
-        " Café (old), bar",
-        'Say "A"',
-        "Two\nlines",
-        "-",
-        "",
-        "Tea",
-        "Tea Room",
-        "Plate; more",
-    ] + [f"Diner {c}" for c in "ABCDE"]
+    odd = ["Grill ", " Café (old), bar", 'Say "A"', "Two\nlines", "-", "", "Tea", "Tea Room"]
+    names = [*odd, "Plate; more", *(f"Diner {c}" for c in "ABCDE")]
     world = one_way_world(
         [("Inn ", "50"), ("In", "1"), ("Two\nlines", "2")],
         names,
@@ -305,10 +202,7 @@ def test_odd_names_are_planned_with_and_hopeless_ones_left_out() -> None:
         ({"local_constraint": {"house rule": "tigers"}}, "unknown house rule 'tigers'"),
         ({"local_constraint": {"transportation": "no camel"}}, "unknown transportation 'no camel'"),
         ({"local_constraint": {"cuisine": ["French"]}}, "wanted cuisine"),
-        (
-            {"local_constraint": {"house rule": "pets"}},
-            "no stay in Aston keeps the stated preferences",
-        ),
+        ({"local_constraint": {"house rule": "pets"}}, "no stay in Aston keeps"),
         ({"local_constraint": {"room type": "entire room"}}, "no stay in Aston"),
     ],
 )
