@@ -12,11 +12,8 @@ from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
-from tripwright.domains.deeptravel.expert.answer import write_answer
-from tripwright.domains.deeptravel.expert.choice import Choice
-from tripwright.domains.deeptravel.expert.findings import Findings
-from tripwright.domains.deeptravel.expert.observations import SeenRow, read_answer
-from tripwright.domains.deeptravel.expert.play import COMPACT_FACE, checked_request
+from tripwright.domains.deeptravel.expert.choice import Choice, Findings, SeenRow, read_answer
+from tripwright.domains.deeptravel.expert.play import COMPACT_FACE, checked_request, write_answer
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.make import (

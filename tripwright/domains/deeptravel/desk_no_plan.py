@@ -16,7 +16,13 @@ from typing import Any
 
 from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.desk_view import provider_at
-from tripwright.domains.deeptravel.expert import words
+from tripwright.domains.deeptravel.expert.thoughts import (
+    OF_STAY,
+    OF_WAY_BACK,
+    OF_WAY_THERE,
+    people_words,
+    wish_words,
+)
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests.intents import (
     AnswerRow,
@@ -31,7 +37,7 @@ from tripwright.domains.domain import Place
 from tripwright.errors import counted
 
 MOST_DAYS = 3  # that a trip is moved by
-OF_WAYS: tuple[Wish, ...] = ("transport", *words.OF_WAY_THERE)
+OF_WAYS: tuple[Wish, ...] = ("transport", *OF_WAY_THERE)
 _LABELS: dict[str, str] = {
     "depart_after": "Leave from",
     "arrive_by": "Be there by",
@@ -85,17 +91,17 @@ def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
         if isinstance(prove(way, survey), Proof):
             continue
         route = f"from {way.origin} to {way.destination} on {way.depart_date}"
-        wished = words.wished(way, OF_WAYS)
+        wished = wish_words(way, OF_WAYS)
         yield (
             f"Nothing that goes {route}, and arrives on that day, {wished}."
             if wished and survey.ways(*_there(way))
             else f"Nothing goes {route} that arrives on that day."
         )
     if isinstance(_stay(request, survey), str):
-        wished = words.wished(request, words.OF_STAY)
+        wished = wish_words(request, OF_STAY)
         that = f", and {wished}" if wished else ""
         yield (
-            f"No hotel in {request.destination} takes {words.people(request.party_size)}, two to a"
+            f"No hotel in {request.destination} takes {people_words(request.party_size)}, two to a"
             f" room, from {request.depart_date} to {checkout_of(request)}{that}."
         )
 
@@ -111,7 +117,7 @@ def _dear(request: TravelRequest, survey: _DirectSurvey) -> Iterator[str]:
 
 def _ways(request: TravelRequest) -> Iterator[TravelRequest]:
     """The way there, and the way back with the ends exchanged, each as a request of its own."""
-    rest = ("return_date", "nights", *words.OF_WAY_BACK, *words.OF_STAY, "total_budget")
+    rest = ("return_date", "nights", *OF_WAY_BACK, *OF_STAY, "total_budget")
     there = request.model_copy(update={**dict.fromkeys(rest), "visit": ()})
     yield there
     if request.return_date is not None:
@@ -130,7 +136,7 @@ def _stay(request: TravelRequest, survey: TripSurvey) -> Proof | str | None:
     which the proof could begin."""
     if not nights_of(request) or not survey.ways(*_there(request)):
         return None
-    rest = ("return_date", *OF_WAYS, *words.OF_WAY_BACK, "total_budget")
+    rest = ("return_date", *OF_WAYS, *OF_WAY_BACK, "total_budget")
     alone = {**dict.fromkeys(rest), "nights": nights_of(request), "visit": ()}
     return prove(request.model_copy(update=alone), survey)
 
@@ -183,7 +189,7 @@ def _times(request: TravelRequest, survey: TripSurvey) -> Iterator[Iterable[Chan
     ends = [_there(request)]
     if request.return_date is not None:
         ends.append((request.destination, request.origin, request.return_date))
-    for (after, by), way in zip((words.OF_WAY_THERE, words.OF_WAY_BACK), ends, strict=False):
+    for (after, by), way in zip((OF_WAY_THERE, OF_WAY_BACK), ends, strict=False):
         offers = [row.record for row in survey.ways(*way)]
         early, late = getattr(request, after), getattr(request, by)
         clocks = {offer.departs_at[11:16] for offer in offers}

@@ -1,18 +1,35 @@
-"""What the expert recommends: of the rows it was shown, those that meet the wishes, the cheapest
-first; else the closest."""
+"""What the expert knows and what it recommends: of the rows it was shown, those that meet the
+wishes, the cheapest first; else the closest.
+
+What a compact row leaves out is completed from the call itself: the day, the cities, the names that
+were asked for.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from datetime import date as Date
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
-from tripwright.domains.deeptravel.expert.observations import SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
+from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
+    FlightOffer,
+    HotelOffer,
+    Money,
+    PointOfInterest,
+    Record,
+    RouteLeg,
+    TrainOffer,
+)
+from tripwright.transcript import ToolCall
+from tripwright.world.geography import Position, great_circle_km
 
 
 @dataclass(frozen=True)
@@ -141,3 +158,165 @@ def _is_another(row: SeenRow, first: SeenRow) -> bool:
     """Whether it helps where the first is sold out."""
     name = "name" if isinstance(row.record, HotelOffer) else "number"
     return bool(getattr(row.record, name) != getattr(first.record, name))
+
+
+_COMPLETED = {  # field of a record → the argument that says it
+    "depart_city": "depart_city_name",
+    "arrive_city": "arrival_city_name",
+    "city": "city_name",
+    "checkin_date": "checkin_date",
+    "checkout_date": "checkout_date",
+    "origin": "origin_name",
+    "destination": "destination_name",
+}
+
+
+@dataclass(frozen=True)
+class SeenRow:
+    """Calls and rows count from 1."""
+
+    call: int
+    row: int
+    record: Any
+
+    @property
+    def name(self) -> str:
+        """Of an offer."""
+        return str(self.record.name if isinstance(self.record, HotelOffer) else self.record.number)
+
+
+@dataclass(frozen=True)
+class SeenAnswer:
+    """`note` is what the tool said instead of rows: that there are none, or what was wrong."""
+
+    rows: tuple[SeenRow, ...]
+    note: str = ""
+
+
+def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
+    """`number` counts calls from 1. `currency` is that of amounts which are shown without one. What
+    has no time that can be read is no row."""
+    if call.rows is None:
+        return SeenAnswer(())
+    rows = []
+    for row, values in enumerate(call.rows.records(), start=call.rows.first):
+        record = _record(
+            {name: value for name, value in values.items() if value is not None and value != ""},
+            call,
+            currency,
+        )
+        if record is not None:
+            rows.append(SeenRow(number, row, record))
+    return SeenAnswer(tuple(rows), call.rows.note)
+
+
+def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
+    # ways to an airport stand among its flights
+    kind: type[Any] | None = RouteLeg if "mode" in values else RECORDS.get(call.name)
+    if kind is None:
+        return None
+    unsaid = {
+        field.name: 0 if field.type in ("int", "float") else ""
+        for field in fields(kind)
+        if field.default is MISSING
+    }
+    arguments = {
+        name: call.arguments[argument]
+        for name, argument in _COMPLETED.items()
+        if argument in call.arguments
+    }
+    names = {field.name for field in fields(kind)}
+    attributes = {
+        name: value for name, value in {**unsaid, **arguments, **values}.items() if name in names
+    }
+    if "price" in values:
+        attributes["price"] = Money(float(values["price"]), values.get("currency", currency))
+    if "departs_at" in attributes and not _with_day(attributes, call.arguments.get("depart_date")):
+        return None
+    record: Record = kind(**attributes)
+    return record
+
+
+def _with_day(values: dict[str, Any], day: Any) -> bool:
+    """Makes moments of clock times."""
+    departs, arrives = values["departs_at"], values["arrives_at"]
+    if all(re.fullmatch(r"\d{2}:\d{2}", clock) for clock in (departs, arrives)) and isinstance(
+        day, str
+    ):
+        values["departs_at"] = f"{day}T{departs}"
+        values["arrives_at"] = f"{arrival_day(values['departs_at'], arrives)}T{arrives}"
+    return all(
+        re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", values[name])
+        for name in ("departs_at", "arrives_at")
+    )
+
+
+def arrival_day(departs_at: str, arrives: str) -> str:
+    """The day of an arrival of which only the clock is known: the next one where that is earlier
+    than the departure's, as the compact face of the tools has it."""
+    later = arrives < departs_at[11:16]
+    return (Date.fromisoformat(departs_at[:10]) + timedelta(days=later)).isoformat()
+
+
+WAY_PER_STRAIGHT = 1.3  # streets are longer than the crow's way
+
+
+def by_promise(
+    request: TravelRequest, rows: Sequence[SeenRow], place: PointOfInterest | None
+) -> list[SeenRow]:
+    """Hotels that meet the other wishes. Where positions are known: those within reach, the
+    cheapest first, then the others by distance."""
+    hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
+    fitting = [row for row in hotels if intents.holds(row.record, request)] or hotels
+    candidates = [
+        row for row in fitting if not set(intents.unmet_stay(request, row.record, 0.0))
+    ] or fitting
+
+    def rank(row: SeenRow) -> tuple[float, float]:
+        price = row.record.price.amount if row.record.price else float("inf")
+        km = _straight_km(row.record, place)
+        if km is None or km * WAY_PER_STRAIGHT <= intents.NEAR_KM:
+            return (0.0, price)
+        return (km, price)
+
+    return sorted(candidates, key=rank)
+
+
+def shortest(answer: SeenAnswer | None) -> SeenRow | None:
+    """The shortest way; of equally long ones the fastest."""
+    ways = [row for row in answer.rows if isinstance(row.record, RouteLeg)] if answer else []
+    return min(ways, key=lambda row: (row.record.distance_km, row.record.minutes), default=None)
+
+
+def _straight_km(hotel: HotelOffer, place: PointOfInterest | None) -> float | None:
+    if place is None or None in (hotel.latitude, hotel.longitude, place.latitude, place.longitude):
+        return None
+    here = Position(hotel.latitude or 0.0, hotel.longitude or 0.0)
+    return great_circle_km(here, Position(place.latitude or 0.0, place.longitude or 0.0))
+
+
+@dataclass
+class Findings:
+    """`near`: the way from a hotel to the place it is to be near. `visits`: the way to a place.
+    `places`: where a place lies. `total`: what the first choices cost the party, None where that is
+    not known."""
+
+    request: TravelRequest
+    there: Choice = Choice()
+    back: Choice | None = None
+    stay: Choice = Choice()
+    near: dict[str, SeenRow] = field(default_factory=dict)
+    visits: dict[str, SeenRow] = field(default_factory=dict)
+    places: dict[str, SeenRow] = field(default_factory=dict)
+    total: float | None = None
+
+    @property
+    def over_budget(self) -> bool:
+        """So far as the total is known."""
+        budget = self.request.total_budget
+        return budget is not None and self.total is not None and self.total > budget
+
+    def km_away(self, hotel: HotelOffer) -> float | None:
+        """From the place it is to be near; None where nobody has looked."""
+        way = self.near.get(hotel.name)
+        return way.record.distance_km if way else None

@@ -1,5 +1,5 @@
 """Plays one request from the first call to the answer: which tool to ask next within the turns that
-are left, and what to do where nothing is found.
+are left, what to do where nothing is found, and the answer with what it rests on (row D11).
 
 The order is there, back, stay, visits. Each part keeps back the calls that the later ones need;
 what is then to spare compares flights with trains, looks for a hotel nearer by, or finds an
@@ -9,24 +9,33 @@ address.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
-from tripwright.domains.deeptravel.expert import work
-from tripwright.domains.deeptravel.expert.answer import write_answer
+from tripwright.domains.deeptravel.cards import CARDS, MOST_RECOMMENDATIONS, Cards, write_page
 from tripwright.domains.deeptravel.expert.choice import (
     Choice,
+    Findings,
+    SeenAnswer,
+    SeenRow,
+    by_promise,
     choose_stay,
     choose_way,
+    read_answer,
+    shortest,
     total_of,
     within_budget,
 )
-from tripwright.domains.deeptravel.expert.findings import Findings
-from tripwright.domains.deeptravel.expert.near import by_promise, shortest
-from tripwright.domains.deeptravel.expert.observations import SeenAnswer, SeenRow, read_answer
-from tripwright.domains.deeptravel.expert.thoughts import Thoughts
+from tripwright.domains.deeptravel.expert.thoughts import (
+    Thoughts,
+    asked_line,
+    near_step,
+    stay_walk,
+    way_step,
+    way_walk,
+)
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, PointOfInterest
@@ -78,14 +87,14 @@ class _Play:
         self.brief = session.tools.face.name == COMPACT_FACE
         self.plan_format = session.dialect.plan_format
         self.shown = session.dialect.shows_work
-        self.thoughts = Thoughts(request, silent=self.brief)
+        self.thoughts = Thoughts(request, self.brief, self.shown)
         self.findings = Findings(request)
         self.nights = intents.nights_of(request)
         self._answers: dict[str, SeenAnswer] = {}
 
     def run(self) -> None:
-        if self.brief and self.shown != "none":
-            self.thoughts.worked(work.asked_line(self.request))
+        if self.brief:
+            self.thoughts.worked(asked_line(self.request))
         there = self._ways(back=False)
         back = self._ways(back=True) if self.request.return_date else None
         if self.nights:
@@ -153,7 +162,7 @@ class _Play:
         answer = read_answer(transcript.calls[-1], len(transcript.calls), self.request.currency)
         self._answers[key] = answer
         self.thoughts.saw(answer)
-        if self.brief and self.shown != "none":
+        if self.brief:
             self.thoughts.worked(f"{len(transcript.calls)}.")
         return answer
 
@@ -198,9 +207,8 @@ class _Play:
         after = first.record if first else None
         choice = choose_way(self.request, rows, back, after)
         self.thoughts.chose(choice)
-        if self.shown != "none":
-            walk = work.way_walk(self.request, answer.rows, choice, back, after, self.shown)
-            self.thoughts.worked(walk)
+        walk = way_walk(self.request, answer.rows, choice, back, after, self.shown)
+        self.thoughts.worked(walk)
         return choice
 
     def _unsure(self, back: bool) -> int:
@@ -241,8 +249,8 @@ class _Play:
         choice = self.findings.stay = choose_stay(request, rows, self.findings.km_away)
         if not self.findings.near:
             self.thoughts.chose(choice)
-            if self.shown != "none" and rows:
-                self.thoughts.worked(work.stay_walk(request, rows, choice, self.shown))
+            if rows:
+                self.thoughts.worked(stay_walk(request, rows, choice, self.shown))
 
     def _look_near(self, rows: list[SeenRow], later: int) -> None:
         """Ways from hotels to the place, the most promising first, until one is near."""
@@ -258,9 +266,8 @@ class _Play:
         for number, row in enumerate(by_promise(request, rows, at)):
             if self.left <= later:
                 break
-            if self.shown != "none":
-                first = work.stay_walk(request, rows, Choice((row,)), self.shown)
-                self.thoughts.worked(f"Next {letters(row.row)} {row.name}." if number else first)
+            first = stay_walk(request, rows, Choice((row,)), self.shown)
+            self.thoughts.worked(f"Next {letters(row.row)} {row.name}." if number else first)
             answer = self._ask(
                 "route_planning",
                 origin_name=row.record.name,
@@ -270,8 +277,7 @@ class _Play:
             way = shortest(answer)
             if way is not None:
                 self.findings.near[row.record.name] = way
-                if self.shown != "none":
-                    self.thoughts.worked(work.near_step(way))
+                self.thoughts.worked(near_step(way))
                 if not intents.unmet_stay(request, row.record, way.record.distance_km):
                     break
 
@@ -327,8 +333,7 @@ class _Play:
                 )
                 if way is not None:
                     self.findings.visits[place] = way
-                    if self.shown != "none":
-                        self.thoughts.worked(work.way_step(way))
+                    self.thoughts.worked(way_step(way))
 
     def _start(self) -> str:
         """The hotel; without one where the journey there ends, which a tiny model's rows do not
@@ -348,3 +353,165 @@ class _Play:
             city_name=self.request.destination,
         )
         return str(answer.rows[0].record.name) if answer and answer.rows else ""
+
+
+# ---- the answer
+
+Fields = dict[str, Any]
+
+
+def write_answer(findings: Findings, plan_format: str, brief: bool) -> str:
+    cards = cards_of(findings, brief)
+    return cards.to_json() if plan_format == CARDS else write_page(cards)
+
+
+def cards_of(findings: Findings, brief: bool) -> Cards:
+    """`brief`: what a compact face shows, one recommendation in each part, and no alternatives."""
+    request = findings.request
+    most = 1 if brief else MOST_RECOMMENDATIONS
+    back = findings.back.rows if findings.back else ()
+    visits = [place for place in request.visit if place in findings.visits]
+    parts = {
+        "outbound": [_ride_card(findings, row, "there", brief) for row in findings.there.rows],
+        "stay": [_stay_card(findings, row, brief) for row in findings.stay.rows],
+        "return": [_ride_card(findings, row, "back", brief) for row in back],
+    }
+    parts = {name: cards[:most] for name, cards in parts.items()}
+    parts["visits"] = [_visit_card(place, findings, brief) for place in visits]
+    alone = {"party": request.party_size, **parts}
+    total = {} if brief or findings.total is None else {"total": _money(findings.total, request)}
+    return Cards.model_validate({**alone, **total, "risks": list(_risks(findings))})
+
+
+def _ride_card(findings: Findings, row: SeenRow, way: str, brief: bool) -> Fields:
+    offer = row.record
+    flies = isinstance(offer, FlightOffer)
+    days = intents.days_later(offer)
+    fields = {
+        "kind": "flight" if flies else "train",
+        "number": offer.number,
+        "date": offer.departs_at[:10],
+        "departs": offer.departs_at[11:16],
+        "arrives": offer.arrives_at[11:16],
+        **({"days_later": days} if days else {}),
+        **_reference(row),
+    }
+    if not brief:
+        fields |= {
+            "depart_city": offer.depart_city,
+            "arrive_city": offer.arrive_city,
+            "depart_place": (offer.depart_airport if flies else offer.depart_station) or None,
+            "arrive_place": (offer.arrive_airport if flies else offer.arrive_station) or None,
+            "minutes": offer.minutes or None,
+        }
+        fields["reasons"] = list(_why_ride(findings, row, way))
+    return fields | _priced(row, "person", brief)
+
+
+def _stay_card(findings: Findings, row: SeenRow, brief: bool) -> Fields:
+    offer: HotelOffer = row.record
+    fields = {
+        "kind": "hotel",
+        "name": offer.name,
+        "checkin": offer.checkin_date,
+        "checkout": offer.checkout_date,
+        "rooms": intents.rooms_of(findings.request),
+        **_reference(row),
+    }
+    if not brief:
+        fields |= {
+            "address": offer.address or None,
+            "room": offer.room or None,
+            "guests": offer.guests,
+            "rating": offer.rating,
+        }
+    # near is said in both: that a hotel is, stands in another row than the hotel's
+    reasons = list(_why_stay(findings, row, brief))
+    return fields | ({"reasons": reasons} if reasons else {}) | _priced(row, "room", brief)
+
+
+def _visit_card(place: str, findings: Findings, brief: bool) -> Fields:
+    at, way = findings.places.get(place), findings.visits[place]
+    fields: Fields = {
+        "kind": "place",
+        "name": place,
+        "way": {"mode": way.record.mode, "minutes": way.record.minutes, **_reference(way)},
+    }
+    if brief:
+        return fields
+    fields["way"] |= {"distance_km": way.record.distance_km, "origin": way.record.origin}
+    found = {"found": _reference(at), "address": at.record.address or None} if at else {}
+    return fields | found
+
+
+def _reference(row: SeenRow) -> Fields:
+    return {"call": row.call, "row": row.row}
+
+
+def _priced(row: SeenRow, per: str, brief: bool) -> Fields:
+    price = row.record.price
+    if price is None:
+        return {}
+    currency = {} if brief else {"currency": price.currency}
+    return {"price": {"amount": price.amount, **currency, "per": per}}
+
+
+def _money(total: float, request: TravelRequest) -> Fields:
+    return {"amount": total, "currency": request.currency}
+
+
+def _why_ride(findings: Findings, row: SeenRow, way: str) -> Iterator[Fields]:
+    request, offer, back = findings.request, row.record, way == "back"
+    choice = findings.back if back else findings.there
+    after, by = (
+        (request.return_after, request.return_by)
+        if back
+        else (request.depart_after, request.arrive_by)
+    )
+    missed = (intents.unmet_return if back else intents.unmet_outbound)(request, offer)
+    if by and not {"arrive_by", "return_by"} & set(missed):
+        yield {"term": "arrives_by", "time": offer.arrives_at[11:16], "limit": by}
+    if after and not {"depart_after", "return_after"} & set(missed):
+        yield {"term": "departs_after", "time": offer.departs_at[11:16], "limit": after}
+    yield from _cheapest(choice or Choice(), row)
+
+
+def _why_stay(findings: Findings, row: SeenRow, brief: bool) -> Iterator[Fields]:
+    request, offer = findings.request, row.record
+    way = findings.near.get(offer.name)
+    if way is not None and request.hotel_near:
+        far = {"place": request.hotel_near, "distance_km": way.record.distance_km}
+        yield {"term": "near", **far, **_reference(way)}
+    if brief:
+        return
+    if request.hotel and intents.is_called(offer.name, request.hotel):
+        yield {"term": "as_named", "name": request.hotel}
+    if request.nightly_budget is not None and offer.price is not None:
+        night = round(offer.price.amount / max(1, intents.nights_of(request)), 2)
+        if night <= request.nightly_budget:
+            limit = request.nightly_budget
+            yield {"term": "within_nightly_budget", "amount": night, "limit": limit}
+    yield from _cheapest(findings.stay, row)
+
+
+def _cheapest(choice: Choice, row: SeenRow) -> Iterator[Fields]:
+    if choice.cheapest and choice.meets and row is choice.first:
+        yield {"term": "cheapest_that_fits", "call": row.call}
+
+
+def _risks(findings: Findings) -> Iterator[Fields]:
+    request = findings.request
+    named = (
+        ("outbound", findings.there),
+        ("return", findings.back),
+        ("stay", findings.stay if intents.nights_of(request) else None),
+    )
+    for part, choice in named:
+        if choice is not None and not choice.rows:
+            yield {"term": "not_found", "part": part}
+    unmet = [wish for _, choice in named if choice is not None for wish in choice.unmet]
+    if findings.over_budget:
+        unmet.append("total_budget")
+    if any(place not in findings.visits for place in request.visit):
+        unmet.append("visit")
+    yield from ({"term": "not_met", "wish": wish} for wish in dict.fromkeys(unmet))
