@@ -1,18 +1,42 @@
-"""DeepTravel at the travellers' desk: a form with the intents of its requests, and words read by
-the reader of their grammar."""
+"""DeepTravel at the travellers' desk: a form with the intents of its requests, words read by the
+reader of their grammar, and why an errand cannot be had, from the proof that makes requests, with
+the single changes after which it can.
+
+That there is none is said of all that the tools answer, trains with a change included. A change is
+offered on the strength of direct trains, where that can be: an agent looks for others only where
+there are none of these.
+"""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date as Date
+from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from tripwright.domains.deeptravel.desk_no_plan import no_plan
+from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.desk_view import provider_at, view
-from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents import is_called, nights_of
+from tripwright.domains.deeptravel.expert.thoughts import (
+    OF_STAY,
+    OF_WAY_BACK,
+    OF_WAY_THERE,
+    people_words,
+    wish_words,
+)
+from tripwright.domains.deeptravel.request import TravelRequest, Wish
+from tripwright.domains.deeptravel.requests.intents import (
+    AnswerRow,
+    Asker,
+    Proof,
+    TripSurvey,
+    checkout_of,
+    is_called,
+    nights_of,
+    prove,
+)
 from tripwright.domains.deeptravel.requests.words import (
     CLOSINGS,
     GREETINGS,
@@ -29,6 +53,8 @@ from tripwright.domains.desk import (
     FieldProblem,
     FormField,
     FormProblems,
+    NoPlan,
+    RequestChange,
     Span,
     Understood,
     problems_of,
@@ -52,9 +78,7 @@ ASKED = {
     "destination": "Where shall it go?",
     "depart_date": "When does it start?",
 }
-_OF_RETURN = ("return_after", "return_by")
-_OF_STAY = ("nightly_budget", "hotel", "hotel_near")
-_BUDGETS = ("total_budget", "nightly_budget")
+_BUDGETS: tuple[Wish, ...] = ("total_budget", "nightly_budget")
 
 
 def form(place: Place) -> tuple[FormField, ...]:
@@ -130,8 +154,8 @@ def _contradictions(
             words = f"Nights: until {back} it is {counted(between, 'night')}, not {nights}."
             yield FieldProblem("nights", words, (str(between),))
     needs = (
-        (_OF_RETURN, back is not None, "a wish for the way back needs a day of return"),
-        (_OF_STAY, nights_of(asked) > 0, "a wish for the hotel needs a return, or nights"),
+        (OF_WAY_BACK, back is not None, "a wish for the way back needs a day of return"),
+        (OF_STAY, nights_of(asked) > 0, "a wish for the hotel needs a return, or nights"),
     )
     for names, there, words in needs:
         for name in names:
@@ -280,6 +304,199 @@ def _is_day(word: str) -> bool:
         return str(Date.fromisoformat(word)) == word
     except ValueError:
         return False
+
+
+# ---- no plan
+
+SHIFTS = (1, -1, 2, -2, 3, -3)  # days by which a trip is moved, or made longer
+OF_WAYS: tuple[Wish, ...] = ("transport", *OF_WAY_THERE)
+_LABELS: dict[str, str] = {
+    "depart_after": "Leave from",
+    "arrive_by": "Be there by",
+    "return_after": "Head back from",
+    "return_by": "Be home by",
+}
+Change = tuple[str, dict[str, Any]]  # in words, and as values of the form
+
+
+class _Survey(TripSurvey):
+    """Requests are proved by a city's cheapest hotels; who travels may ask for one by its name."""
+
+    def __init__(self, asker: Asker, transfers: int):
+        super().__init__(asker)
+        self.transfers = transfers
+        self.such = "such trip" if transfers else "such trip by direct trains or flights"
+
+    def stays(self, request: TravelRequest) -> list[AnswerRow]:
+        return self.hotels(request, request.hotel or "")
+
+
+def no_plan(request: TravelRequest, place: Place) -> NoPlan | None:
+    provider = provider_at(place)
+    if place.source.ask is not provider:
+        return None  # services answer, too, and of what they would say nothing is proved
+    direct, whole = _Survey(provider, transfers=0), _Survey(provider, transfers=1)
+    if isinstance(prove(request, whole), Proof):
+        return None
+    why, days = tuple(_why(request, whole)), provider.world.dates
+    for survey in (direct, whole):
+        if changes := tuple(_changes(request, survey, days)):
+            break
+    return NoPlan((*why, *_dear(request, survey)), changes)
+
+
+def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
+    for way in _ways(request):
+        if isinstance(prove(way, survey), Proof):
+            continue
+        route = f"from {way.origin} to {way.destination} on {way.depart_date}"
+        wished = wish_words(way, OF_WAYS)
+        yield (
+            f"Nothing that goes {route}, and arrives on that day, {wished}."
+            if wished and survey.ways(*_there(way))
+            else f"Nothing goes {route} that arrives on that day."
+        )
+    if isinstance(_stay(request, survey), str):
+        wished = wish_words(request, OF_STAY)
+        that = f", and {wished}" if wished else ""
+        yield (
+            f"No hotel in {request.destination} takes {people_words(request.party_size)}, two to a"
+            f" room, from {request.depart_date} to {checkout_of(request)}{that}."
+        )
+
+
+def _dear(request: TravelRequest, survey: _Survey) -> Iterator[str]:
+    priceless = prove(request.model_copy(update={"total_budget": None}), survey)
+    if isinstance(priceless, Proof) and priceless.cheapest is not None:
+        yield (
+            f"The cheapest {survey.such} costs {amount(priceless.cheapest)} {request.currency} in"
+            f" all; the budget is {amount(request.total_budget or 0)}."
+        )
+
+
+def _ways(request: TravelRequest) -> Iterator[TravelRequest]:
+    """The way there, and the way back with the ends exchanged, each as a request of its own."""
+    rest = ("return_date", "nights", *OF_WAY_BACK, *OF_STAY, "total_budget")
+    there = request.model_copy(update={**dict.fromkeys(rest), "visit": ()})
+    yield there
+    if request.return_date is not None:
+        back = {
+            "origin": request.destination,
+            "destination": request.origin,
+            "depart_date": request.return_date,
+            "depart_after": request.return_after,
+            "arrive_by": request.return_by,
+        }
+        yield there.model_copy(update=back)
+
+
+def _stay(request: TravelRequest, survey: TripSurvey) -> Proof | str | None:
+    """The proof of the nights alone; None where there are none, or where nothing goes there with
+    which the proof could begin."""
+    if not nights_of(request) or not survey.ways(*_there(request)):
+        return None
+    rest = ("return_date", *OF_WAYS, *OF_WAY_BACK, "total_budget")
+    alone = {**dict.fromkeys(rest), "nights": nights_of(request), "visit": ()}
+    return prove(request.model_copy(update=alone), survey)
+
+
+def _there(request: TravelRequest) -> tuple[str, str, str]:
+    return request.origin, request.destination, request.depart_date
+
+
+# ---- what would help
+
+
+def _changes(
+    request: TravelRequest, survey: TripSurvey, days: Sequence[str]
+) -> Iterator[RequestChange]:
+    """Those that give up least first. Of each kind the smallest that is proved."""
+    kinds = (
+        _budgets(request, survey),
+        *_times(request, survey),
+        _days(request, days),
+        _nights(request, days),
+    )
+    for kind in (*kinds, *([change] for change in _dropped(request))):
+        for said, values in kind:
+            proof = prove(request.model_copy(update=values), survey)
+            if isinstance(proof, Proof):
+                yield RequestChange(said, values, proof.cheapest)
+                break
+
+
+def _budgets(request: TravelRequest, survey: TripSurvey) -> Iterator[Change]:
+    """Each raised to the least that is needed, in whole dollars."""
+    for name in ("total_budget", "nightly_budget"):
+        if getattr(request, name) is None:
+            continue
+        proof = prove(request.model_copy(update={name: None}), survey)
+        if not isinstance(proof, Proof):
+            continue
+        if name == "total_budget":
+            least, what = proof.cheapest, "in all"
+        else:
+            room = next(each.said for each in proof.witnesses if each.part == "stay")
+            least, what = room["price"]["amount"] / nights_of(request), "for a room and night"
+        if least is not None:
+            value = float(math.ceil(least))
+            yield f"Pay up to {amount(value)} {request.currency} {what}", {name: value}
+
+
+def _times(request: TravelRequest, survey: TripSurvey) -> Iterator[Iterable[Change]]:
+    """Each moved to the nearest departure or arrival that there is."""
+    ends = [_there(request)]
+    if request.return_date is not None:
+        ends.append((request.destination, request.origin, request.return_date))
+    for (after, by), way in zip((OF_WAY_THERE, OF_WAY_BACK), ends, strict=False):
+        offers = [row.record for row in survey.ways(*way)]
+        early, late = getattr(request, after), getattr(request, by)
+        clocks = {offer.departs_at[11:16] for offer in offers}
+        if early is not None:
+            earlier = sorted((clock for clock in clocks if clock < early), reverse=True)
+            yield [(f"{_LABELS[after]} {clock}", {after: clock}) for clock in earlier]
+        clocks = {offer.arrives_at[11:16] for offer in offers}
+        if late is not None:
+            later = sorted(clock for clock in clocks if clock > late)
+            yield [(f"{_LABELS[by]} {clock}", {by: clock}) for clock in later]
+
+
+def _days(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
+    """The whole trip moved, by as little as can be, later before earlier."""
+    names = ["depart_date", *(["return_date"] if request.return_date else [])]
+    for by in SHIFTS:
+        moved = {
+            name: str(Date.fromisoformat(getattr(request, name)) + timedelta(days=by))
+            for name in names
+        }
+        if all(days[0] <= day <= days[-1] for day in moved.values()):
+            back = f" and return on {moved['return_date']}" if request.return_date else ""
+            yield f"Leave on {moved['depart_date']}{back}", moved
+
+
+def _nights(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
+    """A longer or shorter stay: some hotels take nobody for a night or two."""
+    nights = nights_of(request)
+    for by in SHIFTS:
+        count = nights + by
+        if not nights or count < 1:
+            continue
+        leaves = str(Date.fromisoformat(request.depart_date) + timedelta(days=count))
+        if request.return_date is None:
+            yield f"Stay {counted(count, 'night')}", {"nights": count}
+        elif leaves <= days[-1]:
+            stay = {} if request.nights is None else {"nights": count}
+            yield f"Return on {leaves}", {"return_date": leaves, **stay}
+
+
+def _dropped(request: TravelRequest) -> Iterator[Change]:
+    for name, said in (
+        ("hotel_near", f"Take a hotel farther from {request.hotel_near}"),
+        ("hotel", f"Take another hotel than {request.hotel}"),
+        ("transport", "Take trains and flights alike"),
+    ):
+        if getattr(request, name) is not None:
+            yield said, {name: None}
 
 
 DESK = Desk(

@@ -260,6 +260,8 @@ class AnswerRow:
 class TripSurvey:
     """What the tools say about a trip. Answers are remembered: drawing and proving ask the same."""
 
+    transfers = 0  # 1: trains with a change, too
+
     def __init__(self, asker: Asker):
         self._asker = asker
         self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
@@ -282,7 +284,7 @@ class TripSurvey:
         """Flights, then trains."""
         cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
         return self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
-            "train_search", **cities, is_transfer=0
+            "train_search", **cities, is_transfer=self.transfers
         )
 
     def ways(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
@@ -296,8 +298,11 @@ class TripSurvey:
         ]
 
     def stays(self, request: TravelRequest) -> list[AnswerRow]:
+        return self.hotels(request, "")
+
+    def hotels(self, request: TravelRequest, name: str) -> list[AnswerRow]:
         days = {"checkin_date": request.depart_date, "checkout_date": checkout_of(request)}
-        return self.rows("hotel_search", city_name=request.destination, **days, hotel_name="")
+        return self.rows("hotel_search", city_name=request.destination, **days, hotel_name=name)
 
     def places(self, query: str, city: str) -> list[AnswerRow]:
         return [
