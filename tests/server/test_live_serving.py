@@ -24,9 +24,9 @@ from tripwright.domains.deeptravel.routes.live_answers import (
     survey,
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
+from tripwright.domains.deeptravel.tools.faces import sample_arguments
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import live_source
-from tripwright.domains.deeptravel.tools.samples import sample_arguments
 from tripwright.domains.domain import PlaceOptions
 from tripwright.server.tools_api import ToolsApp
 from tripwright.tools.answer import ToolAnswer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tripwright.domains.deeptravel.groundings import wrong_claims
+from tripwright.domains.deeptravel.task import wrong_claims
 
 
 def test_claims_come_from_the_findings_of_their_turns() -> None:

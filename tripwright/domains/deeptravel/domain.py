@@ -20,17 +20,22 @@ from tripwright.domains.deeptravel.desk import DESK
 from tripwright.domains.deeptravel.desk_view import CHECKS, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
-from tripwright.domains.deeptravel.groundings import GROUNDINGS
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
-from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
-from tripwright.domains.deeptravel.task import NAME, Errand, figures, unjudged
-from tripwright.domains.deeptravel.tools.faces import FACES
+from tripwright.domains.deeptravel.task import (
+    COUNTERPARTS,
+    GROUNDINGS,
+    NAME,
+    Errand,
+    figures,
+    opinions,
+    unjudged,
+)
+from tripwright.domains.deeptravel.tools.faces import FACES, sample_arguments
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
-from tripwright.domains.deeptravel.tools.samples import sample_arguments
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging, refusal
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier

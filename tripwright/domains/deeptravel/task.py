@@ -8,7 +8,8 @@ groups pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     joint,
 )
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
+from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import Tools
@@ -220,3 +222,69 @@ def format_problem(transcript: Transcript, plan_format: str) -> str | None:
     except NotCards as problem:
         return str(problem)
     return None
+
+
+_CLAIM = re.compile(r"(?:invented|ungrounded|wrong)_(.+)")
+_OF_THE_CALL = ("parameters",)  # "wrong_parameters" is about a call, not about what the answer says
+
+
+def wrong_claims(record: Json) -> Counts | None:
+    """Kind of claim (price, time, name …) → (1, 1) where one is invented, wrong or ungrounded. None
+    where no turn was looked at: row D5 looks at none where the trajectory fails."""
+    turns = (record.get("verifier") or {}).get("turns") or ()
+    kinds = (str(problem.get("kind")) for turn in turns for problem in turn.get("problems") or ())
+    claims = (match[1].replace("_", " ") for kind in kinds if (match := _CLAIM.fullmatch(kind)))
+    return {claim: (1, 1) for claim in claims if claim not in _OF_THE_CALL} if turns else None
+
+
+GROUNDINGS = (
+    Grounding(
+        "Claims that no tool answer bears out",
+        "Share of the answers whose turns were verified in which a claim of this kind is invented,"
+        " wrong or ungrounded. Answers whose trajectory fails are not looked at any further (row"
+        " D5).",
+        wrong_claims,
+        of_every_answer=True,
+    ),
+)
+
+
+COUNTERPARTS = {  # what a verifier asked → the dimension of row D10 that asks nearly the same
+    "rubric complete": "completeness",
+    "rubric main_requirement": "intention",
+    "rubric logic": "feasibility",
+    "rubric specific_requirements": "personalisation",
+    "turns": "no_hallucination",
+}
+
+
+def opinions(record: Json) -> dict[str, bool]:
+    """`joint` (row D5), `trajectory` (row D3) with its rubrics, and `turns` (row D4), which is
+    missing where the early stop left turns unjudged and no judged one failed. A line of `tripwright
+    verify --out` says itself what passes, which may have been a setting."""
+    answers: dict[str, bool] = {}
+    verifier = record.get("verifier")
+    if not isinstance(verifier, Mapping):
+        return answers
+    if verifier.get("reward") is not None:
+        answers["joint"] = verifier["reward"] == 1
+    trajectory, turns = verifier.get("trajectory"), verifier.get("turns")
+    if isinstance(trajectory, Mapping):
+        passes = verifier.get("passes")
+        answers["trajectory"] = (
+            passes
+            if isinstance(passes, bool)
+            else trajectory.get("conclusion") in PASSING_CONCLUSIONS
+        )
+        rubrics = trajectory.get("rubrics")
+        table = rubrics if isinstance(rubrics, Mapping) else {}
+        answers |= {
+            f"rubric {name}": table[name] for name in RUBRICS if isinstance(table.get(name), bool)
+        }
+    if isinstance(turns, list) and turns:
+        satisfied = all(
+            isinstance(turn, Mapping) and turn.get("conclusion") == "satisfied" for turn in turns
+        )
+        if not satisfied or not verifier.get("turns_saved"):
+            answers["turns"] = satisfied
+    return answers

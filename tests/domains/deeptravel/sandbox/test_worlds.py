@@ -25,8 +25,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     TrainOffer,
     WebPage,
 )
-from tripwright.domains.deeptravel.worlds.city import dice_of
-from tripwright.domains.deeptravel.worlds.ways import FASTEST_KMH, LONGEST_KM
+from tripwright.domains.deeptravel.worlds.city import FASTEST_KMH, LONGEST_KM, dice_of
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world

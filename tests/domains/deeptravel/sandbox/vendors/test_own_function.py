@@ -19,8 +19,8 @@ from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money
+from tripwright.domains.deeptravel.tools.faces import live_samples
 from tripwright.domains.deeptravel.tools.live_source import live_source
-from tripwright.domains.deeptravel.tools.samples import live_samples
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.runs import episodes, transcripts_in
