@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tripwright.data.collect import CollectionCounts, EpisodeSelection, collect
+from tripwright.data.files import open_runs
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.requests.file import write_requests
@@ -101,7 +103,44 @@ def small_tokenizer() -> Any:
     return make_tokenizer(["plan the trip with the tools"] * 4, set(), superwords=0)
 
 
-Lines = list[dict[str, Any]]
+Line = dict[str, Any]
+Lines = list[Line]
+
+
+def read_lines(path: Path) -> Lines:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def collected(folder: Path, out: Path, **choice: Any) -> CollectionCounts:
+    return collect(open_runs([folder]), out, choice=EpisodeSelection(**choice))
+
+
+def turns(line: Line) -> Lines:
+    return [segment for segment in line["transcript"]["segments"] if segment["role"] == "assistant"]
+
+
+# ---- ways to spoil a line
+
+
+def stopped(line: Line) -> None:
+    line["transcript"] |= {"stop_reason": "max_turns", "answer": None}
+
+
+def unscored(line: Line) -> None:
+    line["transcript"] |= {"stop_reason": "unscored", "answer": None, "fault": "endpoint dead"}
+    line |= {"plan": None, "verdict": None}
+
+
+def failed(line: Line) -> None:
+    line["verdict"]["final"] = False
+
+
+def samples_of(line: Line, count: int) -> Lines:
+    """As many episodes of the same request."""
+    samples: Lines = [json.loads(json.dumps(line)) for _ in range(count)]
+    for number, sample in enumerate(samples):
+        sample["id"] += f"-s{number:02d}"
+    return samples
 
 
 @pytest.fixture

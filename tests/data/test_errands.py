@@ -10,12 +10,21 @@ from typing import Any
 
 import pytest
 
+from tests.data.conftest import (
+    Line,
+    collected,
+    failed,
+    read_lines,
+    samples_of,
+    stopped,
+    turns,
+    unscored,
+)
 from tripwright.data import collect as collecting
 from tripwright.data.collect import (
     DUPLICATE,
     NOT_PASSED,
     ONE_OF_MANY,
-    CollectionCounts,
     EpisodeSelection,
     collect,
 )
@@ -30,20 +39,6 @@ from tripwright.errors import UserError
 from tripwright.sft.files import read_conversations
 from tripwright.transcript import Transcript
 from tripwright.world.store import World
-
-Line = dict[str, Any]
-
-
-def read_lines(path: Path) -> list[Line]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def collected(folder: Path, out: Path, **choice: Any) -> CollectionCounts:
-    return collect(open_runs([folder]), out, choice=EpisodeSelection(**choice))
-
-
-def turns(line: Line) -> list[Line]:
-    return [segment for segment in line["transcript"]["segments"] if segment["role"] == "assistant"]
 
 
 @pytest.mark.parametrize("dialect", ["deeptravel_cards", "deeptravel_cards_compact"])
@@ -103,23 +98,6 @@ def answered(change: Callable[[str], str]) -> Callable[[Line], None]:
         turn["text"] = turn["text"].replace(old, change(old))
 
     return spoil
-
-
-def stopped(line: Line) -> None:
-    line["transcript"] |= {"stop_reason": "max_turns", "answer": None}
-
-
-def unscored(line: Line) -> None:
-    line["transcript"] |= {
-        "stop_reason": "unscored",
-        "answer": None,
-        "fault": "the verifier's endpoint is dead",
-    }
-    line["verdict"] = None
-
-
-def failed(line: Line) -> None:
-    line["verdict"]["final"] = False
 
 
 def without_argument(line: Line) -> None:
@@ -195,9 +173,7 @@ def test_samples_of_one_request_and_places_that_are_not_the_same(
     copied: Callable[..., Path], tmp_path: Path
 ) -> None:
     def change(lines: list[Line]) -> list[Line]:
-        samples = [json.loads(json.dumps(lines[0])) for _ in range(3)]
-        for number, line in enumerate(samples):
-            line["id"] += f"-s{number:02d}"
+        samples = samples_of(lines[0], 3)
         say(0, lambda text: text.replace("<think>", "<think>At leisure. "))(samples[0])
         return samples
 
