@@ -10,8 +10,6 @@ import pytest
 
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import expert_turns
-from tripwright.domains.travelplanner.plan.itinerary import empty_plan
-from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
@@ -90,40 +88,23 @@ def test_a_person_who_plays_the_expert_passes(tasks: list[TripTask]) -> None:
 
 
 def test_what_is_no_turn_costs_nothing(tasks: list[TripTask]) -> None:
-    episode, shown = one(
-        tasks[0],
-        "",
-        "help",
-        "tools",
-        "request",
-        "prompt",
-        "fly me to the moon",
-        "search",
-        "flights Aa, Bb, Cc, Dd",
-        "answer <no plan>",
-        "n",
-        "answer @/no/such/file",
-        "answer",
-        "[]",
-        ".",
-        "y",
-    )
-    assert episode.transcript.turns == 1
-    assert not episode.transcript.calls
+    asked = ["", "help", "tools", "request", "prompt", "fly me to the moon", "search"]
+    wrong = ["flights Aa, Bb, Cc, Dd", "answer @/no/such/file"]
+    episode, shown = one(tasks[0], *asked, *wrong, "answer", "[]", ".")
+    assert episode.transcript.turns == 1 and not episode.transcript.calls
     assert episode.transcript.answer == "[]"
     for said in (
         "quit                stop here",
         "search_flights origin, destination, date",
         "No command and no tool 'fly'",
         "'search' may be search_flights, search_accommodations",
-        "This is no plan in the dialect's format",
         "'/no/such/file' cannot be read",
     ):
         assert said in shown
 
 
 def test_a_mistake_in_a_call_is_the_tools_to_refuse(tasks: list[TripTask]) -> None:
-    episode, shown = one(tasks[0], "restaurants Atlantis", "answer nothing", "y")
+    episode, shown = one(tasks[0], "restaurants Atlantis", "answer nothing")
     assert episode.transcript.calls[0].error and "Unknown city 'Atlantis'" in shown
 
 
@@ -134,24 +115,10 @@ def test_a_dialect_in_words_takes_lines_of_text(tasks: list[TripTask], tmp_path:
 
 
 def test_rows_without_labels_are_shown_with_them(tasks: list[TripTask]) -> None:
-    _, shown = one(
-        tasks[0], f"restaurants {tasks[0].query.dest}", "answer x", "y", dialect="compact"
-    )
+    _, shown = one(tasks[0], f"restaurants {tasks[0].query.dest}", "answer x", dialect="compact")
     assert any(
         all(field in line for field in ("average_cost_usd", "cuisines", "name"))
         for line in shown.splitlines()
-    )
-
-
-def test_an_empty_plan_to_fill_in(tasks: list[TripTask], tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    _, shown = one(tasks[0], f"plan {path}", f"plan {path}", "plan", f"answer @{path}")
-    assert parse_answer(path.read_text()).problem is None
-    assert f"type: answer @{path}" in shown
-    assert "cannot be written: File exists" in shown
-    assert "Which file?" in shown
-    assert empty_plan(tasks[0].query, "itinerary").startswith(
-        f"Day 1: from {tasks[0].query.org} to …\n- Travel: -"
     )
 
 

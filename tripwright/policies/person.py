@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
@@ -124,21 +124,15 @@ def readable(session: Session) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Columns as wide as their widest value, which is cut at LONGEST_CELL."""
-    lines = [[_cell(value) for value in line] for line in ([header] if header else []) + list(rows)]
-    widths = [
-        max(len(line[place]) for line in lines if place < len(line))
-        for place in range(max(map(len, lines)))
-    ]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()
-        for line in lines
-    )
+    lines = [[_cell(value) for value in line] for line in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = (map(str.ljust, line, widths) for line in lines)
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
 def _cell(value: Any) -> str:
-    text = (
-        " ".join(value.split()) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    )
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.split())
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
 
 
@@ -148,17 +142,8 @@ END = "."  # alone on a line: the end of an answer
 HELP = f"""  TOOL arguments      ask a tool, for instance: flights Rockford, Peoria, 2022-03-16 (see 'tools')
   answer              give the answer: type it line by line, and '{END}' alone on the last line
   answer @FILE        give what FILE holds
-  plan FILE           write an empty plan of this trip to FILE, to fill in
   tools, request, prompt    show the tools, the request, what a model is told beside it
   quit                stop here; the same command goes on"""  # noqa: E501
-
-
-@runtime_checkable
-class Fillable(Protocol):
-    """A task that helps a person to write its answer down."""
-
-    def empty_answer(self, plan_format: str) -> str: ...
-    def answer_problem(self, text: str, plan_format: str) -> str | None: ...
 
 
 class PersonPolicy:
@@ -211,15 +196,14 @@ class PersonPolicy:
             word, _, rest = line.partition(" ")
             try:
                 if word == "answer":
-                    text = _content(rest) if rest else self._typed_answer(session)
-                    if self._is_sent(text, session):
-                        return f"<answer>\n{text}\n</answer>"
-                elif line and not self._told(word, rest.strip(), session):
+                    text = _content(rest) if rest else self._typed_answer()
+                    return f"<answer>\n{text}\n</answer>"
+                if line and not self._told(word, session):
                     return call_of(line, session.tools.schemas)
             except Mistyped as mistake:
                 self._write(str(mistake))
 
-    def _told(self, word: str, rest: str, session: Session) -> bool:
+    def _told(self, word: str, session: Session) -> bool:
         """Does what is no turn. False for anything else."""
         if word in ("help", "?"):
             self._write(HELP)
@@ -229,32 +213,18 @@ class PersonPolicy:
             self._write(session.query.query)
         elif word == "prompt":
             self._write(session.dialect.prompt(session.tools.schemas))
-        elif word == "plan":
-            self._write(_new_plan(rest, session))
         elif word in ("quit", "exit"):
             raise KeyboardInterrupt
         else:
             return False
         return True
 
-    def _typed_answer(self, session: Session) -> str:
+    def _typed_answer(self) -> str:
         self._write(f"Your answer; '{END}' alone on a line ends it.")
         lines = []
         while (line := self._line("")) != END:
             lines.append(line)
         return "\n".join(lines)
-
-    def _is_sent(self, text: str, session: Session) -> bool:
-        task = session.key
-        problem = (
-            task.answer_problem(text, session.dialect.plan_format)
-            if isinstance(task, Fillable)
-            else None
-        )
-        if problem is None:
-            return True
-        self._write(f"This is no plan in the dialect's format: {problem}")
-        return self._line("Send it all the same (y/n)? ").strip().casefold() in ("y", "yes")
 
     def _line(self, prompt: str) -> str:
         try:
@@ -272,20 +242,6 @@ def _content(text: str) -> str:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise Mistyped(f"'{path}' cannot be read: {error}") from None
-
-
-def _new_plan(file_name: str, session: Session) -> str:
-    if not isinstance(session.key, Fillable):
-        raise Mistyped("There is no empty plan for this kind of request.")
-    if not file_name:
-        raise Mistyped("Which file? Type: plan FILE")
-    path = Path(file_name).expanduser()
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(session.key.empty_answer(session.dialect.plan_format))
-    except OSError as error:
-        raise Mistyped(f"'{path}' cannot be written: {error.strerror}.") from None
-    return f"'{path}' holds an empty plan. Fill it in, then type: answer @{path}"
 
 
 def _typed_line(prompt: str) -> str:

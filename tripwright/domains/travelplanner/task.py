@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.plan.formatter import Formatter
-from tripwright.domains.travelplanner.plan.itinerary import empty_plan, parse_itinerary
+from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
@@ -73,14 +73,6 @@ class TripTask(WorldTask):
             "commonsense": COMMONSENSE_NAMES,
             "hard": applicable_hard(self.query),
         }
-
-    def empty_answer(self, plan_format: str) -> str:
-        """Something for a person to fill in."""
-        return empty_plan(self.query, plan_format)
-
-    def answer_problem(self, text: str, plan_format: str) -> str | None:
-        """Why a text is no plan in the dialect's format."""
-        return parse_answer(text).problem if plan_format == "json" else None
 
     def _read(self, answer: str, plan_format: str) -> PlanRead:
         """With `plan_format` "json" an itinerary in words is no plan."""

@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_answer
-from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query, request_line
 
 # ---- a journey ↔ the official transportation text
@@ -314,20 +313,3 @@ def _exactly(text: str) -> str:
 
 
 # ---- an empty plan for a person
-
-
-def empty_plan(query: Query, plan_format: str) -> str:
-    """Something to fill in: Planner-R1's JSON with one object a day, or the lines of an
-    itinerary."""
-    ends = {1: {"from": query.org, "to": "…"}, query.days: {"from": "…", "to": query.org}}
-    numbers = range(1, query.days + 1)
-    if plan_format == "json":
-        blank = dict.fromkeys(("transportation", "attraction", "accommodation", *MEALS), "-")
-        days = [{"days": number, "city": ends.get(number, "…"), **blank} for number in numbers]
-        return "[\n" + ",\n".join(json.dumps(day, ensure_ascii=False) for day in days) + "\n]\n"
-    lines = []
-    for number in numbers:
-        end = ends.get(number)
-        lines.append(f"Day {number}: {'from {from} to {to}'.format(**end) if end else '…'}")
-        lines += [f"- {label}: -" for label in LABELS.values()]
-    return "\n".join(lines) + "\n"
