@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 LAYOUTS = ("messages", "trl", "llama-factory", "verl")
 ORDERS = ("first", "shortest")
-AGENT = "tripwright"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,9 +184,6 @@ class ExportFlags:
     world: Annotated[
         Path | None, typer.Option(help="verl: the world, to be checked and named in the rows.")
     ] = None
-    agent: Annotated[
-        str | None, typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]")
-    ] = None
 
 
 def export(settings: ExportFlags) -> None:
@@ -218,18 +214,14 @@ def export(settings: ExportFlags) -> None:
         with open_worlds([settings.world] if settings.world else []) as worlds:
             place = worlds[0] if worlds else None
             rows = write_rows(
-                verl_rows(settings.file, spoken, place, settings.split, settings.agent or AGENT),
+                verl_rows(settings.file, spoken, place, settings.split),
                 path,
                 settings.layout,
             )
     else:
         if flags := [
             name
-            for name, value in (
-                ("--dialect", settings.dialect),
-                ("--world", settings.world),
-                ("--agent", settings.agent),
-            )
+            for name, value in (("--dialect", settings.dialect), ("--world", settings.world))
             if value is not None
         ]:
             raise UserError(

@@ -207,7 +207,7 @@ AGENT = "tripwright"  # the name under which an agent loop is registered
 
 
 def verl_rows(
-    queries: Path, dialect: Dialect, world: Any, split: str = "train", agent: str = AGENT
+    queries: Path, dialect: Dialect, world: Any, split: str = "train"
 ) -> Iterator[dict[str, Any]]:
     """`world` is the source of a place, or None (`domains/folders.py`).
 
@@ -230,7 +230,7 @@ def verl_rows(
                 f"{queries}:{line}: starts in {ascii(origin)}, no city of world '{world.name}': is"
                 " it the right world?"
             )
-        yield verl_row(domain, request, dialect, system, world, line - 1, split, agent)
+        yield verl_row(domain, request, dialect, system, world, line - 1, split)
     if empty:
         raise UserError(
             f"No queries in '{queries}'. Expected a JSONL file, one query record per line."
@@ -245,7 +245,6 @@ def verl_row(
     place: Any,
     index: int,
     split: str = "train",
-    agent: str = AGENT,
 ) -> dict[str, Any]:
     """One request; `place` is the source of the place that it is about, or None."""
     name, content_hash = getattr(place, "name", None), getattr(place, "content_hash", None)
@@ -265,7 +264,7 @@ def verl_row(
             "world": name,
             "world_hash": content_hash,
         },
-        "agent_name": agent,
+        "agent_name": AGENT,
     }
 
 
