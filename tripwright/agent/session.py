@@ -64,21 +64,17 @@ class Session:
         key: Any = None,
         id: str | None = None,
     ):
-        self.query, self.tools, self.dialect, self.chat, self.key, self.id = (
-            query,
-            tools,
-            dialect,
-            chat,
-            key,
-            id,
-        )
+        self.query = query
+        self.tools = tools
+        self.dialect = dialect
+        self.chat = chat
+        self.key = key
+        self.id = id
         self.transcript = Transcript()
         self.watcher: SessionWatcher | None = None
         self._asked: set[str] = set()
-        system, user = (
-            Segment("system", dialect.prompt(tools.schemas)),
-            Segment("user", query.query),
-        )
+        system = Segment("system", dialect.prompt(tools.schemas))
+        user = Segment("user", query.query)
         opening = [system, user] if system.text else [user]
         if chat is not None:  # the ids of the whole opening prompt are kept with its first segment
             opening[0].token_ids = chat.opening(system.text, user.text)

@@ -281,10 +281,8 @@ def collect(
         sum(counts["episodes"] for counts in collected.by_run.values()),
         len(selection),
     )
-    collected.requests, collected.judged_again = (
-        len({one.request for one in selection}),
-        judging.judged,
-    )
+    collected.requests = len({one.request for one in selection})
+    collected.judged_again = judging.judged
     with replacing(out) as lines:
         for run in runs:
             ids = [one.id for one in selection if one.run is run]

@@ -165,10 +165,8 @@ def read_episode(line: EpisodeLine) -> StoredEpisode:
         raise line.problem(f"it has no '{absent[0]}'")
     domain = domain_named(record["domain"])
     try:
-        request, transcript = (
-            domain.request.model_validate(record["request"]),
-            Transcript.from_json(record["transcript"]),
-        )
+        request = domain.request.model_validate(record["request"])
+        transcript = Transcript.from_json(record["transcript"])
     except ValidationError as error:
         raise line.problem(f"request {first_problem(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -131,10 +131,8 @@ class CacheView:
     def _mask(self, start: int, count: int) -> Tensor:
         """(count, T): causal within what is read now, and all of what came before."""
         device = self.cache.keys.device
-        reached, own = (
-            torch.arange(start + count, device=device),
-            torch.arange(start, start + count, device=device),
-        )
+        reached = torch.arange(start + count, device=device)
+        own = torch.arange(start, start + count, device=device)
         return _bias(reached[None] > own[:, None], self.cache.keys.dtype)
 
     def attend(self, index: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -172,11 +170,9 @@ class CacheView:
         spread[self.single_rows - first] = q * q.shape[-1] ** -0.5
         out = torch.empty_like(spread)
         for start, end, reach, bias in self.chunks:
-            mine, k, v = (
-                spread[start - first : end - first],
-                keys[start:end, :, :reach],
-                values[start:end, :, :reach],
-            )
+            mine = spread[start - first : end - first]
+            k = keys[start:end, :, :reach]
+            v = values[start:end, :, :reach]
             if k.dtype in (torch.float32, torch.float64):
                 weights = (torch.einsum("bktd,bkgd->bkgt", k, mine) + bias).softmax(-1)
             else:
@@ -254,10 +250,8 @@ class Decoder:
         """
         x = self.embed(ids)
         # (B, 1, S, D / 2)
-        cos, sin = (
-            self.cos[positions].to(x.dtype)[:, None],
-            self.sin[positions].to(x.dtype)[:, None],
-        )
+        cos = self.cos[positions].to(x.dtype)[:, None]
+        sin = self.sin[positions].to(x.dtype)[:, None]
         view = cache.view(ids, positions, rows) if cache is not None else None
         again = self.checkpoint_activations and torch.is_grad_enabled()
         for index in range(len(self.layers)):

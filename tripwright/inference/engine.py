@@ -229,10 +229,8 @@ class InferenceEngine:
         assert self.cache is not None
         reads = self._schedule(ready)
         ids = [token for row, count in reads for token in row.unread[:count]]
-        starts, counts = (
-            [len(self.stored[row.slot]) for row, _ in reads],
-            [count for _, count in reads],
-        )
+        starts = [len(self.stored[row.slot]) for row, _ in reads]
+        counts = [count for _, count in reads]
         positions = [
             start + n for start, count in zip(starts, counts, strict=True) for n in range(count)
         ]

@@ -98,10 +98,8 @@ class EndpointPolicy:
     def _take_turn(self, session: Session, breaker: Breaker) -> None:
         how = self._notation(session)
         schemas = session.tools.schemas
-        sent, offered = (
-            messages(session.transcript, how, schemas, session.context_from),
-            schemas if how == "native" else None,
-        )
+        sent = messages(session.transcript, how, schemas, session.context_from)
+        offered = schemas if how == "native" else None
         request = (
             CallKey.of(session.id, session.transcript.turns, sent, offered)
             if self._calls and session.id is not None

@@ -112,12 +112,10 @@ class CurriculumState:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.stage, self.means, self.signals, self.steps = (
-            state["stage"],
-            state["means"],
-            state["signals"],
-            state["steps"],
-        )
+        self.stage = state["stage"]
+        self.means = state["means"]
+        self.signals = state["signals"]
+        self.steps = state["steps"]
 
 
 def _variance(values: Sequence[float]) -> float:

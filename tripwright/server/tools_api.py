@@ -215,10 +215,8 @@ class Answers(ServedTools):
             faces({each.name: each for each in self._domains}), default_face, cache_bytes
         )
         self._place, self._opened = place, resources
-        self.content_hash, self.what = (
-            str(place.identity.get("content_hash", "")),
-            f"world '{place.where}'",
-        )
+        self.content_hash = str(place.identity.get("content_hash", ""))
+        self.what = f"world '{place.where}'"
 
     @property
     def manifest(self) -> Json:

@@ -222,19 +222,15 @@ def _plane(
 ) -> tuple[float, float, float]:
     """(at the origin, per x, per y) by least squares; a direction in which the points do not differ
     gets no slope."""
-    mean_x, mean_y, mean_h = (
-        fmean(x for x, _ in points),
-        fmean(y for _, y in points),
-        fmean(heights),
-    )
+    mean_x = fmean(x for x, _ in points)
+    mean_y = fmean(y for _, y in points)
+    mean_h = fmean(heights)
     from_mean = [
         (x - mean_x, y - mean_y, h - mean_h) for (x, y), h in zip(points, heights, strict=True)
     ]
-    xx, xy, yy = (
-        sum(x * x for x, _, _ in from_mean),
-        sum(x * y for x, y, _ in from_mean),
-        sum(y * y for _, y, _ in from_mean),
-    )
+    xx = sum(x * x for x, _, _ in from_mean)
+    xy = sum(x * y for x, y, _ in from_mean)
+    yy = sum(y * y for _, y, _ in from_mean)
     xh, yh = sum(x * h for x, _, h in from_mean), sum(y * h for _, y, h in from_mean)
     determinant = xx * yy - xy * xy
     if determinant > 1e-6 * xx * yy:

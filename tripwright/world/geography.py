@@ -228,10 +228,8 @@ def locate(
 ) -> dict[str, Position]:
     """City → position, for the cities where one can be told. `air_miles`: mean length of known
     flights by route."""
-    roads, flights = (
-        _ways(road_km),
-        _ways({route: miles * KM_PER_MILE for route, miles in air_miles.items()}),
-    )
+    roads = _ways(road_km)
+    flights = _ways({route: miles * KM_PER_MILE for route, miles in air_miles.items()})
     placed = dict(sights)
     for city in [
         city

@@ -86,11 +86,9 @@ def write_tables(
     """Fills an empty database and returns `rows`, counts by table. Unsorted flights are sorted by
     way of the file `staging`, if given."""
     db.executescript(_DDL)
-    places, days, words = (
-        _Numbers("places", PLACE_BITS),
-        _Numbers("days", DAY_BITS),
-        _Numbers("texts", 60),
-    )
+    places = _Numbers("places", PLACE_BITS)
+    days = _Numbers("days", DAY_BITS)
+    words = _Numbers("texts", 60)
     flights_on_day: Counter[int] = Counter()
     place = places.__getitem__
 

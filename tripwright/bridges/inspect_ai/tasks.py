@@ -99,11 +99,9 @@ def final() -> Scorer:
         record = state.store.get(EPISODE)
         if record is None or record["verdict"] is None:
             return Score.unscored(reason="scoring_failed", explanation=_NO_EPISODE)
-        transcript, verdict, plan = (
-            record["transcript"],
-            Verdict.from_record(record["verdict"]),
-            record.get("plan"),
-        )
+        transcript = record["transcript"]
+        verdict = Verdict.from_record(record["verdict"])
+        plan = record.get("plan")
         return Score(
             value=CORRECT if verdict.final else INCORRECT,
             answer=(
