@@ -74,10 +74,8 @@ def test_without_room_nothing_is_kept(world: World) -> None:
 
 def test_calls_that_look_alike_keep_their_own_answers(world: World) -> None:
     """Equal when written one after the other, or when told apart by a line break."""
-    answers, box = (
-        served(world, "compact", cache_bytes=1_000_000),
-        ToolBox(world, face_named("compact")),
-    )
+    answers = served(world, "compact", cache_bytes=1_000_000)
+    box = ToolBox(world, face_named("compact"))
     alike = [
         ("calculator", b"", b'{"expression": "1"}'),
         ("calculato", b"", b'r{"expression": "1"}'),

@@ -82,10 +82,8 @@ def test_a_plan_is_judged_as_the_verb_judges_it(
 
 
 def test_a_key_that_is_given_twice_is_seen(client: TestClient) -> None:
-    query, plan = (
-        json.dumps(QUERY),
-        json.dumps(PLAN).replace('"dinner":', '"dinner": "-", "dinner":'),
-    )
+    query = json.dumps(QUERY)
+    plan = json.dumps(PLAN).replace('"dinner":', '"dinner": "-", "dinner":')
     headers = {"Content-Type": "application/json"}
     sent = client.post(
         "/v1/score", content=f'{{"query": {query}, "plan": {plan}}}', headers=headers

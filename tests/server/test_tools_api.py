@@ -105,10 +105,8 @@ def test_whatever_a_model_writes_is_answered_as_in_process(
 def test_whatever_a_model_calls_is_answered_as_in_process(
     name: str, server: Any, world: World
 ) -> None:
-    box, remote = (
-        ToolBox(world, face_named("official")),
-        RemoteToolBox(server.url, face_named("official")),
-    )
+    box = ToolBox(world, face_named("official"))
+    remote = RemoteToolBox(server.url, face_named("official"))
     assert remote.call(name, "{}") == box.call(name, "{}")
     assert remote.call(name, {"deep": [[[{}]]]}).error
 
@@ -188,10 +186,8 @@ def test_other_requests_are_refused_in_one_line(
 
 
 def test_many_clients_at_once_get_their_own_answers(server: Any, world: World) -> None:
-    box, remote = (
-        ToolBox(world, face_named("compact")),
-        RemoteToolBox(server.url, face_named("compact")),
-    )
+    box = ToolBox(world, face_named("compact"))
+    remote = RemoteToolBox(server.url, face_named("compact"))
     asked: list[tuple[str, Any]] = [("search_restaurants", {"city": city}) for city in world.cities]
     asked += [("calculator", {"expression": f"{i} * 7"}) for i in range(200)]
     asked += [("search_attractions", {"city": f"{city}?"}) for city in world.cities]

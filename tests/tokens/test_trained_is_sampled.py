@@ -121,10 +121,8 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
     temperature: float, talker: Any, caller: Any, queries: list[Query], world: World
 ) -> None:
     for transcript in sampled(talker, caller, queries, world, temperature=temperature, rows=5):
-        ids, mask = (
-            torch.tensor(transcript.token_ids),
-            torch.tensor(transcript.loss_mask[1:]).bool(),
-        )
+        ids = torch.tensor(transcript.token_ids)
+        mask = torch.tensor(transcript.loss_mask[1:]).bool()
         with torch.no_grad():
             logits = talker(ids[None]).logits[0, :-1] / (temperature or 1.0)
         expected = logits.log_softmax(-1).gather(1, ids[1:, None])[:, 0]
@@ -325,10 +323,8 @@ def test_padding_contributes_nothing(talker: Any, transcripts: list[Transcript])
         batch: Batch = collate(chosen, pad_id)
         return gradient(talker, batch, advantages, batch.mask / 10)
 
-    together, apart = (
-        of(rows, advantages),
-        [of([row], advantages[i : i + 1]) for i, row in enumerate(rows)],
-    )
+    together = of(rows, advantages)
+    apart = [of([row], advantages[i : i + 1]) for i, row in enumerate(rows)]
     assert together[0] == pytest.approx(apart[0][0] + apart[1][0], rel=1e-4)
     for whole, first, second, other in zip(
         together[1], apart[0][1], apart[1][1], of(rows, advantages, pad_id=5)[1], strict=True
