@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,6 +50,17 @@ def travelplanner() -> Path:
 @pytest.fixture(scope="session")
 def real_world(travelplanner: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
     return import_world(travelplanner / "database", tmp_path_factory.mktemp("real") / "world")
+
+
+@cache
+def nano_world(seed: int) -> World:
+    return World.in_memory(build_tables("nano", seed))
+
+
+@pytest.fixture(scope="module")
+def world(request: pytest.FixtureRequest) -> World:
+    """A small generated one, of the seed that a module names as NANO."""
+    return nano_world(request.module.NANO)
 
 
 @pytest.fixture(scope="module")
@@ -494,7 +506,7 @@ def lab() -> SimpleNamespace:
     """Made-up transcripts and episodes over a vocabulary of 60 tokens; `trip` asks for nothing but
     a budget."""
     torch = pytest.importorskip("torch")
-    world = World.in_memory(build_tables("nano", 21))
+    world = nano_world(21)
     query = next(make_queries(world, 1, 3))
     trip = TripTask("t", Query.model_validate({**query.record(), "local_constraint": {}}), world)
 

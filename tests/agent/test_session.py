@@ -18,7 +18,6 @@ from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 STOP = 0
@@ -37,9 +36,7 @@ class Letters:
         return [*(ord(c) for c in text), STOP]
 
 
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 3))
+NANO = 3  # of `world`
 
 
 def open_session(

@@ -19,7 +19,6 @@ from tripwright.errors import UserError
 from tripwright.inference.branching import Branching, Trees
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 ALWAYS, NEVER = {"base": 1.0, "weight": 0.0}, {"base": 0.0, "weight": 0.0}
@@ -27,11 +26,7 @@ Open = Callable[..., list[list[Session]]]
 
 
 TALKER = 8  # of its groups enough members fork
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 21))
+NANO = 21  # of `world`
 
 
 @pytest.fixture(scope="module")

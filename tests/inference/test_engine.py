@@ -17,7 +17,6 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.toolbox import ToolBox, ToolHostDown
 from tripwright.transcript import StopReason
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
@@ -32,11 +31,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 TALKER = 4  # sampled from, its turns end at different lengths; greedy, it says nothing
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 21))
+NANO = 21  # of `world`
 
 
 @pytest.fixture(scope="module")

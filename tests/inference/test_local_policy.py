@@ -18,7 +18,6 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
@@ -154,11 +153,7 @@ def test_an_unknown_precision_is_refused(nano_tokenizer: Any, tiny_model: Make) 
 
 
 # ---- the policy
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 21))
+NANO = 21  # of `world`
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import Transcript
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
@@ -127,11 +126,7 @@ def test_training_takes_the_whole_distribution_only() -> None:
 
 
 # ---- an episode's choices
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 21))
+NANO = 21  # of `world`
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,6 @@ from tripwright.llm.endpoint import MOST_FAULTS
 from tripwright.policies.endpoint import EndpointPolicy, messages
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 Outcome = Completion | Fault | BaseException
@@ -41,11 +40,7 @@ ANSWER = Completion(
     "stop",
     {"prompt_tokens": 10.0, "completion_tokens": 4.0, "seconds": 0.5},
 )
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 3))
+NANO = 3  # of `world`
 
 
 class Script:

@@ -17,15 +17,10 @@ from tripwright.evals.run import run
 from tripwright.llm.paid_calls import PaidCalls
 from tripwright.policies.person import Mistyped, PersonPolicy, call_of, table, tool_list
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named("planner_r1")
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 3))
+NANO = 3  # of `world`
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from tripwright.sft.data import Encoder
 from tripwright.sft.files import TrainingConversation
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
@@ -74,9 +73,7 @@ def chat_of_short_turns(caller: Any) -> Any:
     return ShortTurns(caller)
 
 
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 21))
+NANO = 21  # of `world`
 
 
 def played(talker: Any, chat: Any, world: World, **settings: Any) -> list[Transcript]:

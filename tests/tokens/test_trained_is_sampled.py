@@ -19,7 +19,6 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
@@ -37,11 +36,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 TALKER = 2  # sampled from, its turns end at different lengths; greedy, it says nothing
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 21))
+NANO = 21  # of `world`
 
 
 @pytest.fixture(scope="module")
