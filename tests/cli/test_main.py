@@ -3,8 +3,8 @@ codes."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,9 +13,31 @@ from pathlib import Path
 import pytest
 
 from tripwright import __version__
-from tripwright.cli.main import EXTRAS, main
+from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb, all_verbs
+from tripwright.domains import (
+    OWN_DIALECTS,
+    OWN_FACES,
+    OWN_POLICIES,
+    OWN_RULES,
+    dialects,
+    faces,
+    own_domains,
+)
 
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("torch", "transformers", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow")
+DOMAINS = ("tripwright.domains.travelplanner.domain", "tripwright.domains.deeptravel.domain")
+OLD_WORDS = ("--n ", "--limit ", "--together ", "--tools ", "--price ", "--transcripts <path>")
+MISSPELT = (
+    "train nano/gpro",
+    "sft lost.toml",
+    "fit lost.toml",
+    "examine lost.toml",
+    "train nano/grpo --engin local",
+    "examine nano/grpo --out lost",
+    "run --policy local --model m --dialect compact --queries lost.jsonl --world w --out o",
+)
 PLAYTHINGS = '''
 import typer
 from tripwright.errors import UserError
@@ -121,7 +143,7 @@ def test_a_verb_runs_and_its_help_keeps_the_example_lines(
         (
             ["heavy"],
             2,
-            "tripwright: training needs the 'train' extra: pip install 'tripwright[train]'",
+            "pip install 'tripwright[train]'",
         ),
         (["greet"], 2, "(see 'tripwright greet --help')"),
         (["greet", "Ada", "--times", "many"], 2, "(see 'tripwright greet --help')"),
@@ -166,8 +188,7 @@ def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> 
         " [Verb('chatter', 'playthings_of_main', 'chatter', ''), Verb('x', 'playthings_of_main',"
         " 'bug', '')]))"
     )
-    root = Path(__file__).resolve().parents[2]
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     process = subprocess.Popen(
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
@@ -182,29 +203,19 @@ def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> 
     process.stderr.close()
 
 
-def info_of_a_world(folder: Path, redirect: str) -> tuple[int, str]:
-    assert main(["world", "build", "--out", str(folder)]) == 0
-    command = (
-        f"{shlex.quote(sys.executable)} -m tripwright world info {shlex.quote(str(folder))}"
-        f" {redirect}"
-    )
-    root = Path(__file__).resolve().parents[2]
+FULL = "tripwright: cannot write everything: No space left on device.\n"
+
+
+@pytest.mark.parametrize(("redirect", "told"), [(">&-", (0, "")), (">/dev/full", (2, FULL))])
+def test_an_output_that_is_closed_or_full(
+    tmp_path: Path, redirect: str, told: tuple[int, str]
+) -> None:
+    assert main(["world", "build", "--out", str(tmp_path / "w")]) == 0
+    command = shlex.join([sys.executable, "-m", "tripwright", "world", "info", str(tmp_path / "w")])
     done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, cwd=root, timeout=60
+        f"{command} {redirect}", shell=True, capture_output=True, text=True, cwd=ROOT, timeout=60
     )
-    return done.returncode, done.stderr
-
-
-def test_a_closed_output_wants_nothing(tmp_path: Path) -> None:
-    assert info_of_a_world(tmp_path / "w", ">&-") == (0, "")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    assert info_of_a_world(tmp_path / "w", ">/dev/full") == (
-        2,
-        "tripwright: cannot write everything: No space left on device.\n",
-    )
+    assert (done.returncode, done.stderr) == told
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,41 +224,67 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("verb", all_verbs(), ids=lambda verb: verb.words)
-def test_every_verb_has_help_with_examples(verb: Verb, capsys: pytest.CaptureFixture[str]) -> None:
-    if importlib.util.find_spec(verb.module) is None:
-        pytest.skip(f"{verb.module} is not written yet")
-    code = main([*verb.words.split(), "--help"])
-    printed = capsys.readouterr()
-    if code == 2 and "'train' extra" in printed.err:
-        pytest.skip(f"needs one of {', '.join(sorted(EXTRAS))}")
-    assert code == 0, printed.err
-    examples = printed.out.partition("Examples:")[2]
-    assert f"tripwright {verb.words}" in examples, (
-        f"the docstring of {verb.module}.{verb.function} needs 'Examples:' with a command line"
+def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(
+    verb: Verb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*verb.words.split(), "--help"]) == 0
+    page = capsys.readouterr().out
+    assert f"tripwright {verb.words}" in page.partition("Examples:")[2]
+    options = page.partition("Options:")[2]
+    assert not [word for word in OLD_WORDS if f"  {word}" in options]
+    assert "--base-url" not in options or "--api-key-env" in options
+
+
+def in_a_process(script: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, timeout=120
     )
 
 
-def test_help_and_light_verbs_start_without_torch() -> None:
-    light_verbs = {"world info", "tool", "query make", "solve", "score"}
-    light = [
-        verb.words
-        for verb in all_verbs()
-        if verb.words in light_verbs and importlib.util.find_spec(verb.module)
-    ]
-    # whose files are empty
-    folders = {"tripwright.domains.travelplanner", "tripwright.domains.deeptravel"}
-    script = (
-        f"import sys; from tripwright.cli.main import main\nfor words in {['', *light]!r}:\n   "
-        " assert main([*words.split(), '--help']) == 0, words\n    assert 'torch' not in"
-        " sys.modules, words\n    opened = {name for name in sys.modules if"
-        " name.startswith('tripwright.domains.') and not name.endswith('.verbs')}\n    assert"
-        f" words not in ('', 'world info') or opened <= {folders!r}, words\n"
-    )
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=60
-    )
+def test_no_help_page_loads_what_works() -> None:
+    """All in one process, as each verb's module is loaded on top of the others."""
+    script = f"""
+import sys
+from tripwright.cli.main import main
+from tripwright.cli.verbs import all_verbs
+for words in ["", *(verb.words for verb in all_verbs())]:
+    assert main([*words.split(), "--help"]) == 0
+    loaded = [name for name in {HEAVY + DOMAINS!r} if name in sys.modules]
+    assert not loaded, (words, loaded)
+"""
+    done = in_a_process(script)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_misspelt_name_is_noticed_before_torch_is_loaded(tmp_path: Path) -> None:
+    script = (
+        "import sys; from tripwright.cli.main import main\n"
+        f"for words in {MISSPELT!r}:\n"
+        "    assert main(words.split()) == 2 and 'torch' not in sys.modules, words"
+    )
+    done = in_a_process(script, tmp_path)
+    assert done.returncode == 0 and done.stderr.count("\n") == len(MISSPELT), done.stderr
+
+
+def test_help_lists_what_the_domains_have() -> None:
+    own = own_domains()
+    assert tuple(dialects(own)) == OWN_DIALECTS and tuple(faces(own)) == OWN_FACES
+    policies = (name for domain in own.values() for name in domain.policies)
+    assert tuple(dict.fromkeys(policies)) == OWN_POLICIES
+    rules = (name for domain in own.values() for name in domain.rules)
+    assert tuple(dict.fromkeys(rules)) == OWN_RULES and OWN_RULES[0] == "strict"
+
+
+def test_the_table_of_verbs_is_whole_and_its_commands_exist() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    rows = re.findall(r"^\| `([^|]*) \| .* \| `tripwright ([^`]*)` \|$", text, re.MULTILINE)
+    listed = set[str]()
+    for names, example in rows:
+        first, *others = re.findall(r"[\w -]+", names.replace("`", ""))
+        group = first.rpartition(" ")[0]
+        listed |= {first.strip(), *(f"{group} {other.strip()}".strip() for other in others)}
+        assert any(example.startswith(verb.words) for verb in all_verbs()), example
+    assert listed == {verb.words for verb in all_verbs()}
 
 
 def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
@@ -266,8 +303,7 @@ def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Name: dinner\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[tripwright.domains]\ndinner = dinner.domain\n")
-    root = Path(__file__).resolve().parents[2]
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     told = [
         subprocess.run(
             [sys.executable, "-m", "tripwright", *words],
