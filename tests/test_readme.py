@@ -133,7 +133,8 @@ def test_commands(tmp_path: Path) -> None:
     run("tripwright train tiny/nano/quickstart.toml --out runs/quickstart", tmp_path)
     for section in SECTIONS:
         for line in commands(section):
-            run(re.sub(r"(sft|train|examine) (nano/\w+)", r"\1 tiny/\2.toml", line), tmp_path)
+            line = re.sub(r"(sft|train|examine) (nano/\w+)", r"\1 tiny/\2.toml", line)
+            run(line.replace("--policy local", "--policy local --count 3"), tmp_path)
 
 
 def test_commands_on_the_real_tables(

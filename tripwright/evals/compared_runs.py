@@ -15,7 +15,6 @@ evidence.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,6 @@ from tripwright.domains.domain import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import (
-    ADDED_LATER,
     HASHES,
     differences_in,
     judge_code,
@@ -47,7 +45,9 @@ ALIKE = ("rules", "world", "queries", "dialect", "decoding", "emptied_tools", "f
 # what a card that says nothing about cannot be compared by
 KNOWN = ("rules", "world", "queries", "dialect")
 TOLD = ("judge", "tripwright", "samples")
-DIALECT = ("name", "system_prompt_sha256", "face", "limits", *ADDED_LATER)
+DIALECT = frozenset(
+    "name system_prompt_sha256 face limits tools_sha256 tools_in_prompt plan_format".split()
+)
 SAMPLED = ("endpoint", "local")  # policies that decode; a script has no temperature
 NEUTRAL: dict[str, Any] = {"top_p": 1.0}  # what a decoding setting is where it is not given
 SEEDS = ("seed",)
@@ -339,33 +339,16 @@ def _comparable(card: Card, other: Card) -> dict[str, Any]:
     """The entries of a card in one form, whichever verb wrote it, cut to what the other one says as
     well."""
     entries = {entry: card.get(entry) for entry in ALIKE}
-    entries["dialect"] = _dialect(card)
     entries["decoding"] = _decoding(card, other)
     entries["emptied_tools"] = bool(card.get("emptied_tools"))
     for entry in KNOWN:
-        mine, theirs = entries[entry], _dialect(other) if entry == "dialect" else other.get(entry)
+        mine, theirs = entries[entry], other.get(entry)
         if not mine or not theirs:
             entries[entry] = None
         elif isinstance(mine, dict) and isinstance(theirs, dict):
-            entries[entry] = {key: value for key, value in mine.items() if key in theirs}
+            keys = theirs.keys() & DIALECT if entry == "dialect" else theirs.keys()
+            entries[entry] = {key: value for key, value in mine.items() if key in keys}
     return entries
-
-
-def _dialect(card: Card) -> dict[str, Any]:
-    """As hashes and limits, also where a card holds the whole dialect."""
-    entry = card.get("dialect")
-    if not isinstance(entry, dict):
-        return {}
-    whole = dict(entry)
-    if "limits" not in whole:
-        whole["limits"] = {
-            key: value
-            for key, value in entry.items()
-            if isinstance(value, int) and not isinstance(value, bool)
-        }
-    if isinstance(prompt := entry.get("system_prompt"), str):
-        whole["system_prompt_sha256"] = hashlib.sha256(prompt.encode()).hexdigest()
-    return {key: whole[key] for key in DIALECT if key in whole}
 
 
 def _decoding(card: Card, other: Card) -> dict[str, Any] | None:

@@ -43,7 +43,6 @@ IDENTITY = (
 # of an entry that also has a hash: the hash says what it is
 READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})
 HASHES = ("sha256", "content_hash", "fingerprint")
-ADDED_LATER = ("tools_sha256", "tools_in_prompt", "plan_format", "tokens_counted_by")
 SHOWN_CHARACTERS = 60
 HOUSE = Path(tripwright.__file__).parent
 JUDGES = ("domains/*/rules", "domains/*/verifiers")  # the folders whose code decides what passes
@@ -223,11 +222,7 @@ def differences_in(
         if before == after:
             continue
         if isinstance(before, dict) and isinstance(after, dict):
-            differing = [
-                key
-                for key in {**before, **after}
-                if before.get(key) != after.get(key) and not _is_newer(key, before, after)
-            ]
+            differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
             # another name explains all the rest
             for key in [key for key in differing if key in ("kind", "name")] or differing:
                 phrases.append(
@@ -237,12 +232,6 @@ def differences_in(
         else:
             phrases.append(f"{entry} is {shown(before)} {there} and {shown(after)} {here}")
     return phrases
-
-
-def _is_newer(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Cards did not always say this: where one is silent there is nothing to compare."""
-    later = key in ADDED_LATER or key.startswith("on_")
-    return later and not (key in before and key in after)
 
 
 def what_matters(entry: Any) -> Any:

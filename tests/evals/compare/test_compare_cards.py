@@ -121,22 +121,6 @@ def test_what_forbids_nothing_is_told(made: Maker, compare: Compare) -> None:
         assert any(part in note for note in notes), part
 
 
-def test_a_card_that_holds_the_whole_dialect_is_like_one_that_holds_its_hashes(
-    made: Maker, compare: Compare
-) -> None:
-    dialect = dialect_named("compact")
-    (queries := made("q", BEFORE) / "queries.jsonl").write_text("{}\n")
-    hashed = run_card({"kind": "local"}, {}, dialect, "strict", queries, {"name": "w"})["dialect"]
-    a, b = made("a", BEFORE), made("b", AFTER)
-    for folder, entry in (
-        (a, hashed),
-        (b, json.loads(json.dumps({**vars(dialect), "face": dialect.face.name}, default=str))),
-    ):
-        card = json.loads((folder / "run_card.json").read_text())
-        (folder / "run_card.json").write_text(json.dumps(card | {"dialect": entry}))
-    assert compare(a, b)["unlike"] == []
-
-
 def test_wrong_input_is_one_line(made: Maker, tmp_path: Path, refused: Refused) -> None:
     a, b = made("a", BEFORE), made("b", AFTER)
     assert "at least two runs, found 1" in refused(a)
