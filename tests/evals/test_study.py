@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tripwright.domains.deeptravel.verifying.labels import read_labels
 
 from tripwright.cli.main import main
+from tripwright.domains.deeptravel.verifiers.verification import read_labels
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.evals.study import Study, import_labels, make_study, rater_name, verdicts_of
