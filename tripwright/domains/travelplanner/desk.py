@@ -39,8 +39,7 @@ from tripwright.domains.travelplanner.oracle.options import (
 from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.plan_view import DayLine, plan_view, verdict_words
 from tripwright.domains.travelplanner.planning import replan
-from tripwright.domains.travelplanner.queries.counts import CITIES_BY_DAYS
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query

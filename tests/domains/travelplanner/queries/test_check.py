@@ -12,8 +12,7 @@ import pytest
 
 from tripwright.domains.travelplanner.queries.check import check_queries
 from tripwright.domains.travelplanner.queries.make import QuerySettings, make_files
-from tripwright.domains.travelplanner.queries.reading import Gazetteer
-from tripwright.domains.travelplanner.queries.wording_check import mismatches
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables

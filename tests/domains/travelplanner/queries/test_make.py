@@ -27,9 +27,8 @@ from tripwright.domains.travelplanner.queries.make import (
     request_key,
     split_sizes,
 )
-from tripwright.domains.travelplanner.queries.reading import Gazetteer
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.sample import Mix, draw_fields
-from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup

@@ -13,17 +13,15 @@ from typing import Any
 import pytest
 
 from tripwright.domains.travelplanner.queries.phrases import CLOSINGS, LEAD_INS
-from tripwright.domains.travelplanner.queries.reading import Gazetteer
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.wording import (
     HOUSE_RULE,
     ROOM_TYPE,
     TRANSPORTATION,
     Style,
     unwordable,
-    word,
     word_query,
 )
-from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.world.generator import build_world
 from tripwright.world.scales import CUISINES
@@ -91,7 +89,7 @@ def test_the_text_alone_gives_every_field_back(style: Style, odd: bool) -> None:
     cities, states = list(PLACES), sorted(set(PLACES.values()))
     found = [
         each
-        for _ in range(400)
+        for _ in range(250)
         for each in wrong(drawn(rng, cities, states, odd), style, rng, places)
     ]
     assert found == []
@@ -148,16 +146,16 @@ def test_thousands_of_frames_and_equal_seeds_give_equal_texts() -> None:
         dest="Westland",
         people_number=4,
     )
-    texts = [word_query(random.Random(seed), query, "rich") for seed in range(3000)]
-    assert len(set(texts)) > 2950
+    texts = [word_query(random.Random(seed), query, "rich") for seed in range(1500)]
+    assert len(set(texts)) > 1475
     assert texts[:50] == [word_query(random.Random(seed), query, "rich") for seed in range(50)]
     openings = {text.split(" Homer")[0][:40] for text in texts}
-    assert len(openings) > 500
+    assert len(openings) > 300
 
 
 def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None:
     rng = random.Random(9)
-    for _ in range(1500):
+    for _ in range(800):
         text = word_query(rng, drawn(rng, ["Homer", "Aston"], ["Westland"]), "rich")
         sentences = re.split(r"(?<=[.?!]) ", text)
         leads = [sentence.startswith(LEAD_INS) for sentence in sentences]
@@ -176,20 +174,20 @@ def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None
 
 
 def test_plain_is_the_default_and_keeps_its_frames() -> None:
-    fields: dict[str, Any] = {
-        "org": "Homer",
-        "dest": "Westland",
-        "days": 5,
-        "cities": 2,
-        "party_size": 3,
-        "budget": 1700,
-    }
-    dates = [f"2022-03-{day:02d}" for day in range(4, 9)]
-    wishes = LocalConstraint.model_validate(
-        {"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"}
-    )
+    wishes = {"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"}
     rng = random.Random(0)
-    texts = [word(rng, **fields, date=dates, wishes=wishes) for _ in range(2)]
+    query = drawn(
+        random.Random(1),
+        ["Homer", "Aston"],
+        ["Westland"],
+        org="Homer",
+        **{**several(2), "date": [f"2022-03-{day:02d}" for day in range(4, 9)]},
+        dest="Westland",
+        people_number=3,
+        budget=1700,
+        local_constraint=wishes,
+    )
+    texts = [word_query(rng, query, "plain") for _ in range(2)]
     asked = (
         " The accommodation must allow pets. We would like to eat Italian and French food. We do"
         " not want to fly."
@@ -204,26 +202,7 @@ def test_plain_is_the_default_and_keeps_its_frames() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "phrase",
-    [
-        "from March 16th to March 18th, 2022",
-        "between March 16th and March 18th, 2022",
-        "from the 16th to the 18th of March, 2022",
-        "2022-03-16",
-        "for a single person",
-        "I will be traveling alone",
-        "I have no specific preferences",
-        "my new budget is adjusted to $",
-        "has been adjusted from $",
-        "Please help me plan a",
-        "Could you",
-        "Thank you!",
-        "spanning 3 days",
-        "for three days",
-    ],
-)
-def test_the_phrasing_of_the_training_requests_occurs(phrase: str) -> None:
+def test_the_phrasing_of_the_training_requests_occurs() -> None:
     dates = ["2022-03-16", "2022-03-17", "2022-03-18"]
     given = {
         "days": 3,
@@ -235,10 +214,16 @@ def test_the_phrasing_of_the_training_requests_occurs(phrase: str) -> None:
         "local_constraint": {},
     }
     query = drawn(random.Random(1), ["Homer", "St. Bede"], ["Westland"], **given)
-    assert any(
-        phrase.lower() in word_query(random.Random(seed), query, "rich").lower()
-        for seed in range(3000)
-    )
+    texts = (word_query(random.Random(seed), query, "rich") for seed in range(3000))
+    said = "\n".join(texts).lower()
+    phrases = """from March 16th to March 18th, 2022; between March 16th and March 18th, 2022;
+        from the 16th to the 18th of March, 2022; 2022-03-16; for a single person;
+        I will be traveling alone; I have no specific preferences; my new budget is adjusted to $;
+        has been adjusted from $; Please help me plan a; Could you; Thank you!; spanning 3 days;
+        for three days"""
+    assert [
+        phrase for each in phrases.split(";") if (phrase := each.strip().lower()) not in said
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -250,11 +235,7 @@ def test_the_phrasing_of_the_training_requests_occurs(phrase: str) -> None:
         ),
         ({"local_constraint": {"cuisine": ["Martian"]}}, "cuisine 'Martian' has no wording"),
         ({"local_constraint": {"room type": "suite"}}, "room type 'suite' has no wording"),
-        (
-            {"date": ["2022-03-01", "2022-03-02", "2022-03-04"], "days": 3},
-            "the dates are not 3 days one after the other",
-        ),
-        ({"date": ["tomorrow"], "days": 1}, "the dates tomorrow are not all of the form"),
+        ({"days": 61}, "a trip of 61 days is longer than 60"),
         ({"budget": -5}, "a budget of -5 is no amount"),
         ({"budget": 9.999}, "a budget of 9.999 is no amount"),
         ({"people_number": 100}, "more than 99 people or cities"),

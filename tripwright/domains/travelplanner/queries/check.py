@@ -23,8 +23,7 @@ from tripwright.domains.travelplanner.queries.make import (
     slack,
     why_not,
 )
-from tripwright.domains.travelplanner.queries.reading import Gazetteer
-from tripwright.domains.travelplanner.queries.wording_check import mismatches
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.store import World
 

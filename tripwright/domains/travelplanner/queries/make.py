@@ -34,10 +34,9 @@ from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days,
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.budget import NoBudget, official_budget
-from tripwright.domains.travelplanner.queries.reading import Gazetteer
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.sample import LEVELS, Mix, draw_fields
 from tripwright.domains.travelplanner.queries.wording import Style, word_query
-from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import LocalConstraint, Query, iter_queries
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict

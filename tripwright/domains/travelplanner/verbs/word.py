@@ -12,13 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.cli.options import Json
-from tripwright.domains.travelplanner.queries.back_translation import Pool
-from tripwright.domains.travelplanner.queries.reading import Gazetteer
-from tripwright.domains.travelplanner.queries.word_file import (
+from tripwright.cli.table import table_lines
+from tripwright.domains.travelplanner.queries.back_translation import (
+    Pool,
     WordingMethod,
     requests_to_word,
     word_all,
 )
+from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording import Style
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new, make_parent
@@ -169,30 +170,29 @@ def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
         raise UserError(
             "--model and --base-url go together: an endpoint needs both, the grammar neither."
         )
+    if keys and not models:
+        raise UserError("--api-key-env goes with --model: the grammar needs no key.")
     for name, values in (("--base-url", urls), ("--api-key-env", keys)):
-        if len(values) not in (
-            (0, 1, len(models)) if name == "--api-key-env" else (1, len(models)) if models else (0,)
-        ):
+        if len(values) > 1 and len(values) != len(models):
             raise UserError(
                 f"{len(values)} {name} for {len(models)} --model: expected one for all, or one for"
                 " each."
             )
-    if keys and not models:
-        raise UserError("--api-key-env goes with --model: the grammar needs no key.")
 
-    def of(values: list[str], at: int, otherwise: str) -> str:
-        return values[at if len(values) > 1 else 0] if values else otherwise
+    def one_each(values: list[str], otherwise: str) -> list[str]:
+        return values if len(values) > 1 else (values or [otherwise]) * len(models)
 
+    addresses = zip(models, one_each(urls, ""), one_each(keys, "OPENAI_API_KEY"), strict=True)
     return [
         ChatEndpoint(
-            of(urls, at, ""),
+            url,
             name,
-            api_key_env=of(keys, at, "OPENAI_API_KEY"),
+            api_key_env=key,
             timeout_s=settings.timeout,
             max_retries=settings.faults,
             temperature=settings.temperature,
         )
-        for at, name in enumerate(models)
+        for name, url, key in addresses
     ]
 
 
@@ -201,12 +201,12 @@ def _told(counts: dict[str, Any], out: Path) -> str:
         f"{counted(counts['queries'], 'request')}: {counts['accepted']} worded,"
         f" {counts['rejected']} rejected, {counts['unscored']} unscored"
     ]
-    lines += [
-        f"  {name}: {each['accepted']} accepted, {each['rejected_texts']} texts rejected"
+    rows = (
+        [name, str(each["accepted"]), str(each["rejected_texts"])]
         for name, each in counts["by_model"].items()
-    ]
+    )
+    lines += table_lines(rows, "<>", ["", "accepted", "texts rejected"])
     if by_field := counts["rejected_texts_by_field"]:
-        lines.append(
-            "  rejected for " + ", ".join(f"{field} {count}" for field, count in by_field.items())
-        )
+        fields = ", ".join(f"{field} {count}" for field, count in by_field.items())
+        lines.append(f"  rejected for {fields}")
     return "\n".join([*lines, str(out)])
