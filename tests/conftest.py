@@ -19,6 +19,10 @@ from typing import Any
 
 import pytest
 
+# Two test processes on two cores: more threads of torch than one in each wait for each other. Set
+# before anything imports torch; processes that tests start inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
