@@ -46,20 +46,16 @@ def test_every_face_can_be_tried(
 def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     eaten = [(f"Café {n}", "Boston", "Tea", "12", "4.0") for n in range(1, 46)]
     write_world(tmp_path / "w", WorldTables([("Boston", "Massachusetts")], [], [], eaten, [], []))
-    asked = ["tool", "search_restaurants", '{"city": "Boston"}', "--world", str(tmp_path / "w")]
-    assert main([*asked, "--page", "3"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    at, rows = ["--world", str(tmp_path / "w"), "--page-rows"], list[list[str]]()
+    for arguments, count in (('{"city": "Boston"}', 44), ('{"city": "Boston", "page": 3}', 20)):
+        assert main(["tool", "search_restaurants", arguments, *at, str(count)]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        rows.append([row["name"] for row in answer["rows"]])
+    assert (len(rows[0]), rows[1][0]) == (44, "Café 41")
     assert (answer["page"], answer["pages"], answer["total_rows"]) == (3, 3, 45)
-    assert answer["rows"][0]["name"] == "Café 41"
-    assert main([*asked, "--page", "2", "--page-rows", "44"]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["Café 45"]
-    assert main([*asked, "--page-rows", "44"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["rows"]) == 44
-    assert main([*asked[:2], '{"city": "Boston", "page": 2}', *asked[3:], "--page-rows", "44"]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["Café 45"]
-    assert main([*asked, "--page", "4"]) == 2
+    assert main(["tool", "search_restaurants", '{"city": "Boston", "page": 4}', *at, "20"]) == 2
     assert "Page 4 does not exist: the pages are 1 to 3." in capsys.readouterr().err
-    assert main(["tool", "--list", "--page", "1"]) == 0
+    assert main(["tool", "--list", "--page-rows", "1"]) == 0
     assert capsys.readouterr().out.count('"page"') == 4
 
 
@@ -80,9 +76,8 @@ def test_lists_the_schemas_without_a_world(capsys: pytest.CaptureFixture[str]) -
         ([], "search_flights"),
         (["--face", "official"], "FlightSearch"),
         (["SearchRestaurant", '{"city": "Oz"}', "--world", "W", "--face", "star"], "Oz"),
-        (["SearchRestaurant", "{", "--world", "W", "--face", "star", "--page", "1"], "JSON"),
-        (["get_cities", '{"state": "Massachusetts"}', "--world", "W", "--page", "1"], "'page'"),
-        (["search_restaurants", '{"page": 3}', "--world", "W", "--page", "2"], "--page says 2"),
+        (["SearchRestaurant", "{", "--world", "W", "--face", "star", "--page-rows", "9"], "JSON"),
+        (["get_cities", '{"page": 1}', "--world", "W", "--page-rows", "9"], "'page'"),
         (["get_cities", "{}", "--server", "http://127.0.0.1:99999"], "is not a URL"),
     ],
 )

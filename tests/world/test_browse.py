@@ -29,7 +29,7 @@ def test_every_list_has_its_columns(nano: World) -> None:
 
 def test_filters_hold_for_every_row_and_drop_no_other(nano: World) -> None:
     state = next(iter(nano.states))
-    filters = Filters(state=state, room="private", party_size=2, nights=2, most_usd=300)
+    filters = Filters(state=state, room="private", party_size=2, nights=2, max_usd=300)
     expected = [
         row
         for city in nano.states[state]

@@ -4,7 +4,7 @@ tools, a checkpoint for the rollouts of a training in another process."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -216,24 +216,11 @@ def serve(settings: TripServeFlags) -> None:
     from tripwright.server.trips import trip_app
 
     _check(settings)
-    served = TripServer(
-        world=""
-        if settings.services
-        else str((settings.world or _nano(settings.state)).absolute()),
-        state=str(settings.state.absolute()),
-        host=settings.host,
-        domain=settings.domain,
-        model=settings.model,
-        device=settings.device,
-        dtype=settings.dtype,
-        dialect=settings.dialect,
-        endpoint=settings.endpoint,
-        api_key_env=settings.api_key_env,
-        key_env=settings.key_env,
-        log_requests=settings.log_requests,
-        runs=str(settings.runs.absolute()) if settings.runs else None,
-        services=str(settings.services.absolute()) if settings.services else None,
-    )
+    given = {each.name: getattr(settings, each.name) for each in fields(TripServer)}
+    given["world"] = Path() if settings.services else settings.world or _nano(settings.state)
+    for name in ("world", "state", "runs", "services"):
+        given[name] = str(given[name].absolute()) if given[name] is not None else None
+    served = TripServer(**given)
     with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
         where = open_agency(served, resources).place.where
     if not served.keys and settings.host not in LOOPBACK:

@@ -1,18 +1,17 @@
-"""`tripwright tool`: one tool call by hand, answered exactly as an agent would see it. A refused call is bad input: one line, exit 2."""  # noqa: E501
+"""`tripwright tool`: one tool call by hand, answered exactly as an agent would see it. A refused
+call is bad input: one line, exit 2."""
 
 from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tripwright.cli.options import PlaceFlags
 from tripwright.domains import OWN_FACES
 from tripwright.errors import UserError
-
-PAGE_ROWS = 20
 
 
 def tool(  # long: mostly examples, a line for each kind of face
@@ -28,11 +27,9 @@ def tool(  # long: mostly examples, a line for each kind of face
     face: Annotated[
         str, typer.Option(help=f"How tools are called and answer: {', '.join(OWN_FACES)}.")
     ] = "planner_r1",
-    page: Annotated[
-        int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1)
-    ] = None,
     page_rows: Annotated[
-        int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1)
+        int | None,
+        typer.Option(help="Answer in pages of so many rows; the argument page names one.", min=1),
     ] = None,
     list_tools: Annotated[
         bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")
@@ -48,7 +45,7 @@ def tool(  # long: mostly examples, a line for each kind of face
     In a generated world the names are made up; these are those of 'tripwright world build --seed 7 --out worlds/nano':
       tripwright tool get_cities '{"state": "Thoreria"}' --world worlds/nano
       tripwright tool search_flights '{"origin": "Ashelmont", "destination": "Orford", "date": "2022-03-01"}' --world worlds/nano
-      tripwright tool RestaurantSearch '{"city": "Duneworth"}' --face official --page 2 --page-rows 5 --world worlds/nano
+      tripwright tool RestaurantSearch '{"city": "Duneworth", "page": 2}' --face official --page-rows 5 --world worlds/nano
       tripwright tool get_cities '{"state": "Thoreria"}' --server http://127.0.0.1:8321
 
     The six live tools of DeepTravel, answered from a closed world:
@@ -71,9 +68,8 @@ def tool(  # long: mostly examples, a line for each kind of face
     from tripwright.tools.remote import RemoteToolBox
     from tripwright.tools.toolbox import ToolHostDown, Tools
 
-    rows = page_rows or (PAGE_ROWS if page is not None else None)
     schemas = face_named(face).schemas(
-        paged=rows is not None
+        paged=page_rows is not None
     )  # a wrong face is named even where the world is wrong too
     if list_tools:
         typer.echo(json.dumps(schemas, indent=2))
@@ -93,38 +89,21 @@ def tool(  # long: mostly examples, a line for each kind of face
                 raise UserError(
                     "--services, --store, --snapshot and --replay say who answers here, and --server who answers elsewhere."  # noqa: E501
                 )
-            box = RemoteToolBox(server, face_named(face), page_rows=rows)
+            box = RemoteToolBox(server, face_named(face), page_rows=page_rows)
         else:
             domain = domain_of_face(face)
             box = domain.tools(
-                resources.enter_context(domain.open_place(options)).source, face_named(face), rows
+                resources.enter_context(domain.open_place(options)).source,
+                face_named(face),
+                page_rows,
             )
         try:
-            answer = box.call(name, _with_page(arguments, page))
+            answer = box.call(name, arguments)
         except ToolHostDown as error:
             raise UserError(f"{error} The call was not answered.") from None
     if answer.error:
         raise UserError(_problem(answer.text))
     typer.echo(answer.text)
-
-
-def _with_page(arguments: str, page: int | None) -> dict[str, Any] | str:
-    """Text that is no JSON object stays as it is, for the tool to refuse."""
-    from tripwright.tools.answer import ToolError, quoted
-    from tripwright.tools.signatures import PAGE
-    from tripwright.tools.toolbox import read_arguments
-
-    if page is None:
-        return arguments
-    try:
-        read = read_arguments(arguments)
-    except ToolError:
-        return arguments
-    if PAGE in read:
-        raise UserError(
-            f"Which page? --page says {page} and the arguments say {quoted(read[PAGE])}. Say it once."  # noqa: E501
-        )
-    return {PAGE: page, **read}
 
 
 def _problem(text: str) -> str:

@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -234,18 +234,7 @@ def browse(settings: BrowseFlags, as_json: Json = False) -> None:
       tripwright world browse worlds/real flights --from Boston --to Chicago --date 2022-03-16
       tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
     """
-    filters = Filters(
-        settings.state,
-        settings.city,
-        settings.origin,
-        settings.destination,
-        settings.date,
-        settings.word,
-        settings.max_usd,
-        settings.room,
-        settings.party_size,
-        settings.nights,
-    )
+    filters = Filters(**{each.name: getattr(settings, each.name) for each in fields(Filters)})
     place = World.open(settings.world)
     columns, rows = rows_of(place, settings.what, filters)
     _check_date(settings.date)
@@ -316,7 +305,7 @@ def _count(world: World, what: str, filters: Filters, length: int, rest: Iterato
         return f"{length:,} {noun}" if length else f"no {what} match"
     if what != "routes":
         return f"{length:,} of {length + 1 + sum(1 for _ in rest):,} {what}; --count 0 shows all"
-    if filters.date is not None or filters.word is not None or filters.most_usd is not None:
+    if filters.date is not None or filters.word is not None or filters.max_usd is not None:
         return f"the first {length:,} {what}; --count 0 shows all"
     total = sum(
         filters.destination in (None, destination)

@@ -24,7 +24,7 @@ class Filters:
     destination: str | None = None
     date: str | None = None
     word: str | None = None
-    most_usd: float | None = None
+    max_usd: float | None = None
     room: str | None = None
     party_size: int | None = None
     nights: int | None = None
@@ -35,7 +35,7 @@ class Listing:
     columns: tuple[str, ...]
     filters: tuple[str, ...]  # the names of the filters that apply
     rows: Callable[[World, Filters], Iterator[Row]]
-    usd: str | None = None  # the column that `most_usd` bounds
+    usd: str | None = None  # the column that `max_usd` bounds
 
 
 def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], Iterator[Row]]:
@@ -44,7 +44,7 @@ def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], 
     if what not in LISTINGS:
         raise UserError(f"No list of '{what}'. There are: {', '.join(LISTINGS)}.")
     listing = LISTINGS[what]
-    options = {*listing.filters, "word", *(("most_usd",) if listing.usd else ())}
+    options = {*listing.filters, "word", *(("max_usd",) if listing.usd else ())}
     for name, value in vars(filters).items():
         if value is not None and name not in options:
             accepted = ", ".join(option(name) for name in vars(filters) if name in options)
@@ -59,7 +59,7 @@ def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], 
 
 def option(name: str) -> str:
     """How the command line spells a filter."""
-    return "--" + name.replace("most_usd", "max-usd").replace("_", "-")
+    return "--" + name.replace("_", "-")
 
 
 def _check_places(world: World, filters: Filters) -> None:
@@ -82,9 +82,9 @@ def _passes(row: Row, listing: Listing, filters: Filters) -> bool:
     ):
         return False
     return (
-        filters.most_usd is None
+        filters.max_usd is None
         or listing.usd is None
-        or row[listing.columns.index(listing.usd)] <= filters.most_usd
+        or row[listing.columns.index(listing.usd)] <= filters.max_usd
     )
 
 
