@@ -52,7 +52,7 @@ class Files:
             f"world build --scale nano --seed 1 --out {world}",
             f"query make --world {world} --count 8 --seed 1 --out {queries}",
             f"run --policy expert --queries {queries} --world {world} --out {run}",
-            f"request make --nano-seed 1 --count 8 --out {asked}",
+            f"request make --world {world} --count 8 --out {asked}",
         ):
             said = io.StringIO()
             with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):

@@ -15,13 +15,20 @@ from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
-MAKE = "request make --nano-seed 3 --count 12 --constraints mixed --seed 2".split()
+MAKE = "request make --count 12 --constraints mixed --seed 2".split()
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("worlds") / "world"
+    write_world(folder, build_tables("nano", 3))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("requests") / "few.jsonl"
-    assert main([*MAKE, "--out", str(path)]) == 0
+    assert main([*MAKE, "--world", str(world), "--out", str(path)]) == 0
     return path
 
 
@@ -34,12 +41,12 @@ def command(*words: str | Path) -> int:
 
 
 def test_requests_come_with_their_proofs_and_equal_seeds_with_equal_bytes(
-    made: Path, tmp_path: Path, capsys
+    world: Path, made: Path, tmp_path: Path, capsys
 ) -> None:
     requests, proofs = lines(made), lines(made.with_name("few.proofs.jsonl"))
     assert [one["id"] for one in requests] == [one["id"] for one in proofs] and len(requests) == 12
     assert all(proof["witnesses"] for proof in proofs)
-    assert main([*MAKE, "--json", "--out", str(tmp_path / "few.jsonl")]) == 0
+    assert main([*MAKE, "--json", "--world", str(world), "--out", str(tmp_path / "few.jsonl")]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["requests"] == 12 == sum(said["levels"].values()) and 0 < said["with_wishes"] < 12
     for name in ("few.jsonl", "few.proofs.jsonl"):
@@ -47,21 +54,19 @@ def test_requests_come_with_their_proofs_and_equal_seeds_with_equal_bytes(
 
 
 def test_live_services_and_a_recorded_day_give_the_requests_of_their_world(
-    tmp_path: Path, capsys
+    world: Path, tmp_path: Path, capsys
 ) -> None:
     """The services file names a closed world, so that what is made can be held against the world's
     own requests."""
-    folder, services = tmp_path / "world", tmp_path / "live.toml"
-    write_world(folder, build_tables("nano", 3))
-    world = World.open(folder)
+    services, known = tmp_path / "live.toml", World.open(world)
     tools = "".join(f'{tool} = "world"\n' for tool in RECORDS)
-    services.write_text(f'[tools]\n{tools}[vendors.world]\nfolder = "{folder}"\n')
+    services.write_text(f'[tools]\n{tools}[vendors.world]\nfolder = "{world}"\n')
     few = ("make", "--count", "6", "--constraints", "mixed", "--seed", "2")
-    days = f"{world.dates[0]}..{world.dates[-1]}"
-    live = ("--cities", ",".join(world.cities), "--days", days, "--snapshot", "2026-06-20")
+    days = f"{known.dates[0]}..{known.dates[-1]}"
+    live = ("--cities", ",".join(known.cities), "--days", days, "--snapshot", "2026-06-20")
     live = (*live, "--store", tmp_path / "live.sqlite")
     files = {name: tmp_path / f"{name}.jsonl" for name in ("direct", "live", "replayed")}
-    assert command(*few, "--world", folder, "--out", files["direct"]) == 0
+    assert command(*few, "--world", world, "--out", files["direct"]) == 0
     assert command(*few, "--services", services, *live, "--out", files["live"]) == 0
     capsys.readouterr()
     assert command(*few, "--replay", *live, "--out", files["replayed"], "--json") == 0
@@ -120,26 +125,27 @@ def test_difficulty_writes_stages(made: Path, tmp_path: Path, capsys) -> None:
     ("words", "names"),
     (
         ("make", "--world"),
-        ("make --nano-seed 1 --world w", "--nano-seed"),
         ("make --services s.toml --world w", "--world"),
         ("make --services s.toml --days 2026-06-26", "--cities"),
         ("make --services s.toml --cities A,B --days x", "--days: 'x'"),
         ("make --services s.toml --cities A,B --days 2026-06-26", "'s.toml'"),
-        ("make --nano-seed 1 --cities A,B", "--cities"),
-        ("make --nano-seed 1 --snapshot 2026-06-26", "--snapshot"),
-        ("make --nano-seed 1 --constraints some", "--constraints 'some'"),
-        ("make --nano-seed 1 --levels 1:2", "--levels '1:2'"),
-        ("make --nano-seed 1 --out {made}", "few.jsonl"),
-        ("make --nano-seed 1 --out {tmp}", "is a folder"),
+        ("make --world {world} --cities A,B", "--cities"),
+        ("make --world {world} --snapshot 2026-06-26", "--snapshot"),
+        ("make --world {world} --constraints some", "--constraints 'some'"),
+        ("make --world {world} --levels 1:2", "--levels '1:2'"),
+        ("make --world {world} --out {made}", "few.jsonl"),
+        ("make --world {world} --out {tmp}", "is a folder"),
         ("review {tmp}/none.jsonl", "none.jsonl"),
         ("accept {made} {tmp}/none.csv", "none.csv"),
         ("difficulty {made} {tmp}/none", "none"),
         ("difficulty {made} {made}", ":1: not an episode"),
     ),
 )
-def test_mistakes_are_one_line(words: str, names: str, made: Path, tmp_path: Path, capsys) -> None:
+def test_mistakes_are_one_line(
+    words: str, names: str, world: Path, made: Path, tmp_path: Path, capsys
+) -> None:
     words = words if "--out" in words else f"{words} --out {tmp_path}/out"
-    assert command(*words.format(tmp=tmp_path, made=made).split()) == 2
+    assert command(*words.format(tmp=tmp_path, made=made, world=world).split()) == 2
     said = capsys.readouterr().err
     assert names in said and said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ wishes it takes the cheapest; a request whose total budget does not reach for th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date as Date
@@ -92,25 +93,26 @@ def checkout_of(request: TravelRequest) -> str:
 
 
 def unmet_outbound(request: TravelRequest, offer: Offer) -> list[Wish]:
-    """Which of its wishes this journey there does not meet. Times are held against the day of
-    departure: who has to be there by three in the afternoon is not there in time on the next
-    day."""
-    day = request.depart_date
-    unmet: list[Wish] = ["transport"] if not _right_transport(request, offer) else []
-    if request.depart_after and offer.departs_at < f"{day}T{request.depart_after}":
-        unmet.append("depart_after")
-    if request.arrive_by and offer.arrives_at > f"{day}T{request.arrive_by}":
-        unmet.append("arrive_by")
-    return unmet
+    """Which of its wishes this journey there does not meet."""
+    return _unmet_way(request, offer, request.depart_date, "depart_after", "arrive_by")
 
 
 def unmet_return(request: TravelRequest, offer: Offer) -> list[Wish]:
-    day = request.return_date
-    unmet: list[Wish] = ["transport"] if not _right_transport(request, offer) else []
-    if request.return_after and offer.departs_at < f"{day}T{request.return_after}":
-        unmet.append("return_after")
-    if request.return_by and offer.arrives_at > f"{day}T{request.return_by}":
-        unmet.append("return_by")
+    return _unmet_way(request, offer, request.return_date, "return_after", "return_by")
+
+
+def _unmet_way(
+    request: TravelRequest, offer: Offer, day: str | None, after: Wish, by: Wish
+) -> list[Wish]:
+    """Times are held against the day of departure: who has to be there by three in the afternoon is
+    not there in time on the next day."""
+    earliest, latest = getattr(request, after), getattr(request, by)
+    mode = "flight" if isinstance(offer, FlightOffer) else "train"
+    unmet: list[Wish] = ["transport"] if request.transport not in (None, mode) else []
+    if earliest and offer.departs_at < f"{day}T{earliest}":
+        unmet.append(after)
+    if latest and offer.arrives_at > f"{day}T{latest}":
+        unmet.append(by)
     return unmet
 
 
@@ -180,12 +182,6 @@ def follows(outbound: Offer, back: Offer) -> bool:
     return outbound.arrives_at <= back.departs_at
 
 
-def _right_transport(request: TravelRequest, offer: Offer) -> bool:
-    return request.transport is None or request.transport == (
-        "flight" if isinstance(offer, FlightOffer) else "train"
-    )
-
-
 def request_key(request: TravelRequest) -> tuple[object, ...]:
     """Two requests are the same if they ask for the same trip with the same wishes, whatever the
     words and amounts of money."""
@@ -195,11 +191,7 @@ def request_key(request: TravelRequest) -> tuple[object, ...]:
 
 def spread(combinations: Sequence[Combination]) -> dict[str, int]:
     """How often each intent is stated, for reports."""
-    counts: dict[str, int] = {}
-    for combination in combinations:
-        for name in (combination.shape, *combination.wishes):
-            counts[name] = counts.get(name, 0) + 1
-    return counts
+    return dict(Counter(name for shape, wishes in combinations for name in (shape, *wishes)))
 
 
 # ---- proof
@@ -320,57 +312,59 @@ class TripSurvey:
         return min(ways, key=lambda row: (row.record.distance_km, row.number), default=None)
 
 
+class _Unmet(Exception):
+    """What stands in the way of a proof: a wish, or a part."""
+
+
 def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
     """The proof, or what stands in the way: a wish that nothing meets, or a part for which there is
     nothing at all."""
+    try:
+        return _proved(request, survey)
+    except _Unmet as unmet:
+        return str(unmet)
+
+
+def _proved(request: TravelRequest, survey: TripSurvey) -> Proof:
     choices: dict[str, tuple[int, int]] = {}
-    rows: list[tuple[str, AnswerRow]] = []
     there = survey.ways(request.origin, request.destination, request.depart_date)
-    if isinstance(
-        ride := _cheapest(there, lambda offer: unmet_outbound(request, offer), "outbound", choices),
-        str,
-    ):
-        return ride
-    rows.append(("outbound", ride))
+    outbound = _cheapest(there, lambda offer: unmet_outbound(request, offer), "outbound", choices)
+    rows, rides, stay = [("outbound", outbound)], [outbound.record], None
     if request.return_date is not None:
         back = survey.ways(request.destination, request.origin, request.return_date)
-        back = [row for row in back if follows(ride.record, row.record)]
-        if isinstance(
-            ride := _cheapest(back, lambda offer: unmet_return(request, offer), "return", choices),
-            str,
-        ):
-            return ride
+        back = [row for row in back if follows(outbound.record, row.record)]
+        ride = _cheapest(back, lambda offer: unmet_return(request, offer), "return", choices)
         rows.append(("return", ride))
-    stay: AnswerRow | None = None
+        rides.append(ride.record)
     if nights_of(request):
-        near = _near(request, survey)
         rooms = [row for row in survey.stays(request) if holds(row.record, request)]
-        room = _cheapest(
-            rooms, lambda offer: _unmet_stay(request, offer, near(offer)), "stay", choices
-        )
-        if isinstance(room, str):
-            return room
-        stay = room
-        rows.append(("stay", stay))
-        if request.hotel_near:
-            rows.append(("near", _way_from(stay, request.hotel_near, survey)))
-    start = stay.record.name if stay else _arrival(rows[0][1].record)
+
+        def way_from(hotel: HotelOffer) -> AnswerRow | None:
+            place = request.hotel_near
+            return survey.shortest(hotel.name, place, request.destination) if place else None
+
+        def unmet(hotel: HotelOffer) -> list[Wish]:
+            way = way_from(hotel)
+            return _unmet_stay(request, hotel, way.record.distance_km if way else None)
+
+        room = _cheapest(rooms, unmet, "stay", choices)
+        stay = room.record
+        rows.append(("stay", room))
+        if way := way_from(stay):
+            rows.append(("near", way))
+    start = stay.name if stay else _arrival(outbound.record)
     for place in request.visit:
         way = survey.shortest(start, place, request.destination)
         if way is None:
-            return "visit"
+            raise _Unmet("visit")
         rows.append(("visit", way))
-    ways = [row.record for part, row in rows if part in ("outbound", "return")]
-    total = total_of(request, ways, stay.record if stay else None)
+    total = total_of(request, rides, stay)
     if request.total_budget is not None and (
         total is None or total.currency != request.currency or total.amount > request.total_budget
     ):
-        return "total_budget"
-    return Proof(
-        tuple(row.witness(part) for part, row in rows),
-        total.amount if total is not None else None,
-        choices,
-    )
+        raise _Unmet("total_budget")
+    witnesses = tuple(row.witness(part) for part, row in rows)
+    return Proof(witnesses, total.amount if total is not None else None, choices)
 
 
 def _cheapest(
@@ -378,19 +372,13 @@ def _cheapest(
     unmet: Callable[[Any], list[Wish]],
     part: str,
     choices: dict[str, tuple[int, int]],
-) -> AnswerRow | str:
-    if not rows:
-        return f"no {part}"
-    meeting = []
-    wishes: dict[str, int] = {}
-    for row in rows:
-        missed = unmet(row.record)
-        if not missed:
-            meeting.append(row)
-        for wish in missed:
-            wishes[wish] = wishes.get(wish, 0) + 1
+) -> AnswerRow:
+    """Of those that meet their wishes. Raises _Unmet with what most rows lack."""
+    missed = [(row, unmet(row.record)) for row in rows]
+    meeting = [row for row, wishes in missed if not wishes]
     if not meeting:
-        return max(wishes, key=lambda wish: wishes[wish])
+        wishes = Counter(wish for _, wishes in missed for wish in wishes)
+        raise _Unmet(wishes.most_common(1)[0][0] if wishes else f"no {part}")
     choices[part] = (len(meeting), len(rows))
     return min(meeting, key=lambda row: (price_of(row.record.price), row.tool, row.number))
 
@@ -410,22 +398,6 @@ def _unmet_stay(request: TravelRequest, offer: HotelOffer, km_away: float | None
 def price_of(price: Money | None) -> float:
     """For sorting: what costs nobody knows how much comes last."""
     return math.inf if price is None else price.amount
-
-
-def _near(request: TravelRequest, survey: TripSurvey) -> Callable[[HotelOffer], float | None]:
-    def km(offer: HotelOffer) -> float | None:
-        if request.hotel_near is None:
-            return None
-        way = survey.shortest(offer.name, request.hotel_near, request.destination)
-        return way.record.distance_km if way else None
-
-    return km
-
-
-def _way_from(stay: AnswerRow, place: str, survey: TripSurvey) -> AnswerRow:
-    way = survey.shortest(stay.record.name, place, stay.record.city)
-    assert way is not None  # the hotel was found near by this very way
-    return way
 
 
 def _arrival(offer: Offer) -> str:

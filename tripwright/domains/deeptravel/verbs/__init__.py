@@ -1,74 +1,24 @@
 """DeepTravel's verbs: travellers' requests, verified answers, recorded answers of live tools."""
 
-from tripwright.cli.verbs import Verb
+from tripwright.cli.verbs import Section, Verb
+
+
+def _verb(words: str, function: str, help: str, section: Section = "requests") -> Verb:
+    """Of the module that is named after the first word."""
+    return Verb(words, f"{__name__}.{words.split()[0]}", function, help, section)
+
 
 VERBS = (
-    Verb(
-        "request make",
-        f"{__name__}.request",
-        "make",
-        "Make travellers' requests for the live tools, each proved possible.",
-        "requests",
-    ),
-    Verb(
-        "request difficulty",
-        f"{__name__}.request",
-        "difficulty",
-        "Measure how hard requests are by repeated attempts; split them.",
-        "requests",
-    ),
-    Verb(
-        "request review",
-        f"{__name__}.request",
-        "review",
-        "Write requests as a file for people to look through.",
-        "requests",
-    ),
-    Verb(
-        "request accept",
-        f"{__name__}.request",
-        "accept",
-        "Take over what people ticked and reworded.",
-        "requests",
-    ),
-    Verb(
-        "verify",
-        f"{__name__}.verify",
-        "verify",
-        "Verify answers against their transcripts, by rules or an LLM judge.",
-        "episodes",
-    ),
-    Verb(
-        "sandbox info",
-        f"{__name__}.sandbox",
-        "info",
-        "Say what a store of live answers holds.",
-        "episodes",
-    ),
-    Verb(
-        "sandbox refresh",
-        f"{__name__}.sandbox",
-        "refresh_day",
-        "Ask a day's questions again and keep the answers as a new day.",
-        "episodes",
-    ),
-    Verb(
-        "sandbox export",
-        f"{__name__}.sandbox",
-        "export_day",
-        "Write one day of answers as one file.",
-        "episodes",
-    ),
-    Verb(
-        "sandbox import",
-        f"{__name__}.sandbox",
-        "import_day",
-        "Add the day in a file to a store.",
-        "episodes",
-    ),
-    Verb(
-        "sandbox drop", f"{__name__}.sandbox", "drop_day", "Delete a day from a store.", "episodes"
-    ),
+    _verb("request make", "make", "Make travellers' requests, each proved possible."),
+    _verb("request difficulty", "difficulty", "Measure by attempts how hard requests are."),
+    _verb("request review", "review", "Write requests as a table for people to look through."),
+    _verb("request accept", "accept", "Take over what people ticked and reworded."),
+    _verb("verify", "verify", "Verify answers by rules or by an LLM judge.", "episodes"),
+    _verb("sandbox info", "info", "Say what a store of live answers holds.", "episodes"),
+    _verb("sandbox refresh", "refresh_day", "Ask a day's questions once more.", "episodes"),
+    _verb("sandbox export", "export_day", "Write one day of answers as one file.", "episodes"),
+    _verb("sandbox import", "import_day", "Add the day in a file to a store.", "episodes"),
+    _verb("sandbox drop", "drop_day", "Delete a day from a store.", "episodes"),
 )
 
 GROUPS = {

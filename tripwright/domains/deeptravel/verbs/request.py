@@ -46,7 +46,6 @@ from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.progress import StatusLine
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 Requests = Annotated[
@@ -62,14 +61,6 @@ class RequestFlags:
         Path,
         typer.Option(help="JSONL file to write. The proofs go beside it: requests.proofs.jsonl."),
     ]
-    nano_seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Instead of --world: the nano world of this seed, built in memory.",
-            min=0,
-            show_default=False,
-        ),
-    ] = None
     cities: Annotated[
         str | None,
         typer.Option(help="Live: the cities, as 'London,Paris,Berlin'.", show_default=False),
@@ -120,8 +111,6 @@ def make(  # long: most of it is help
         --out with.jsonl
       tripwright request make --world worlds/nano --count 500 --constraints without \\
         --not-in with.jsonl --out without.jsonl
-      tripwright request make --nano-seed 7 --count 60 --constraints mixed --levels 4:3:3 \\
-        --out few.jsonl
       tripwright request make --services live.toml --cities 'London,Paris,Ghent' \\
         --days 2026-06-26..2026-07-05 \
         --store runs/live.sqlite --snapshot 2026-06-20 --count 40 --out live.jsonl
@@ -208,7 +197,6 @@ class _Field:
 @contextmanager
 def _field_of(settings: RequestFlags, place: PlaceFlags) -> Iterator[_Field]:
     """Raises UserError for options that do not go together."""
-    closed = place.world is not None or settings.nano_seed is not None
     if place.services is None and not place.replay:
         options = {
             "--cities": settings.cities,
@@ -221,15 +209,14 @@ def _field_of(settings: RequestFlags, place: PlaceFlags) -> Iterator[_Field]:
                 f"{names[0]} is of live services: give --services FILE too, or --store with"
                 " --snapshot and --replay."
             )
-        world = _world(place.world, settings.nano_seed)
+        world = _world(place.world)
         scope = RequestScope(tuple(world.cities), world.dates)
         identity = {"world": world.content_hash}
         yield _Field(TripSurvey(WorldProvider(world)), scope, lambda combination: True, identity)
         return
-    if closed:
+    if place.world is not None:
         raise UserError(
-            "Requests are for a world or for live services: leave --world and --nano-seed out, or"
-            " --services."
+            "Requests are for a world or for live services: leave out --world or --services."
         )
     if settings.cities is None or settings.days is None:
         raise UserError(
@@ -249,16 +236,10 @@ def _kept(source: LiveSource) -> str:
     return f" What was answered is kept in {store}: the same command goes on from there."
 
 
-def _world(folder: Path | None, nano_seed: int | None) -> World:
-    if (folder is None) == (nano_seed is None):
-        raise UserError(
-            "Which world? Give either --world DIR or --nano-seed SEED (or live services with"
-            " --services)."
-        )
-    if folder is not None:
-        world = World.open(folder)
-    else:
-        world = World.in_memory(build_tables("nano", cast(int, nano_seed)))
+def _world(folder: Path | None) -> World:
+    if folder is None:
+        raise UserError("Which world? Give --world DIR (or live services with --services).")
+    world = World.open(folder)
     if len(world.cities) < 2 or not world.dates:
         raise UserError(
             f"The world '{world.name}' has {len(world.cities)} cities and {len(world.dates)} days"

@@ -94,39 +94,28 @@ def evidence(transcript: Transcript) -> list[CallEvidence]:
 def _rows(call: ToolCall, number: int) -> tuple[EvidenceRow, ...]:
     if call.rows is None:
         return ()
-    kind = KINDS.get(call.name, "other")
-    return tuple(
-        EvidenceRow(number, row, _kind_of(values, kind), _completed(values, call))
-        for row, values in enumerate(call.rows.records(), start=call.rows.first)
-    )
-
-
-def _kind_of(values: Mapping[str, Any], kind: RowKind) -> RowKind:
-    """Ways to an airport stand among its flights."""
-    return "route" if "mode" in values else kind
+    rows = []
+    for row, values in enumerate(call.rows.records(), start=call.rows.first):
+        # ways to an airport stand among its flights
+        kind: RowKind = "route" if "mode" in values else KINDS.get(call.name, "other")
+        rows.append(EvidenceRow(number, row, kind, _completed(values, call)))
+    return tuple(rows)
 
 
 def _completed(fields: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
     """What an answer says. The compact face leaves out what the call says itself, and shows times
     as clocks of the day that was asked."""
     values = {name: value for name, value in fields.items() if value is not None and value != ""}
-    for name, argument in _COMPLETED.get(call.name, {}).items():
+    for name, argument in _COMPLETED.items():
         if name not in fields and isinstance(call.arguments.get(argument), str):
             values[name] = call.arguments[argument]
-    clocks = [
-        name
-        for name in ("departs_at", "arrives_at")
-        if re.fullmatch(r"\d{2}:\d{2}", str(values.get(name)))
-    ]
-    day = call.arguments.get("depart_date")
+    day, times = call.arguments.get("depart_date"), ("departs_at", "arrives_at")
+    clocks = [name for name in times if re.fullmatch(r"\d{2}:\d{2}", str(values.get(name)))]
     if isinstance(day, str):
         values |= {name: f"{day}T{values[name]}" for name in clocks}
-    if (
-        clocks
-        and "arrives_at" in values
-        and str(values["arrives_at"]) < str(values.get("departs_at", ""))
-    ):
-        values["arrives_at"] = _a_day_later(str(values["arrives_at"]))  # as the face has it
+    departs, arrives = (str(values.get(name, "")) for name in times)
+    if clocks and "arrives_at" in values and arrives < departs:
+        values["arrives_at"] = _a_day_later(arrives)  # as the face has it
     return values
 
 
@@ -137,28 +126,20 @@ def _a_day_later(stamp: str) -> str:
         return stamp
 
 
-_COMPLETED = {
-    "flight_search": {"depart_city": "depart_city_name", "arrive_city": "arrival_city_name"},
-    "train_search": {"depart_city": "depart_city_name", "arrive_city": "arrival_city_name"},
-    "hotel_search": {
-        "city": "city_name",
-        "checkin_date": "checkin_date",
-        "checkout_date": "checkout_date",
-    },
-    "poi_search": {"city": "city_name"},
-    "route_planning": {
-        "origin": "origin_name",
-        "destination": "destination_name",
-        "city": "city_name",
-    },
+_COMPLETED = {  # what a compact row leaves out → the argument that says it
+    "depart_city": "depart_city_name",
+    "arrive_city": "arrival_city_name",
+    "city": "city_name",
+    "checkin_date": "checkin_date",
+    "checkout_date": "checkout_date",
+    "origin": "origin_name",
+    "destination": "destination_name",
 }
 
+# ---- cards beside their rows
 
 RIDES: tuple[PartName, ...] = ("outbound", "return")
 BOOKED: tuple[PartName, ...] = (*RIDES, "stay")
-
-
-# ---- cards beside their rows
 
 
 class Pick(NamedTuple):

@@ -40,30 +40,12 @@ WAY_PER_STRAIGHT = 1.3  # streets, against the crow
 FARTHEST_WALK_KM = 4.0
 # mode → (minutes before it moves, kilometres an hour)
 SPEEDS = {"walking": (0.0, 4.8), "public transport": (8.0, 19.0), "driving": (3.0, 30.0)}
-SIGHT, RESTAURANT, HOTEL, STATION, AIRPORT = (
-    "attraction",
-    "restaurant",
-    "hotel",
-    "train station",
-    "airport",
-)
+SIGHT, RESTAURANT, HOTEL = "attraction", "restaurant", "hotel"
+STATION, AIRPORT = "train station", "airport"
 # from the middle
 REACH_KM = {RESTAURANT: (0.1, 6.0), HOTEL: (0.2, 9.0), STATION: (0.4, 2.5), AIRPORT: (11.0, 24.0)}
 _STREETS = (
-    "Main",
-    "Station",
-    "Mill",
-    "Church",
-    "Park",
-    "Market",
-    "River",
-    "High",
-    "Oak",
-    "Bridge",
-    "King",
-    "Garden",
-    "Lake",
-    "Hill",
+    "Main Station Mill Church Park Market River High Oak Bridge King Garden Lake Hill".split()
 )
 
 
