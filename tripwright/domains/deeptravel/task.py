@@ -9,7 +9,7 @@ groups pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -105,10 +105,8 @@ class Errand(TaskDefaults):
         except Exception as error:
             # a run of thousands of episodes must not end at the words of one; resumed, it would
             # meet them again
-            return JointFinding(
-                None,
-                unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}",
-            )
+            why = f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}"
+            return JointFinding(None, unscored=why)
 
     def asked(self, transcript: Transcript) -> Asked:
         return {FORMAT: (SCHEMA,), "trajectory": self._rubrics, "turns": _tools(transcript)}
@@ -136,9 +134,8 @@ class Errand(TaskDefaults):
             }
             # a judge may conclude more than its rubrics say
             if not passes and all(fact.passed for fact in rubrics.values()):
-                rubrics[self._rubrics[0]] = _fact(
-                    self._rubrics[0], False, finding.trajectory.problems
-                )
+                first = self._rubrics[0]
+                rubrics[first] = _fact(first, False, finding.trajectory.problems)
             turns = _turns(finding, transcript) if passes or self.every_turn else None
         groups = (
             format_group(problem),
@@ -160,19 +157,17 @@ def _tools(transcript: Transcript) -> tuple[str, ...]:
 def _turns(finding: JointFinding, transcript: Transcript) -> Facts:
     """Tool by tool: failed where one of its turns fails, not evaluated where one of them was not
     looked at any more."""
-    facts = {name: Fact(name, State.NOT_EVALUATED) for name in _tools(transcript)}
-    turn_findings = {turn.call: turn for turn in finding.turns}
-    for name in facts:
-        turns = [
-            turn_findings.get(number)
-            for number, call in enumerate(transcript.calls, 1)
-            if call.name == name
-        ]
-        if any(turn is not None and not turn.passes for turn in turns):
-            problems = [problem for turn in turns if turn is not None for problem in turn.problems]
+    found = {turn.call: turn for turn in finding.turns}
+    facts: dict[str, Fact] = {}
+    for name in _tools(transcript):
+        calls = [number for number, call in enumerate(transcript.calls, 1) if call.name == name]
+        turns = [found[number] for number in calls if number in found]
+        if not all(turn.passes for turn in turns):
+            problems = [problem for turn in turns for problem in turn.problems]
             facts[name] = _fact(name, False, problems)
-        elif turns and all(turn is not None for turn in turns):
-            facts[name] = Fact(name, State.PASSED)
+        else:
+            state = State.PASSED if calls and len(turns) == len(calls) else State.NOT_EVALUATED
+            facts[name] = Fact(name, state)
     return facts
 
 
@@ -190,18 +185,14 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
     """How often the trajectory passed, and what the early stop of row D5 saved, for the metrics of
     a training step."""
     findings = [e.more["verifier"] for e in episodes if "verifier" in e.more]
-    judgements, savings = (
-        sum(len(each["turns"]) for each in findings),
-        sum(each["turns_saved"] for each in findings),
-    )
+    judged = sum(len(each["turns"]) for each in findings)
+    saved = sum(each["turns_saved"] for each in findings)
+    passed = sum(e.verdict is not None and e.verdict.group("trajectory").passed for e in episodes)
     return {
-        "trajectory_pass_rate": sum(
-            e.verdict is not None and e.verdict.group("trajectory").passed for e in episodes
-        )
-        / len(episodes),
-        "turns_judged": judgements,
-        "turns_saved": savings,
-        "turns_saved_share": savings / max(1, judgements + savings),
+        "trajectory_pass_rate": passed / len(episodes),
+        "turns_judged": judged,
+        "turns_saved": saved,
+        "turns_saved_share": saved / max(1, judged + saved),
     }
 
 
@@ -223,6 +214,8 @@ def format_problem(transcript: Transcript, plan_format: str) -> str | None:
         return str(problem)
     return None
 
+
+# ---- what reports and studies read of an episode's record
 
 _CLAIM = re.compile(r"(?:invented|ungrounded|wrong)_(.+)")
 _OF_THE_CALL = ("parameters",)  # "wrong_parameters" is about a call, not about what the answer says
@@ -262,29 +255,18 @@ def opinions(record: Json) -> dict[str, bool]:
     """`joint` (row D5), `trajectory` (row D3) with its rubrics, and `turns` (row D4), which is
     missing where the early stop left turns unjudged and no judged one failed. A line of `tripwright
     verify --out` says itself what passes, which may have been a setting."""
+    verifier = record.get("verifier") or {}
     answers: dict[str, bool] = {}
-    verifier = record.get("verifier")
-    if not isinstance(verifier, Mapping):
-        return answers
     if verifier.get("reward") is not None:
         answers["joint"] = verifier["reward"] == 1
-    trajectory, turns = verifier.get("trajectory"), verifier.get("turns")
-    if isinstance(trajectory, Mapping):
-        passes = verifier.get("passes")
-        answers["trajectory"] = (
-            passes
-            if isinstance(passes, bool)
-            else trajectory.get("conclusion") in PASSING_CONCLUSIONS
-        )
-        rubrics = trajectory.get("rubrics")
-        table = rubrics if isinstance(rubrics, Mapping) else {}
-        answers |= {
-            f"rubric {name}": table[name] for name in RUBRICS if isinstance(table.get(name), bool)
-        }
-    if isinstance(turns, list) and turns:
-        satisfied = all(
-            isinstance(turn, Mapping) and turn.get("conclusion") == "satisfied" for turn in turns
-        )
+    if trajectory := verifier.get("trajectory"):
+        concluded = trajectory["conclusion"] in PASSING_CONCLUSIONS
+        answers["trajectory"] = verifier.get("passes", concluded)
+        rubrics = trajectory.get("rubrics") or {}
+        stated = {name: rubrics.get(name) for name in RUBRICS}
+        answers |= {f"rubric {name}": met for name, met in stated.items() if met is not None}
+    if turns := verifier.get("turns"):
+        satisfied = all(turn["conclusion"] == "satisfied" for turn in turns)
         if not satisfied or not verifier.get("turns_saved"):
             answers["turns"] = satisfied
     return answers

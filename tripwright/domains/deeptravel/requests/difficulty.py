@@ -74,16 +74,12 @@ def measured(
 ) -> dict[str, AttemptCount]:
     """Id → attempts, of the requests that were tried at least so often. Raises UserError where
     there are none."""
-    rates = {
-        request.id: tries
-        for request in requests
-        if (tries := attempts.get(request.query)) and tries.attempts >= least
-    }
+    tried = {each.id: attempts[each.query] for each in requests if each.query in attempts}
+    rates = {id: count for id, count in tried.items() if count.attempts >= least}
     if not rates:
         raise UserError(
             f"None of the {len(requests)} requests has {least} scored attempts (requests tried at"
-            f" all: {sum(request.query in attempts for request in requests)}). Run each several"
-            " times first."
+            f" all: {len(tried)}). Run each several times first."
         )
     return rates
 
@@ -101,25 +97,20 @@ def staged(
     it.
     """
     rng = random.Random(f"{seed}/stages")
-    requests_with_rate = [
-        request.model_copy(update={"level": rates[request.id].level})
-        for request in requests
-        if request.id in rates
+    levelled = [
+        each.model_copy(update={"level": rates[each.id].level})
+        for each in requests
+        if each.id in rates
     ]
-    easy = [request for request in requests_with_rate if request.level == "easy"]
-    hard = [request for request in requests_with_rate if request.level != "easy"]
-    to_sft = _share(len(easy), len(hard), other_share)
-    to_rl = _share(len(hard), len(easy), other_share)
-    moved_hard, moved_easy = (
-        set(rng.sample(range(len(kind)), count)) for kind, count in ((hard, to_sft), (easy, to_rl))
-    )
-    sft = {request.id for place, request in enumerate(easy) if place not in moved_easy} | {
-        hard[place].id for place in moved_hard
-    }
+    easy = [each.id for each in levelled if each.level == "easy"]
+    hard = [each.id for each in levelled if each.level != "easy"]
+    to_sft = rng.sample(hard, _share(len(easy), len(hard), other_share))
+    to_rl = rng.sample(easy, _share(len(hard), len(easy), other_share))
+    sft = {*easy, *to_sft} - set(to_rl)
     return Stages(
-        [request for request in requests_with_rate if request.id in sft],
-        [request for request in requests_with_rate if request.id not in sft],
-        [request for request in requests if request.id not in rates],
+        [each for each in levelled if each.id in sft],
+        [each for each in levelled if each.id not in sft],
+        [each for each in requests if each.id not in rates],
     )
 
 

@@ -49,22 +49,10 @@ def write_rows(face: Face, result: ToolResult) -> Pieces:
         return _without_rows(result, (", ", ": "))
     rows = []
     for n, record in enumerate(result.records, start=1):
-        values = face.tables[type(record)].as_dict(record)
-        rows.append(
-            _json(
-                {
-                    ROW: n,
-                    **{
-                        name: value
-                        for name, value in values.items()
-                        if value is not None and value != ""
-                    },
-                }
-            )
-        )
-    further = {}
-    if not rows and result.note:
-        further["note"] = result.note
+        values = face.tables[type(record)].as_dict(record).items()
+        known = {name: value for name, value in values if value is not None and value != ""}
+        rows.append(_json({ROW: n, **known}))
+    further = {"note": result.note} if not rows and result.note else {}
     provenance = (result.source.provider, result.source.fetched_at, result.source.attribution)
     further["source"] = ", ".join(filter(None, provenance))
     return Pieces('{"rows": [', rows, ", ", f"], {_json(further)[1:]}")
@@ -79,15 +67,8 @@ def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
     for n, record in enumerate(result.records, start=1):
         table = face.tables[type(record)]
         values = table.as_dict(record)
-        rows.append(
-            _tight(
-                [
-                    letters(n) if column is NUMBER else values[column.field]
-                    for column in table.columns
-                ]
-                or list(values.values())
-            )
-        )
+        cells = [letters(n) if c is NUMBER else values[c.field] for c in table.columns]
+        rows.append(_tight(cells or list(values.values())))
     note = f'],"note":{_tight(result.note)}}}' if not rows and result.note else "]}"
     return Pieces('{"rows":[', rows, ",", note)
 
