@@ -42,8 +42,7 @@ from cpsat import solve_cpsat
 
 from tripwright.domains.travelplanner.oracle.planner import first_within_budget, solve
 from tripwright.domains.travelplanner.query import Query
-from tripwright.evals.report.charts import Frame, Series, line_chart
-from tripwright.evals.report.drawing import standalone
+from tripwright.evals.report.charts import Lines, Series
 from tripwright.files import write_atomically
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
@@ -160,13 +159,8 @@ def draw_chart(rows: Sequence[dict[str, Any]], world: World) -> str:
         for colour, (way, by_size) in enumerate(times.items())
         if by_size
     ]
-    frame = Frame(
-        "Median time of an exact plan, 7 days and 3 cities",
-        "cities in the state",
-        "milliseconds (log)",
-        log=True,
-    )
-    return standalone(line_chart(lines, frame))
+    title = "Median time of an exact plan, 7 days and 3 cities"
+    return Lines(title, "cities in the state", "milliseconds (log)", lines, log=True).standalone
 
 
 def main() -> int:

@@ -60,8 +60,8 @@ from starlette.routing import Route
 
 from tripwright.domains import face_named
 from tripwright.domains.folders import open_folder
-from tripwright.evals.report.charts import Frame, Series, line_chart
-from tripwright.evals.report.drawing import picture as draw_panels
+from tripwright.evals.report.charts import Lines, Series
+from tripwright.evals.report.charts import picture as draw_panels
 from tripwright.server.serving import open_port, serve_app
 from tripwright.server.tools_api import Answers, EncodedAnswer, ToolsApp
 from tripwright.tools.toolbox import ToolBox
@@ -397,7 +397,7 @@ def picture(slices: Sequence[dict[str, Any]]) -> str:
         ("Memory of all workers (PSS)", lines("memory_mb", names), "MB"),
     )
     panels = [
-        (title, line_chart(drawn, Frame(title, "seconds", unit, width=640, height=220)))
+        (title, Lines(title, "seconds", unit, drawn, width=640, height=220))
         for title, drawn, unit in charts
     ]
     label = "Requests a second, latency and memory of the served tools"

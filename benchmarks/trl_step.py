@@ -53,8 +53,7 @@ from transformers.utils import logging
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
-from tripwright.evals.report.charts import Frame, Series, line_chart
-from tripwright.evals.report.drawing import picture
+from tripwright.evals.report.charts import Lines, Series, picture
 from tripwright.files import write_atomically
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.nano import NanoShape, new_model
@@ -366,7 +365,7 @@ def draw(rows: Sequence[dict[str, Any]], group: int, turns: int, threads: int) -
             for colour, (engine, name) in enumerate((("ours", "tripwright"), ("trl", "TRL")))
         ]
         label = "rollouts of a prompt" if axis == "group" else axis
-        chart = line_chart(lines, Frame(title, label, unit, width=480, height=240))
+        chart = Lines(title, label, unit, lines, width=480, height=240)
         drawings.append((f"{title}, by {label}", chart))
     return picture(
         "A GRPO step of tripwright and of TRL: time and memory by turns and group size",

@@ -40,8 +40,7 @@ from typing import Any
 
 import pandas
 
-from tripwright.evals.report.charts import Frame, Series, line_chart
-from tripwright.evals.report.drawing import standalone
+from tripwright.evals.report.charts import Lines, Series
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_world
 from tripwright.world.records import Texts, WorldTables
@@ -295,15 +294,8 @@ def draw(found: Sequence[tuple[int, float, float]]) -> str:
         )
         for name, column in (("median", 1), ("p99", 2))
     ]
-    chart = line_chart(
-        lines,
-        Frame(
-            "Microseconds per look-up by size of the table",
-            "rows of the table (log10)",
-            "microseconds",
-        ),
-    )
-    return standalone(chart)
+    title = "Microseconds per look-up by size of the table"
+    return Lines(title, "rows of the table (log10)", "microseconds", lines).standalone
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,15 +18,6 @@ from tests.conftest import fact_record, verdict_record
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
-from tripwright.evals.report.charts import (
-    Frame,
-    Series,
-    line_chart,
-    smoothed,
-    spread,
-    stacked_chart,
-)
-from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
 from tripwright.runs import VERSION
 from tripwright.statistics.rates import mean, rate
@@ -484,34 +474,6 @@ def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):
         learning_curve_svg(tmp_path / "bare")
 
 
-@pytest.mark.parametrize("draw", [line_chart, stacked_chart])
-@pytest.mark.parametrize(
-    "points",
-    [[], [(1, 0.0)], [(1, 0.0), (2, 0.0)], [(5, -3.0), (6, 2.0)], [(1, 1e-9), (10**6, 1e9)]],
-)
-@pytest.mark.parametrize("log", [False, True])
-def test_charts_stand_any_points(draw: Callable[[list[Series], Frame], str], points, log):
-    drawn = draw([Series("a & b", tuple(points))], Frame("t", "step", "unit", log=log))
-    if drawn:
-        ElementTree.fromstring(drawn)
-    assert "nan" not in drawn and "inf" not in drawn
-
-
-def test_labels_and_thinning():
-    placed = spread([50, 50, 52, 200], 14, 0, 200)
-    assert (
-        sorted(placed) == placed
-        and min(b - a for a, b in zip(placed, placed[1:], strict=False)) >= 14
-    )
-    assert thin([(i, float(i)) for i in range(10)], 5) == (
-        (1, 0.5),
-        (3, 2.5),
-        (5, 4.5),
-        (7, 6.5),
-        (9, 8.5),
-    )
-
-
 def test_what_is_no_run_is_refused_in_one_line(tmp_path):
     with pytest.raises(UserError, match="No run folder at"):
         write_report(tmp_path / "nowhere")
@@ -573,8 +535,3 @@ def test_tokens_of_all_stages_are_counted_as_they_are_logged(tmp_path):
     )
     _, page = report_of(tmp_path)
     assert "2 minutes of training · 400 tokens" in page.text
-
-
-def test_a_line_ends_at_its_mean_not_in_a_hook():
-    points = [(float(x), 1.0) for x in range(49)] + [(49.0, 11.0)]
-    assert smoothed(points, 5)[-1] == (49.0, pytest.approx(13 / 3))

@@ -58,7 +58,7 @@ def test_a_run_is_its_report_and_several_are_one_page(client: TestClient) -> Non
     assert "One that passes" in one.text
     # the page's own policy, in its head, names its scripts
     assert "script-src 'unsafe-inline'" in one.headers["content-security-policy"]
-    assert "script-src 'sha256-" in one.text.replace("&#x27;", "'")
+    assert "script-src 'sha256-" in one.text.replace("&#39;", "'")
     two = client.get("/runs/report", params={"run": ["expert", "scripts/first"]}).text
     assert "2 runs together" in two and 'id="comparison"' in two
 

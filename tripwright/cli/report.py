@@ -80,32 +80,21 @@ def report(settings: ReportFlags, as_json: Json = False) -> None:
         make_parent(settings.out)
     elif len(settings.runs) > 1:
         raise UserError("Several runs make one page: name it with --out FILE.html.")
-    from tripwright.evals.report import write_report, write_together
-    from tripwright.evals.report.drawing import png_files
-    from tripwright.evals.report.export import check_export_folder
+    from tripwright.evals.report import report_page
+    from tripwright.evals.report.page import check_export_folder, export
 
     if settings.export is not None:
         check_export_folder(settings.export)
-    with png_files(settings.export is not None) as pngs:
-        if len(settings.runs) > 1 and settings.out is not None:
-            page = write_together(
-                settings.runs, settings.out, settings.unlike, settings.transcripts
-            )
-        else:
-            page = write_report(settings.runs[0], settings.transcripts, settings.out)
-    record = {"runs": [str(folder) for folder in settings.runs], "report": str(page)}
-    record |= {"bytes": page.stat().st_size} | _exported(page, pngs, settings.export)
-    print(json.dumps(record) if as_json else page)
-    if settings.open_page and not webbrowser.open(page.resolve().as_uri()):
-        print(f"no web browser found; open {page} yourself", file=sys.stderr)
-
-
-def _exported(page: Path, pngs: dict[str, bytes], folder: Path | None) -> dict[str, Any]:
-    """Writes the files of --export and says what for the record."""
-    if folder is None:
-        return {}
-    from tripwright.evals.report.export import export_page
-
-    done = export_page(page.read_text(encoding="utf-8"), pngs, folder)
-    print(f"{done.figures} figures and {done.tables} tables in {folder}", file=sys.stderr)
-    return {"export": {"folder": str(folder), "figures": done.figures, "tables": done.tables}}
+    page = report_page(settings.runs, settings.transcripts, settings.unlike)
+    target = settings.out or settings.runs[0] / "report.html"
+    page.write(target)
+    record: dict[str, Any] = {"runs": [str(folder) for folder in settings.runs]}
+    record |= {"report": str(target), "bytes": target.stat().st_size}
+    if settings.export is not None:
+        figures, tables = export(page, settings.export)
+        print(f"{figures} figures and {tables} tables in {settings.export}", file=sys.stderr)
+        folder = str(settings.export)
+        record["export"] = {"folder": folder, "figures": figures, "tables": tables}
+    print(json.dumps(record) if as_json else target)
+    if settings.open_page and not webbrowser.open(target.resolve().as_uri()):
+        print(f"no web browser found; open {target} yourself", file=sys.stderr)

@@ -60,8 +60,8 @@ def watch(
                 f" ({found_in(folder)}). 'train', 'sft' and 'quickstart' make such folders;"
                 " 'tripwright report' reads other runs."
             )
-    from tripwright.evals.report.overlay import check_count
-    from tripwright.evals.report.together import run_names
+    from tripwright.evals.compared_runs import run_names
+    from tripwright.evals.report.learning import check_count
     from tripwright.training.watched import read
 
     check_count(len(runs))

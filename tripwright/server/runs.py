@@ -16,25 +16,30 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tripwright.errors import UserError
 from tripwright.evals.compared_runs import unlike
-from tripwright.evals.report.bars import range_strip
-from tripwright.evals.report.browser import Budget
-from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun, read_run
-from tripwright.evals.report.live import live_page
-from tripwright.evals.report.markup import Estimate, esc, of_words, plural, shown, shown_interval
-from tripwright.evals.report.page import html_page
-from tripwright.evals.report.page import page as run_page
-from tripwright.evals.report.results import evaluation_words, metric_of
-from tripwright.evals.report.together import compared_page
+from tripwright.evals.report import report_page
+from tripwright.evals.report.charts import Bar
+from tripwright.evals.report.folder import (
+    TOP_LEVEL_RUN,
+    Json,
+    ReportedRun,
+    evaluation_words,
+    metric_of,
+    object_in,
+    read_run,
+)
+from tripwright.evals.report.markup import Estimate, of_words, plural, shown, shown_interval
+from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text
+from tripwright.evals.report.together import live_page
 from tripwright.runs import CARD, METRICS, RECIPE, SCORE
 from tripwright.training.watched import LiveBody, standing, watched
 
 MOST_DEEP = 4  # folders below the given one in which runs are looked for
-LOOK_SECONDS = 3.0
 MOST_DRAWN = 8  # pages that are kept as they were drawn, each up to some 25 MB
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; connect-src 'self';"
@@ -85,15 +90,13 @@ class RunPages:
         folders = list(chosen.values())
 
         def draw() -> str:
-            if len(folders) > 1:
-                return compared_page(folders, allow_unlike=True)
-            return run_page(read_run(folders[0]), Budget())
+            return report_page(folders, allow_unlike=True).html()
 
         return _html(self._page(tuple(chosen), chosen, draw), OWN_SCRIPTS)
 
     def live(self, run: Named) -> Response:
-        text, script = live_page(list(self._chosen(run)), LOOK_SECONDS)
-        return _html(text, f"'{script}'")
+        page = live_page(list(self._chosen(run)))
+        return _html(page.html(), page.script_hashes)
 
     def now(self, run: Named, seen: str = "") -> Response:
         chosen = self._chosen(run)
@@ -169,26 +172,23 @@ def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
             groups.append({name: run})
         else:
             group[name] = run
-    tables = "".join(map(_group_section, sorted(groups, key=len, reverse=True)))
+    tables = list(map(_group_section, sorted(groups, key=len, reverse=True)))
     if without:
-        tables += _table("Not examined", "", without)
+        tables.append(_section("Not examined", "", without))
     words = (
         f"{plural(len(reported), 'run')} in {folder}. Each table holds runs that were examined"
         " alike (requests, world, rules, prompt, tools, decoding): only those compare."
     )
     if not reported:
         words = f"No run folder in {folder}. 'train', 'run' and 'quickstart' make such folders."
-    return html_page(
-        "Runs",
-        "runs",
-        "",
-        f'<section><p class="lede">{esc(words)}</p></section><form action="report">{tables}</form>',
-    )
+    lede = Section("", "", [Text(words)], listed=False)
+    return ReportPage(
+        "Runs", "runs", "", [lede, *tables], form="report", scripts=(), sealed=False
+    ).html()
 
 
 def _evaluation_card(run: ReportedRun) -> Json:
-    card = run.scores.get(str(run.main_evaluation), {}).get("run_card")
-    return card if isinstance(card, dict) else {}
+    return object_in(run.score, "run_card")
 
 
 def _first_and(group: dict[str, ReportedRun], name: str, card: Json) -> dict[str, Json]:
@@ -197,7 +197,7 @@ def _first_and(group: dict[str, ReportedRun], name: str, card: Json) -> dict[str
 
 
 def _final(run: ReportedRun) -> Estimate | None:
-    return metric_of(run.scores.get(str(run.main_evaluation), {}), "final")
+    return metric_of(run.score, "final")
 
 
 def _passes(run: ReportedRun) -> float:
@@ -205,7 +205,7 @@ def _passes(run: ReportedRun) -> float:
     return final.value if final else 0.0
 
 
-def _group_section(group: dict[str, ReportedRun]) -> str:
+def _group_section(group: dict[str, ReportedRun]) -> Section:
     card = _evaluation_card(next(iter(group.values())))
     facts = [str(card.get("rules") or "")]
     for entry in ("world", "queries", "dialect"):
@@ -214,41 +214,35 @@ def _group_section(group: dict[str, ReportedRun]) -> str:
         if named:
             facts.append(f"{named:,} requests" if isinstance(named, int) else str(named))
     best_first = sorted(group.items(), key=lambda each: _passes(each[1]), reverse=True)
-    return _table("Final pass rate", " · ".join(filter(None, facts)), dict(best_first))
+    return _section("Final pass rate", " · ".join(filter(None, facts)), dict(best_first))
 
 
-def _table(title: str, about: str, runs: dict[str, ReportedRun]) -> str:
-    rows = "".join(_row(name, run) for name, run in runs.items())
-    head = (
-        "<th></th><th>Run</th><th></th><th class=num>Final pass</th><th class=num>Of</th>"
-        "<th>Training</th>"
-    )
-    button = "<p><button>Compare the chosen</button></p>" if len(runs) > 1 else ""
-    return (
-        f'<section><h2>{esc(title)}</h2><p class="lede">{esc(about)}</p><div class="scroll"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{button}</section>"
-    )
+def _section(title: str, about: str, runs: dict[str, ReportedRun]) -> Section:
+    rows = [_row(name, run) for name, run in runs.items()]
+    head = [Cell(name, css="") for name in ("", "Run", "")]
+    head += [Cell("Final pass"), Cell("Of"), Cell("Training", css="")]
+    parts: list[Part] = [Text(about), PageTable(head, rows, named=1)]
+    if len(runs) > 1:
+        parts.append(Text(Markup("<button>Compare the chosen</button>"), ""))
+    return Section("", title, parts, listed=False)
 
 
-def _row(name: str, run: ReportedRun) -> str:
+def _row(name: str, run: ReportedRun) -> list[Cell]:
     address, final = urlencode({"run": name}), _final(run)
     which, _, colour = evaluation_words(str(run.main_evaluation)) if final else ("", "", 0)
     policy = _evaluation_card(run).get("policy")
     if run.main_evaluation == TOP_LEVEL_RUN and isinstance(policy, dict):
         which = " ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key))
-    strip, rate = "", "–"
+    box = '<input type="checkbox" name="run" value="{}" aria-label="Compare {}">'
+    strip, rate, of, state = Cell(css="stripcell"), Cell("–"), Cell(), Cell(css="")
     if final:
-        strip = range_strip([(which, final, colour)])
-        rate = f"<strong>{shown(final)}</strong><small>{esc(shown_interval(final))}</small>"
-    state = ""
+        strip = Cell(css="stripcell", marks=[Bar(which, final, colour)])
+        strong = Markup("<strong>{}</strong>").format(shown(final))
+        rate, of = Cell(strong, (shown_interval(final),)), Cell(of_words(final))
     if run.metrics:
         facts = standing(watched(run.path, name, run.metrics))
         words = "; ".join(" ".join(fact) for fact in facts)
-        state = f'<a href="live?{esc(address)}">curves</a><small>{esc(words)}</small>'
-    box = f'<input type="checkbox" name="run" value="{esc(name)}" aria-label="Compare {esc(name)}">'
-    return (
-        f"<tr><td>{box}</td><th scope=row><a"
-        f' href="report?{esc(address)}">{esc(name)}</a><small>{esc(which)}</small></th><td'
-        f' class="stripcell">{strip}</td><td class=num>{rate}</td><td'
-        f" class=num>{esc(of_words(final)) if final else ''}</td><td>{state}</td></tr>"
-    )
+        state = Cell(Markup('<a href="live?{}">curves</a>').format(address), (words,), css="")
+    link = Markup('<a href="report?{}">{}</a>').format(address, name)
+    named = Cell(link, (which,), css="")
+    return [Cell(Markup(box).format(name, name), css=""), named, strip, rate, of, state]

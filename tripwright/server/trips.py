@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
-from tripwright.evals.report.browser import script_file
+from tripwright.evals.report.page import page_file
 from tripwright.server.agency import Agency, TripJobs, TripServer, open_agency
 from tripwright.server.guard import LOOPBACK, Guard, OwnerPace, problem, sendable
 from tripwright.server.runs import RunPages
@@ -286,7 +286,7 @@ def _pages() -> APIRouter:
 
     @router.get("/pages/trip/dom.js")  # elements are made as in the report
     def dom() -> Response:
-        return Response(script_file("dom.js"), media_type="text/javascript")
+        return Response(page_file("dom.js"), media_type="text/javascript")
 
     @router.get("/pages/trip/{name:path}")
     def own_file(name: str) -> Response:

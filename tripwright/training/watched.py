@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tripwright.evals.report.folder import Json, reinforcement
-from tripwright.evals.report.live import LiveRun, live_body
 from tripwright.evals.report.markup import number, percent
+from tripwright.evals.report.together import LiveRun, live_body
 from tripwright.files import json_object
 from tripwright.runs import (
     CARD,

@@ -207,34 +207,31 @@ class Make:
     request = REQUEST
 
 
+def training_run(folder: Path) -> Path:
+    """A training run with two checkpoints examined, a trained agent, and metrics."""
+    found = [call("get_cities", state="S"), call("search_flights", origin="Northport"), turn()]
+    lost = [
+        call("search_flights", origin="Northport"),
+        call("search_flights", "no such city", error=True, origin="Narnia"),
+        turn("?"),
+    ]
+    failed: dict[str, Any] = {"passed": False, "stop": "max_turn_tokens", "plan": None}
+    for name, passing in (("step-20", 2), ("step-40", 5), ("after_rl", 8)):
+        lines = [episode(f"q{i}", found) for i in range(passing)]
+        for i in range(passing, 10):
+            lines.append(episode(f"q{i}", lost, failed=("valid_cost", "is_not_absent"), **failed))
+        write_evaluation(folder / "eval" / name, lines)
+    rows = "".join(json.dumps(each) + "\n" for each in rl_rows(60, 0.8))
+    (folder / "metrics.jsonl").write_text(rows, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests that only read it."""
+    return training_run(tmp_path_factory.mktemp("made") / "run")
+
+
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Callable[[], Path]:
-    """A training run with two checkpoints examined, a trained agent, and metrics."""
-
-    def made() -> Path:
-        folder = tmp_path / "run"
-        found = [call("get_cities", state="S"), call("search_flights", origin="Northport"), turn()]
-        lost = [
-            call("search_flights", origin="Northport"),
-            call("search_flights", "no such city", error=True, origin="Narnia"),
-            turn("?"),
-        ]
-        for name, passing in (("step-20", 2), ("step-40", 5), ("after_rl", 8)):
-            lines = [episode(f"q{i}", found) for i in range(passing)]
-            lines += [
-                episode(
-                    f"q{i}",
-                    lost,
-                    passed=False,
-                    stop="max_turn_tokens",
-                    plan=None,
-                    failed=("valid_cost", "is_not_absent"),
-                )
-                for i in range(passing, 10)
-            ]
-            write_evaluation(folder / "eval" / name, lines)
-        rows = "".join(json.dumps(each) + "\n" for each in rl_rows(60, 0.8))
-        (folder / "metrics.jsonl").write_text(rows, encoding="utf-8")
-        return folder
-
-    return made
+    return lambda: training_run(tmp_path / "run")

@@ -10,23 +10,36 @@ import pytest
 from tests.conftest import fact_record, verdict_record
 from tripwright.domains import domain_named
 from tripwright.evals.report import write_report, write_together
-from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
-from tripwright.evals.report.call_strips import MOST_ROWS, call_strips, ordered, tool_colours
-from tripwright.evals.report.checkpoints import (
-    checkpoints,
-    examined_passes,
+from tripwright.evals.report.behaviour import (
+    ANSWER,
+    MOST_ROWS,
+    NO_ANSWER,
+    START,
+    UNREADABLE,
+    Behaviour,
+    CallStrips,
     failing,
+    gaps,
+    groundless,
+    mistakes,
+    ordered,
+    quantile_of,
+    ratio_of,
+    read_behaviour,
+    read_work,
+    transitions,
+)
+from tripwright.evals.report.evaluations import (
+    behaviour_section,
+    checkpoints,
+    checkpoints_section,
+    examined_passes,
     validated,
     validated_rows,
 )
-from tripwright.evals.report.drawing import data_of
 from tripwright.evals.report.folder import read_run
-from tripwright.evals.report.groundless import shares as groundless_shares
-from tripwright.evals.report.learning import learning_section
-from tripwright.evals.report.mistakes import quantile_of, ratio, shares
-from tripwright.evals.report.rules_gap import gaps
-from tripwright.evals.report.transitions import NO_ANSWER, START, transitions
-from tripwright.evals.report.work import ANSWER, UNREADABLE, Behaviour, read_behaviour, read_work
+from tripwright.evals.report.page import FigureRow, parts_html
+from tripwright.evals.report.sections import learning_section
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import clustered_rate, paired_bootstrap, wilson
 
@@ -100,7 +113,7 @@ def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):
         make.call("search_flights", "none", error=True),
         make.turn("?"),
     ]
-    found = shares(
+    found = mistakes(
         behaviour_of(
             tmp_path,
             make,
@@ -182,7 +195,7 @@ def test_strips_are_sorted_by_outcome_and_thinned_evenly(make):
     ]
     in_order = ordered(works)
     assert [work.passed for work in in_order] == [True] * MOST_ROWS + [False] * 3 * MOST_ROWS
-    rows = data_of(call_strips(works, tool_colours(["get_cities"]), "Calls")).splitlines()[1:]
+    rows = CallStrips("Calls", works, ["get_cities"]).csv.splitlines()[1:]
     assert len(rows) == MOST_ROWS and sum(",passed," in row for row in rows) == MOST_ROWS // 4
 
 
@@ -198,11 +211,11 @@ def test_plans_count_once_however_many_names_are_wrong(tmp_path, make):
 
 
 def named_without_ground(behaviour):
-    return groundless_shares(domain_named("travelplanner").ungrounded[0], 0, behaviour.scored)
+    return groundless(domain_named("travelplanner").ungrounded[0], 0, behaviour.scored)
 
 
 def claimed_without_ground(behaviour):
-    return groundless_shares(domain_named("deeptravel").ungrounded[0], 0, behaviour.scored)
+    return groundless(domain_named("deeptravel").ungrounded[0], 0, behaviour.scored)
 
 
 def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
@@ -221,13 +234,11 @@ def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
             plans.append(line)
             answers.append({**line, "domain": "deeptravel", "verifier": verifier})
     counts = [(8, 8), (0, 8), (0, 8)]
-    assert named_without_ground(behaviour_of(tmp_path / "plans", make, plans))[
-        "restaurant"
-    ] == ratio(counts)
-    assert claimed_without_ground(behaviour_of(tmp_path / "answers", make, answers)) == {
-        "name": ratio(counts)
-    }
-    assert ratio(counts).high - ratio(counts).low > 0.5
+    share = ratio_of(counts)
+    named = named_without_ground(behaviour_of(tmp_path / "plans", make, plans))
+    claimed = claimed_without_ground(behaviour_of(tmp_path / "answers", make, answers))
+    assert named["restaurant"] == share and claimed == {"name": share}
+    assert share.high - share.low > 0.5
 
 
 def test_what_was_not_judged_counts_as_failed(tmp_path, make):
@@ -244,21 +255,24 @@ def test_evaluations_of_checkpoints_are_points_over_steps(run_folder):
     assert checkpoints(run.scores, run) == {"step-20": 20.0, "step-40": 40.0, "after_rl": 60.0}
     assert examined_passes(run) == [(20.0, 0.2), (40.0, 0.5), (60.0, 0.8)]
     section = behaviour_section(run)
-    drawn = re.search(
-        r'aria-label="What fails most, examined checkpoints".*?</svg>', section, re.DOTALL
-    )
-    assert drawn
-    rows = [row.split(",") for row in data_of(drawn[0]).splitlines()]
+    drawn = chart_of(section, "What fails most, examined checkpoints")
+    rows = [row.split(",") for row in drawn.csv.splitlines()]
     place = rows[0].index("Budget [share of episodes that fail it]")
     assert [(row[0], row[place]) for row in rows[1:]] == [
         ("20", "0.8"),
         ("40", "0.5"),
         ("60", "0.2"),
     ]
-    assert (
-        "Which tool follows which: Step 20" in section
-        and "What the reward is made of, examined checkpoints" in section
+    assert chart_of(section, "Which tool follows which: Step 20")
+    assert chart_of(section, "What the reward is made of, examined checkpoints")
+
+
+def chart_of(section, title):
+    """The chart of this title that the section shows, or None."""
+    figures = (
+        figure for part in section.parts if isinstance(part, FigureRow) for figure in part.figures
     )
+    return next((each.chart for each in figures if each and each.chart.title == title), None)
 
 
 def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_exam(run_folder):
@@ -279,15 +293,15 @@ def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_e
         (40, 0.5),
     ]
     learning = learning_section(run)
-    assert "by final: step 40, 50.0%" in learning and "model/rl-step-40" in learning
-    assert (
-        "best pass rate on held-out requests (50.0%) was first reached after 4.00e+13" in learning
-    )
-    passes = re.search(r'aria-label="Passes, strict and official".*?</svg>', learning, re.DOTALL)
-    assert passes and "held out" in data_of(passes[0]).splitlines()[0]
+    shown = parts_html([learning])
+    assert "by final: step 40, 50.0%" in shown and "model/rl-step-40" in shown
+    assert "best pass rate on held-out requests (50.0%) was first reached after 4.00e+13" in shown
+    passes = chart_of(learning, "Passes, strict and official")
+    assert "held out" in passes.csv.splitlines()[0]
     over = checkpoints_section(run)
-    assert "Mistakes, examined checkpoints" in over and "Calls, episode by episode: Step 40" in over
-    assert "Step 20" not in behaviour_section(run)
+    assert chart_of(over, "Mistakes, examined checkpoints")
+    assert chart_of(over, "Calls, episode by episode: Step 40")
+    assert "Step 20" not in parts_html([behaviour_section(run)])
 
 
 def test_without_metrics_the_trained_agent_has_no_step(run_folder):
@@ -377,7 +391,7 @@ def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
     )
     hostile["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     make.evaluation(tmp_path / "eval" / "<b>x", [hostile])
-    section = behaviour_section(read_run(tmp_path))
+    section = parts_html([behaviour_section(read_run(tmp_path))])
     assert "<script" not in section and "<b>x" not in section and "&lt;script&gt;" in section
 
 
@@ -385,12 +399,9 @@ def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
     make.evaluation(
         tmp_path / "eval" / "questions", [make.episode("a", [make.turn("42")], plan=None)]
     )
-    section = behaviour_section(read_run(tmp_path))
-    assert (
-        "How long episodes are: Questions" in section
-        and "Which tool" not in section
-        and "Calls, episode" not in section
-    )
+    section = parts_html([behaviour_section(read_run(tmp_path))])
+    assert "How long episodes are: Questions" in section
+    assert "Which tool" not in section and "Calls, episode" not in section
 
 
 def test_the_gap_of_rules_is_paired_and_only_of_evaluations_that_differ_in_nothing_else(make):
@@ -439,16 +450,15 @@ def test_the_gap_of_rules_has_an_interval_over_queries(make):
 
 def test_the_interval_of_a_ratio_is_that_of_its_queries():
     counts = [(i % 4, 3 + i % 5) for i in range(200)]
-    found, drawn = ratio(counts), clustered_rate(counts, seed=1)
+    found, drawn = ratio_of(counts), clustered_rate(counts, seed=1)
     assert found.value == drawn["value"] and (found.k, found.n) == (drawn["k"], drawn["n"])
     assert found.low == pytest.approx(drawn["low"], abs=0.004) and found.high == pytest.approx(
         drawn["high"], abs=0.004
     )
-    assert ratio([(1, 1), (0, 1), (1, 1)])[1:3] == wilson(2, 3)
-    assert ratio([(0, 7), (0, 9)])[1:3] == wilson(0, 2) and ratio([(1, 2), (1, 2)])[1:3] == wilson(
-        1, 2
-    )
-    assert ratio([]) is None
+    assert ratio_of([(1, 1), (0, 1), (1, 1)])[1:3] == wilson(2, 3)
+    assert ratio_of([(0, 7), (0, 9)])[1:3] == wilson(0, 2)
+    assert ratio_of([(1, 2), (1, 2)])[1:3] == wilson(1, 2)
+    assert ratio_of([]) is None
 
 
 def test_a_quantile_is_one_of_the_values():

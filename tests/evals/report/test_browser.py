@@ -19,11 +19,16 @@ from tests.conftest import fact_record, verdict_record
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report, write_together
-from tripwright.evals.report.browser import Budget, index_of, sources_of
-from tripwright.evals.report.browser.packing import order, pack
-from tripwright.evals.report.browser.record import drawn
-from tripwright.evals.report.browser.words import TokenWords
 from tripwright.evals.report.folder import ReportedRun, read_run
+from tripwright.evals.report.viewer import (
+    Budget,
+    TokenWords,
+    drawn,
+    index_of,
+    order,
+    pack,
+    sources_of,
+)
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 Line = Callable[..., dict[str, Any]]
@@ -202,9 +207,9 @@ def test_a_budget_of_episodes_takes_whole_requests(
 def test_a_budget_of_bytes_is_kept(run: Path) -> None:
     index = indexed(run)
     whole = pack(index, Budget(None, None))
-    assert whole.included == 9 and sorted(order(index)) == list(range(9))
-    assert pack(index, Budget(None, len(whole.pieces[0]))).included == 9
-    assert pack(index, Budget(None, len(whole.pieces[0]) - 1)).included == 0
+    assert all(whole.places) and sorted(order(index)) == list(range(9))
+    assert all(pack(index, Budget(None, len(whole.pieces[0]))).places)
+    assert not any(pack(index, Budget(None, len(whole.pieces[0]) - 1)).places)
 
 
 @pytest.mark.parametrize("asked", ["some", "-1", "1.5", ""])

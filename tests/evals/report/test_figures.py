@@ -9,30 +9,28 @@ from xml.etree import ElementTree
 import pytest
 
 from tripwright.evals.report.charts import (
-    Frame,
-    ReferenceLine,
+    Grid,
+    Histogram,
+    Lines,
     Series,
-    line_chart,
+    binned,
+    csv_text,
+    edges,
     smoothed,
-    stacked_chart,
+    spread,
 )
-from tripwright.evals.report.drawing import csv_text, data_of, standalone, svg
-from tripwright.evals.report.efficiency import best, first_reached, frontier, frontier_figures
-from tripwright.evals.report.grids import Grid, shaded_grid
-from tripwright.evals.report.histograms import edges, length_histogram, shares
+from tripwright.evals.report.learning import best, first_reached, frontier, frontier_figures, thin
 
 
-def rows_of(drawing):
-    return list(csv.reader(io.StringIO(data_of(drawing))))
+def rows_of(chart):
+    return list(csv.reader(io.StringIO(chart.csv)))
 
 
 def test_a_chart_carries_the_figures_it_shows():
     points = tuple((float(x), x / 10) for x in range(5))
     band = tuple((x, y - 0.1, y + 0.1) for x, y in points[:2])
-    chart = line_chart(
-        [Series("a, b", points, band=band), Series("dots", ((1.0, 0.5),), dots=True)],
-        Frame("T", "step", "share", smooth=3),
-    )
+    series = [Series("a, b", points, band=band), Series("dots", ((1.0, 0.5),), dots=True)]
+    chart = Lines("T", "step", "share", series, smooth=3)
     head, *rows = rows_of(chart)
     assert head == [
         "step",
@@ -44,20 +42,15 @@ def test_a_chart_carries_the_figures_it_shows():
 
 
 def test_stacked_areas_carry_each_share_alone():
-    chart = stacked_chart(
-        [Series("a", ((1.0, 0.25), (2.0, 0.5))), Series("b", ((1.0, 0.75), (2.0, 0.5)))],
-        Frame("T", "step", "share"),
-    )
+    series = [Series("a", ((1.0, 0.25), (2.0, 0.5))), Series("b", ((1.0, 0.75), (2.0, 0.5)))]
+    chart = Lines("T", "step", "share", series, percent=True, stacked=True)
     assert rows_of(chart)[1] == ["1", "0.25", "0.75"]
 
 
 def test_a_chart_says_what_is_seen_to_whoever_does_not_see_it():
-    chart = line_chart(
-        [Series("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))],
-        Frame("T", "step", "share", percent=True),
-        [ReferenceLine(0.81, "goal")],
-    )
-    root = ElementTree.fromstring(chart)
+    series = [Series("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))]
+    chart = Lines("T", "step", "share", series, percent=True, levels={"goal": 0.81})
+    root = ElementTree.fromstring(chart.svg)
     assert root.get("aria-label") == "T" and root.get("role") == "img"
     told = root.findtext("{http://www.w3.org/2000/svg}desc")
     assert (
@@ -84,38 +77,30 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(value, written):
 
 def test_figures_survive_the_page_whatever_they_are_called():
     names = ["</metadata><script>", 'a "quoted" & b', "two\nlines"]
-    data = csv_text(names, [[1, 2, 3]])
-    drawing = svg("", 1, 1, "t", data=data)
-    assert data_of(drawing) == data and "<script>" not in drawing
+    chart = Lines("T", "", "", [Series(name, ((1.0, 2.0), (2.0, 3.0))) for name in names])
+    assert rows_of(chart)[0][1:] == names and "<script>" not in chart.svg
 
 
 def test_a_drawing_alone_has_its_colours_in_it():
-    alone = standalone(
-        line_chart([Series("a", ((1.0, 0.2), (2.0, 0.9)))], Frame("T", "step", "share"))
-    )
+    alone = Lines("T", "step", "share", [Series("a", ((1.0, 0.2), (2.0, 0.9)))]).standalone
     assert "var(" not in alone and "<metadata>" not in alone and "<desc>" in alone
     ElementTree.fromstring(alone)
 
 
 def test_a_marked_level_and_a_marked_point_lie_at_the_same_height():
-    chart = line_chart(
-        [Series("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))],
-        Frame("T", "step", "share", percent=True),
-        [ReferenceLine(0.5, "half")],
-    )
+    series = [Series("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))]
+    chart = Lines("T", "step", "share", series, percent=True, levels={"half": 0.5}).svg
     level = re.search(r'd="M 48 ([\d.]+)\nL [\d.]+ \1\n" [^>]*stroke-dasharray: 5,4', chart)
     ring = re.search(r'<use href="#\w+" x="[\d.]+" y="([\d.]+)"[^>]*/>(?!.*<use)', chart, re.S)
     assert level and ring and level[1] == ring[1]
 
 
 def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
-    chart = line_chart(
-        [Series("a", ((0.0, 0.1), (1e9, 0.2), (1e12, 0.3)))],
-        Frame("T", "FLOPs", "share", log_x=True),
-    )
+    series = [Series("a", ((0.0, 0.1), (1e9, 0.2), (1e12, 0.3)))]
+    chart = Lines("T", "FLOPs", "share", series, log_x=True)
     assert [row[0] for row in rows_of(chart)[1:]] == ["1e+09", "1e+12"]
-    assert line_chart([Series("a", ((0.0, 0.1),))], Frame("T", "FLOPs", "share", log_x=True)) == ""
-    assert re.findall(r">(\d+[GT])</text>", chart)[:4] == ["1G", "2G", "5G", "10G"]
+    assert not Lines("T", "FLOPs", "share", [Series("a", ((0.0, 0.1),))], log_x=True)
+    assert re.findall(r">(\d+[GT])</text>", chart.svg)[:4] == ["1G", "2G", "5G", "10G"]
 
 
 def test_the_frontier_is_what_was_reached_for_at_most_so_much():
@@ -141,8 +126,8 @@ def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make)
     assert first_reached(runs["good"], 0.72, "flops_update_total") == 18e12
     assert first_reached(runs["poor"], 0.72, "flops_update_total") is None
     drawn = frontier_figures(runs, {"good": [(10.0, 0.35)]})
-    assert "90% of the best: 72.0%" in drawn and drawn.count("<figure>") == 2
-    chart = drawn.partition("</figure>")[0]
+    assert len(drawn) == 2 and "90% of the best: 72.0%" in drawn[0].chart.levels
+    chart = drawn[0].chart
     head, *rows = rows_of(chart)
     assert [name.partition(" [")[0] for name in head[1:]] == [
         "frontier",
@@ -152,9 +137,8 @@ def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make)
         "good, examined",
     ]
     assert [row for row in rows if row[-1]] == [["1e+13", *row_at(rows, "1e+13")]]
-    rings = re.findall(r"<use[^>]*stroke: var\(--panel\)", chart)
+    rings = re.findall(r"<use[^>]*stroke: var\(--panel\)", chart.svg)
     assert len(rings) == 2  # the poor run never reaches it
-    assert "FLOPs since the start of RL" in chart
 
 
 def row_at(rows, x):
@@ -166,17 +150,16 @@ def test_no_cost_is_made_up(make):
         {key: value for key, value in row.items() if not key.startswith("flops")}
         for row in make.rl_rows(5, 0.5)
     ]
-    assert frontier_figures({"a": rows}) == "" and frontier_figures({"a": []}) == ""
+    assert frontier_figures({"a": rows}) == [] == frontier_figures({"a": []})
 
 
 def test_darker_cells_hold_more_and_what_is_not_there_is_blank():
     cells = {("a", "x"): 0.0, ("a", "y"): 0.5, ("b", "y"): 1.0}
-    drawn = shaded_grid(
-        ["a", "b"], ["x", "y"], cells, Grid("T", "row", "column", "things"), {("b", "y")}
-    )
-    opacity = [float(found) for found in re.findall(r"fill-opacity: ([\d.]+)", drawn)]
+    about = ("T", "row", "column", "things")
+    drawn = Grid(*about, ["a", "b"], ["x", "y"], cells, strong={("b", "y")})
+    opacity = [float(found) for found in re.findall(r"fill-opacity: ([\d.]+)", drawn.svg)]
     assert opacity == sorted(opacity) and len(set(opacity)) == 3
-    assert re.findall(r'style="(font-weight: 700)?[^"]*"[^>]*>(\d+)</text>', drawn) == [
+    assert re.findall(r'style="(font-weight: 700)?[^"]*"[^>]*>(\d+)</text>', drawn.svg) == [
         ("", "0"),
         ("", "50"),
         ("font-weight: 700", "100"),
@@ -186,16 +169,43 @@ def test_darker_cells_hold_more_and_what_is_not_there_is_blank():
         ["a", "0", "0.5"],
         ["b", "", "1"],
     ]
-    assert shaded_grid([], ["x"], {}, Grid("T", "row", "column", "things")) == ""
+    assert not Grid(*about, [], ["x"], {})
 
 
 def test_every_episode_is_in_one_column_and_those_cut_off_are_apart():
     lengths = [(0.0, False), (99.0, True), (100.0, False), (240.0, True)]
     limits = edges(240.0)
     assert limits[0] == 0 and limits[-1] > 240
-    found = shares(lengths, limits)
+    found = binned(lengths, limits)
     assert sum(whole for _, _, whole, _ in found) == 0.5 and sum(cut for *_, cut in found) == 0.5
     assert next(each for each in found if each[0] <= 100 < each[1])[2] == 0.25
-    drawn = length_histogram(lengths, limits, "tokens written", "T", 0.5)
-    assert "cut off by a limit: 50.0%" in drawn and len(rows_of(drawn)) == len(limits)
-    assert edges(0.0) == [0.0, 1.0] and length_histogram([], limits, "tokens", "T", 0.5) == ""
+    drawn = Histogram("T", "tokens written", lengths, limits, 0.5)
+    assert "cut off by a limit: 50.0%" in drawn.svg and len(rows_of(drawn)) == len(limits)
+    assert edges(0.0) == [0.0, 1.0] and not Histogram("T", "tokens", [], limits, 0.5)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize(
+    "points",
+    [[], [(1, 0.0)], [(1, 0.0), (2, 0.0)], [(5, -3.0), (6, 2.0)], [(1, 1e-9), (10**6, 1e9)]],
+)
+@pytest.mark.parametrize("log", [False, True])
+def test_charts_stand_any_points(points, log, stacked):
+    series = [Series("a & b", tuple(points))]
+    chart = Lines("t", "step", "unit", series, log=log, stacked=stacked, percent=stacked)
+    if chart:
+        ElementTree.fromstring(chart.svg)
+        assert "nan" not in chart.svg and "inf" not in chart.svg
+
+
+def test_labels_and_thinning():
+    placed = spread([50, 50, 52, 200], 14, 0, 200)
+    gaps = [b - a for a, b in zip(placed, placed[1:], strict=False)]
+    assert sorted(placed) == placed and min(gaps) >= 14
+    thinned = ((1, 0.5), (3, 2.5), (5, 4.5), (7, 6.5), (9, 8.5))
+    assert thin([(i, float(i)) for i in range(10)], 5) == thinned
+
+
+def test_a_line_ends_at_its_mean_not_in_a_hook():
+    points = [(float(x), 1.0) for x in range(49)] + [(49.0, 11.0)]
+    assert smoothed(points, 5)[-1] == (49.0, pytest.approx(13 / 3))

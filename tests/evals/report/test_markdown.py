@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripwright.evals.report.browser.markdown import blocks
+from tripwright.evals.report.markdown import blocks
 
 KINDS = {
     "heading",

@@ -1,6 +1,6 @@
-"""A run folder as the report sees it. Every file may be missing or cut short (a run may be killed
-at any moment, or still be going): what is absent or unreadable is said in words (`missing`) and
-never filled in."""
+"""A run folder as the report sees it, and what its evaluations are called. Every file may be
+missing or cut short (a run may be killed at any moment, or still be going): what is absent or
+unreadable is said in words (`missing`) and never filled in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import NotJson, UserError, read_json
-from tripwright.evals.report.markup import plural
+from tripwright.evals.report.markup import Estimate, estimate, plain, plural
 from tripwright.files import json_object, whole_lines
 from tripwright.runs import (
     BEST,
@@ -29,13 +29,27 @@ from tripwright.runs import (
 Json = dict[str, Any]
 
 TOP_LEVEL_RUN = "run"  # the name we give the score of a plain `tripwright run` folder
-_FIRST = (
-    "after_sft",
-    "after_rl",
-    "after_sft_with_faults",
-    "after_rl_with_faults",
-    "emptied_tools",
-)
+# those of a training come first, in this order; title, note, colour
+EVALUATIONS = {
+    "after_sft": ("After SFT", "imitation only", 1),
+    "after_rl": ("After RL", "the trained agent", 0),
+    "after_sft_with_faults": ("After SFT, tools failing", "as RL meets them", 3),
+    "after_rl_with_faults": ("After RL, tools failing", "as RL meets them", 6),
+    "emptied_tools": ("Tools emptied", "the trained agent, every tool answers nothing", 7),
+    TOP_LEVEL_RUN: ("This run", "", 0),
+}
+BASELINES = {
+    "first_row": ("First row", "script: takes the first row of every table"),
+    "cheapest_row": ("Cheapest row", "script: takes the cheapest row"),
+    "teacher": ("Its teacher", "whom the cold start imitates"),
+    "expert": ("Expert", "what can be reached"),
+}
+_ABSENT = {
+    CARD: "no run_card.json, so neither the recipe nor the machine is known",
+    DIFFICULTY: "no difficulty.json, so the scripted baselines are not shown",
+    COMPARISON: "no comparison.json, so there is no paired test between two evaluations",
+    SCORE: "no score.json, so there are no final metrics",
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,10 @@ class ReportedRun:
         return [row for row in self.metrics if row.get("stage") in names]
 
     @property
+    def supervised(self) -> list[Json]:
+        return self.stage("copy_pretraining", "sft")
+
+    @property
     def rl(self) -> list[Json]:
         """The steps of reinforcement learning, of whatever algorithm: of the last stage that logs a
         reward."""
@@ -72,18 +90,42 @@ class ReportedRun:
                 return name
         return None
 
+    @property
+    def score(self) -> Json:
+        """Of the main evaluation; {} where there is none."""
+        return self.scores.get(str(self.main_evaluation), {})
+
+
+def evaluation_words(name: str) -> tuple[str, str, int]:
+    return EVALUATIONS.get(name, (plain(name).capitalize(), "", 4))
+
+
+class Chance(Estimate):
+    """Of passing, as pass@k: a share that is not k of n."""
+
+    @property
+    def share(self) -> bool:
+        return True
+
+
+def metric_of(score: Json, name: str) -> Estimate | None:
+    metric = estimate(object_in(score, "metrics").get(name))
+    return Chance(*metric) if metric and name.startswith(("pass@", "pass^")) else metric
+
+
+def object_in(record: Any, key: str) -> Json:
+    """The object under this key; {} where there is none."""
+    value = record.get(key) if isinstance(record, dict) else None
+    return value if isinstance(value, dict) else {}
+
 
 def reinforcement(recipe: Json) -> tuple[str, Json]:
     """(algorithm, its settings) of a resolved recipe: the one table that has a curriculum of
     rewards; ("", {}) where there is none."""
-    return next(
-        (
-            (name, table)
-            for name, table in recipe.items()
-            if isinstance(table, dict) and "curriculum" in table
-        ),
-        ("", {}),
-    )
+    for name, table in recipe.items():
+        if isinstance(table, dict) and "curriculum" in table:
+            return name, table
+    return "", {}
 
 
 def read_run(path: Path) -> ReportedRun:
@@ -103,10 +145,10 @@ def read_run(path: Path) -> ReportedRun:
         scores=scores,
         comparison=_read_object(path / COMPARISON, missing),
         transcripts=transcripts,
-        warnings=read_warnings(path),
+        warnings=read_warnings(path / WARNINGS),
         recipe=json_object(path / RECIPE) or {},
         validation=validation,
-        best=(json_object(path / BEST) if (path / BEST).is_file() else None) or {},
+        best=json_object(path / BEST) or {},
         missing=missing,
     )
     if not (run.metrics or run.scores or run.transcripts or run.card):
@@ -122,24 +164,21 @@ def is_validation(name: str) -> bool:
     return name.startswith(VALIDATION_STEP)
 
 
-def _in_steps(folder: Path) -> tuple[str, int, str]:
-    """Step 20 before step 100."""
-    before, _, number = folder.name.rpartition("-")
-    return (before, int(number), "") if number.isdigit() else (folder.name, 0, folder.name)
+def _order(folder: Path) -> tuple[int, str, int]:
+    """Those of a training first; step 20 before step 100."""
+    known = list(EVALUATIONS)
+    if folder.name in known:
+        return known.index(folder.name), "", 0
+    before, _, step = folder.name.rpartition("-")
+    return len(known), *((before, int(step)) if step.isdigit() else (folder.name, 0))
 
 
 def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[str, Path]]:
     held = {file.parent for name in (SCORE, TRANSCRIPTS) for file in path.glob(f"eval/*/{name}")}
-    folders = {folder.name: folder for folder in sorted(held, key=_in_steps)}
-    evaluations = {
-        name: folders[name]
-        for name in (*(n for n in _FIRST if n in folders), *(n for n in folders if n not in _FIRST))
-    }
-    if not evaluations:
-        evaluations = {TOP_LEVEL_RUN: path}
+    evaluations = {folder.name: folder for folder in sorted(held, key=_order)}
     scores: dict[str, Json] = {}
     transcripts: dict[str, Path] = {}
-    for name, folder in evaluations.items():
+    for name, folder in (evaluations or {TOP_LEVEL_RUN: path}).items():
         score = _read_object(folder / SCORE, missing)
         if score:
             scores[name] = score
@@ -152,21 +191,11 @@ def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[
     return scores, transcripts
 
 
-_ABSENT = {
-    CARD: "no run_card.json, so neither the recipe nor the machine is known",
-    DIFFICULTY: "no difficulty.json, so the scripted baselines are not shown",
-    COMPARISON: "no comparison.json, so there is no paired test between two evaluations",
-    SCORE: "no score.json, so there are no final metrics",
-}
-
-
 def _read_object(path: Path, missing: list[str]) -> Json:
     if not path.is_file():
-        missing.append(
-            _ABSENT[path.name]
-            if path.parent.parent.name != "eval"
-            else f"no score.json in eval/{path.parent.name}"
-        )
+        of_evaluation = path.parent.parent.name == "eval"
+        words = f"no score.json in eval/{path.parent.name}" if of_evaluation else _ABSENT[path.name]
+        missing.append(words)
         return {}
     if (record := json_object(path)) is None:
         missing.append(f"{path.name} is not a JSON object")
@@ -183,16 +212,14 @@ def _read_metrics(path: Path, missing: list[str]) -> list[Json]:
 
 
 def read_warnings(path: Path) -> list[Json]:
-    """The lines of warnings.jsonl that can be read, each once: a run that was resumed may have told
-    one again."""
+    """The lines that can be read, each once: a run that was resumed may have told one again."""
     warnings: dict[tuple[str, ...], Json] = {}
-    for line in whole_lines(path / WARNINGS) if (path / WARNINGS).is_file() else ():
+    for line in whole_lines(path) if path.is_file() else ():
         try:
             warning = read_json(line.text)
         except NotJson:
             continue
         if isinstance(warning, dict):
-            warnings[tuple(str(warning.get(key)) for key in ("stage", "name", "since_step"))] = (
-                warning
-            )
+            key = tuple(str(warning.get(part)) for part in ("stage", "name", "since_step"))
+            warnings[key] = warning
     return list(warnings.values())

@@ -111,15 +111,6 @@ def of_words(figure: Estimate) -> str:
     return f"n = {figure.n:,}" if figure.n is not None else ""
 
 
-def estimate_cell(figure: Estimate | None, missing: str = "–") -> str:
-    """The number with its interval below; hovered over, a rate says how many of how many."""
-    if figure is None:
-        return f'<td class="num muted">{missing}</td>'
-    count = of_words(figure) if figure.k is not None and figure.n is not None else ""
-    interval = f"<small>{esc(shown_interval(figure))}</small>"
-    return f'<td class="num" title="{esc(count)}">{shown(figure)}{interval}</td>'
-
-
 def plain(name: str) -> str:
     """A field name as words: 'is_valid_restaurants' → 'valid restaurants'."""
     return name.removeprefix("is_").replace("_", " ")

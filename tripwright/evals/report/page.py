@@ -1,233 +1,383 @@
-"""report.html: one self-contained page about one run folder. No request to anywhere; every figure
-is read from a file.
+"""A page as data: sections of headings, texts, cards, tables and figures. It is written by one
+template as one offline HTML file, and exported as files.
 
-The page's own scripts are the only ones that may run: its Content-Security-Policy names them by
-their hashes and forbids every load. Without JavaScript the page still shows its summary, tables and
-figures.
+A page makes no request to anywhere. Its own scripts are the only ones that may run: its
+Content-Security-Policy names them by their hashes and forbids every load. Without JavaScript it
+still shows its summary, tables and figures. Every text that comes from a file is escaped by the
+template: a model may write any text, and a page must show it, never run it.
 """
 
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
+import io
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
-from tripwright.evals.report.browser import (
-    Browser,
-    Budget,
-    make_browser,
-    page_script,
-)
-from tripwright.evals.report.downloads import DOWNLOADS_CSS, DOWNLOADS_SCRIPT
-from tripwright.evals.report.folder import ReportedRun, read_run
-from tripwright.evals.report.learning import learning_section, warnings_section
-from tripwright.evals.report.markup import esc, number, short
-from tripwright.evals.report.opening import asked_section, next_section
-from tripwright.evals.report.results import constraints_section, headline_section, metrics_section
-from tripwright.evals.report.style import PAGE_CSS
+from markupsafe import Markup
 
-REPORT_FILE = "report.html"
-# ids, for the menu
-_SECTIONS = (
-    "asked",
-    "result",
-    "next",
-    "warnings",
-    "learning",
-    "metrics",
-    "constraints",
-    "behaviour",
-    "checkpoints",
-    "episodes",
-    "card",
-)
+from tripwright.errors import UserError
+from tripwright.evals.report.charts import DARK, LIGHT, Bar, Chart, csv_text
+from tripwright.evals.report.markup import Estimate, of_words, printable, shown, shown_interval
+from tripwright.files import write_atomically
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from tripwright.evals.report.viewer import Viewer
 
 
-def write_report(
-    run_folder: Path, transcripts: str | None = None, target: Path | None = None
-) -> Path:
-    """Writes RUN/report.html, or `target`, and returns its path. An older report stays whole until
-    the new one is.
-
-    `transcripts` is how many episodes the page holds the text of: a number, "all", or None for as
-    many as fit in 25 MB. Raises UserError.
-    """
-    budget = Budget.of(transcripts)
-    run = read_run(Path(run_folder))
-    target = target or run.path / REPORT_FILE
-    write_page(target, page(run, budget))
-    return target
+# ---- what a page is made of; a part that holds nothing is False and not shown
 
 
-def page(run: ReportedRun, budget: Budget) -> str:
-    browser = make_browser({run.path.resolve().name: run}, budget)
-    body = (
-        asked_section(run, browser),
-        headline_section(run),
-        next_section(run),
-        warnings_section(run.warnings),
-        learning_section(run),
-        metrics_section(run),
-        constraints_section(run),
-        behaviour_section(run),
-        checkpoints_section(run),
-        browser.section if browser else "",
-        card_section(run),
-        missing_section(run),
-    )
-    return report_page(_title(run), "run report", _subtitle(run), "".join(body), _SECTIONS, browser)
+class Cell(NamedTuple):
+    """Of a table. `small` stands beneath the text, `hint` is shown on hovering."""
+
+    text: str = ""
+    small: Sequence[str] = ()
+    css: str = "num"
+    hint: str = ""
+    marks: Sequence[Bar] = ()  # a few shares on one line from 0 to 100%
+    key: int | None = None  # the colour by which charts name it
 
 
-def report_page(
-    title: str,
-    kind: str,
-    subtitle: str,
-    main: str,
-    sections: tuple[str, ...],
-    browser: Browser | None = None,
-) -> str:
-    """A page that stands alone, with the browser's parts where they belong; `main` holds its
-    section already."""
-    scripts = [page_script(), DOWNLOADS_SCRIPT, *([browser.script] if browser else [])]
-    wrapped = [f'(() => {{\n"use strict";\n{script}}})();\n' for script in scripts]
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-        for script in wrapped
-    )
-    policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:;"
-        " base-uri 'none'; form-action 'none'"
-    )
-    styles = "".join(
-        f"<style>{css}</style>" for css in (DOWNLOADS_CSS, browser.css if browser else "") if css
-    )
-    head = f'<meta http-equiv="Content-Security-Policy" content="{esc(policy)}">{styles}'
-    tail = (browser.data if browser else "") + "".join(
-        f"<script>{script}</script>" for script in wrapped
-    )
-    return html_page(title, kind, subtitle, main, sections, tail, head)
+SCALE = Markup('<span class="scale"><span>0</span><span>50</span><span>100%</span></span>')
 
 
-def html_page(
-    title: str,
-    kind: str,
-    subtitle: str,
-    main: str,
-    sections: tuple[str, ...] = (),
-    tail: str = "",
-    head: str = "",
-) -> str:
-    """The frame of every page: head, menu of those `sections` that it has, body; `tail` and `head`
-    end the parts of these names."""
-    links = "".join(
-        f'<a href="#{anchor}">{anchor.capitalize()}</a>'
-        for anchor in sections
-        if f'<section id="{anchor}"' in main
-    )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
-        ' content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light'
-        f' dark"><title>{esc(title)} ·'
-        f' tripwright</title><style>{PAGE_CSS}</style>{head}</head><body><a class="skip"'
-        ' href="#main">Skip to the report</a><header><p class="brand">tripwright ·'
-        f' {esc(kind)}</p><h1>{esc(title)}</h1><p class="muted">{esc(subtitle)}</p><nav'
-        f' aria-label="Sections">{links}</nav></header><main id="main"'
-        f' tabindex="-1">{main}</main><footer>Every figure on this page was read from the files of'
-        f" its run folder.</footer>{tail}</body></html>\n"
-    )
+class Part:
+    """`holds` names the field without which there is nothing to show."""
+
+    holds = ""
+
+    @property
+    def kind(self) -> str:
+        return type(self).__name__
+
+    def __bool__(self) -> bool:
+        return not self.holds or any(getattr(self, self.holds))
 
 
-def write_page(target: Path, text: str) -> None:
-    """An older page stays whole until the new one is; a character that UTF-8 cannot write becomes a
-    question mark."""
-    partial = target.with_name(f"{target.name}.partial")
-    partial.write_bytes(text.encode("utf-8", "replace"))
-    os.replace(partial, target)
+@dataclass(frozen=True)
+class PageTable(Part):
+    """`named`: which column holds the names of the rows. One without a head is of names and
+    values."""
+
+    head: Sequence[Cell]
+    rows: Sequence[Sequence[Cell]]
+    css: str = ""
+    named: int = 0
+    holds = "rows"
 
 
-def card_section(run: ReportedRun) -> str:
-    """The run card, nested fields written as a.b.c; without one, the card inside the main
-    evaluation's score."""
-    card = run.card
-    if not card and run.main_evaluation:
-        inner = run.scores[run.main_evaluation].get("run_card")
-        card = inner if isinstance(inner, dict) else {}
-    rows = "".join(
-        f"<tr><th scope=row>{esc(name)}</th><td>{esc(_card_value(name, value))}</td></tr>"
-        for name, value in _leaves(card)
-    )
-    if not rows:
-        return ""
-    table = f'<div class="scroll"><table class="card-table"><tbody>{rows}</tbody></table></div>'
-    return f'<section id="card"><h2>Run card</h2>{table}</section>'
+@dataclass(frozen=True)
+class Heading(Part):
+    words: str
+    level: int = 3
 
 
-def missing_section(run: ReportedRun) -> str:
-    if not run.missing:
-        return ""
-    lines = "".join(f"<li>{esc(words)}</li>" for words in dict.fromkeys(run.missing))
-    return (
-        '<section id="missing"><h2>What this folder does not hold</h2><ul'
-        f' class="plain">{lines}</ul></section>'
-    )
+@dataclass(frozen=True)
+class Text(Part):
+    words: str
+    css: str = "lede"
+    holds = "words"
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list):
-        yield name, ", ".join(map(str, value))
-    else:
-        yield name, value
+@dataclass(frozen=True)
+class Items(Part):
+    items: Sequence[str]
+    css: str = "steps"
+    holds = "items"
 
 
-def _card_value(name: str, value: Any) -> str:
-    figure = number(value)
-    return str(value) if figure is None or isinstance(value, int) else f"{figure:.4g}"
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its caption, which is the chart's title unless another is given. `aside` stands
+    at the caption's end."""
+
+    chart: Chart
+    note: str = ""
+    caption: str = ""
+    aside: str = ""
+    css: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.chart)
 
 
-def _title(run: ReportedRun) -> str:
-    recipe = run.card.get("recipe") or run.card.get("name")
-    if isinstance(recipe, dict):
-        recipe = recipe.get("name")
-    return str(recipe or run.path.resolve().name)
+@dataclass(frozen=True)
+class FigureRow(Part):
+    """Side by side, those that show anything."""
+
+    figures: Sequence[Figure]
+    css: str = "charts"
+    holds = "figures"
 
 
-def _training_tokens(run: ReportedRun) -> float:
-    """The supervised stages log how many tokens they have seen so far; RL logs those of each
-    step."""
+class Card(NamedTuple):
+    """`lines`: (its look, its words)."""
 
-    def logged(stage: str) -> list[float]:
-        return [
-            tokens for row in run.stage(stage) if (tokens := number(row.get("tokens"))) is not None
-        ]
-
-    return sum(logged("rl")) + sum(
-        max(logged(stage), default=0.0) for stage in ("copy_pretraining", "sft")
-    )
+    title: str
+    colour: int | None
+    lines: Sequence[tuple[str, str]]
+    share_done: float | None = None
 
 
-def _subtitle(run: ReportedRun) -> str:
-    parts = []
-    if run.card.get("seed") is not None:
-        parts.append(f"seed {run.card['seed']}")
-    seconds = [second for row in run.metrics if (second := number(row.get("seconds"))) is not None]
-    if seconds:
-        parts.append(f"{max(seconds) / 60:.0f} minutes of training")
-    tokens = _training_tokens(run)
-    if tokens:
-        parts.append(f"{short(tokens)} tokens")
-    policy, world = run.card.get("policy"), run.card.get("world")
-    if isinstance(policy, dict):
-        parts.append(" ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key)))
-    if isinstance(world, dict) and world.get("name"):
-        parts.append(f"world {world['name']}")
-    machine = run.card.get("machine")
-    if isinstance(machine, str):
-        parts.append(machine)
-    return " · ".join(parts) or str(run.path)
+@dataclass(frozen=True)
+class CardRow(Part):
+    cards: Sequence[Card]
+    holds = "cards"
+
+
+@dataclass(frozen=True)
+class Example(Part):
+    """An episode that the page opens with; `place` is its line of the viewer's columns."""
+
+    place: int
+    passed: bool
+    request: str
+
+
+@dataclass(frozen=True)
+class Episodes(Part):
+    """Where the page's scripts build the viewer."""
+
+
+@dataclass(frozen=True)
+class Fold(Part):
+    """What few readers ask for."""
+
+    summary: str
+    parts: Sequence[Part]
+    css: str = "fold"
+    holds = "parts"
+
+
+@dataclass(frozen=True)
+class Section(Part):
+    """`listed`: the menu names it, by its id."""
+
+    id: str
+    title: str
+    parts: Sequence[Part]
+    listed: bool = True
+    holds = "parts"
+
+
+def titled(
+    title: str, content: Part | Sequence[Part], lede: str = "", level: int = 3
+) -> list[Part]:
+    """The content under a heading; nothing where there is none."""
+    parts = list(content) if isinstance(content, Sequence) else [content]
+    return [Heading(title, level), Text(lede), *parts] if any(parts) else []
+
+
+def estimate_cell(figure: Estimate | None, missing: str = "–") -> Cell:
+    """The number with its interval below; hovered over, a rate says how many of how many."""
+    if figure is None:
+        return Cell(missing, css="num muted")
+    hint = of_words(figure) if figure.k is not None and figure.n is not None else ""
+    return Cell(shown(figure), (shown_interval(figure),), hint=hint)
+
+
+# ---- as HTML
+
+
+def page_file(name: str) -> str:
+    """A file of `page/`; the pages of trips and of studies use some of them."""
+    return files("tripwright.evals.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def page_css() -> str:
+    """The look of every page, with its colours in light and in dark."""
+
+    def variables(theme: dict[str, str]) -> str:
+        return "".join(f"--{name}:{colour};" for name, colour in theme.items())
+
+    keys = "".join(f"i.s{i}{{background:var(--c{i})}}" for i in range(8))
+    style = page_file("page.css")
+    return style.replace("/*light*/", variables(LIGHT)).replace("/*dark*/", variables(DARK)) + keys
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader
+
+    loader = PackageLoader("tripwright.evals.report", "page")
+    made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    made.globals |= {"shown": shown, "shown_interval": shown_interval}
+    return made
+
+
+def parts_html(parts: Sequence[Part]) -> str:
+    """The parts without a page around them."""
+    return printable(_templates().get_template("parts.html").render(parts=parts))
+
+
+@dataclass(frozen=True)
+class ReportPage:
+    """`keys` name runs by their colours; `form`: where the choice among its rows is sent. A page
+    that is not `sealed` has its policy from the server that sends it."""
+
+    title: str
+    about: str  # what kind of page it is
+    subtitle: str = ""
+    sections: Sequence[Section] = ()
+    keys: Sequence[str] = ()
+    viewer: Viewer | None = None
+    form: str = ""
+    scripts: Sequence[str] = ("page.js", "downloads.js")
+    sealed: bool = True
+
+    @property
+    def _scripts(self) -> list[str]:
+        sources = [page_file(name) for name in self.scripts]
+        sources += [self.viewer.script] if self.viewer else []
+        return [f'(() => {{\n"use strict";\n{source}}})();\n' for source in sources]
+
+    @property
+    def script_hashes(self) -> str:
+        """As a Content-Security-Policy names them."""
+        digests = (hashlib.sha256(script.encode()).digest() for script in self._scripts)
+        return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+    def html(self) -> str:
+        return printable(
+            _templates()
+            .get_template("page.html")
+            .render(
+                page=self,
+                sections=[section for section in self.sections if section],
+                css=Markup(page_css() + (page_file("viewer.css") if self.viewer else "")),
+                scripts=[Markup(script) for script in self._scripts],
+            )
+        )
+
+    def write(self, target: Path) -> None:
+        """An older page stays whole until the new one is; a character that UTF-8 cannot write
+        becomes a question mark."""
+        partial = target.with_name(f"{target.name}.partial")
+        partial.write_bytes(self.html().encode("utf-8", "replace"))
+        os.replace(partial, target)
+
+
+# ---- as files: SVG, PNG and CSV of each figure, CSV of each table, and index.csv that lists them
+
+INDEX = "index.csv"
+HEAD = ("name", "kind", "section", "title", "note", "svg", "png", "csv")
+LONGEST_NAME = 90
+
+
+class Exported(NamedTuple):
+    figures: int
+    tables: int
+
+
+def export(page: ReportPage, folder: Path) -> Exported:
+    """Writes what the page shows and returns how much that was. Of an earlier export in `folder`
+    the files are replaced. Raises UserError where `folder` is no folder, or holds anything else."""
+    _make_room(folder)
+    rows: list[list[str]] = []
+    contents: dict[str, str | bytes] = {}
+    for section in filter(None, page.sections):
+        for title, part in _shown(section.parts, section.title):
+            words = part.chart.title if isinstance(part, Figure) else title
+            name = f"{len(rows) + 1:02d}-{_slug(section.id)}-{_slug(words)}"
+            name = name[:LONGEST_NAME].rstrip("-")
+            made: list[str | bytes]
+            if isinstance(part, Figure):
+                made = [part.chart.standalone + "\n", part.chart.png, part.chart.csv]
+                kind, note = "figure", _plain(part.note)
+            else:
+                made, kind, note = ["", "", table_csv(part)], "table", ""
+            names = [
+                f"{name}.{ending}" if content else ""
+                for ending, content in zip(("svg", "png", "csv"), made, strict=True)
+            ]
+            contents |= dict(zip(names, made, strict=True))
+            rows.append([name, kind, section.id, words, note, *names])
+    # first: whoever stops us can be followed by another export
+    write_atomically(folder / INDEX, csv_text(HEAD, rows))
+    for name, content in contents.items():
+        if name:
+            write_atomically(folder / name, content)
+    figures = sum(row[1] == "figure" for row in rows)
+    return Exported(figures, len(rows) - figures)
+
+
+def _shown(parts: Sequence[Part], heading: str) -> Iterator[tuple[str, Figure | PageTable]]:
+    """FigureRow and tables in order, each with the nearest heading above it."""
+    for part in filter(None, parts):
+        if isinstance(part, Heading):
+            heading = _plain(part.words)
+        elif isinstance(part, FigureRow):
+            yield from ((heading, figure) for figure in filter(None, part.figures))
+        elif isinstance(part, Fold):
+            yield from _shown(part.parts, heading)
+        elif isinstance(part, PageTable):
+            yield heading, part
+
+
+def table_csv(table: PageTable) -> str:
+    """What stands small in a cell (an interval, a count) gets a column of its own beside it; empty
+    columns go."""
+    width = max(map(len, table.rows))
+    head = [_plain(cell.text) for cell in table.head] or ["name", *["value"] * (width - 1)]
+    columns: list[list[str]] = []
+    for i in range(width):
+        cells = [row[i] if i < len(row) else Cell() for row in table.rows]
+        name = (head[i] if i < len(head) else "") or ("name" if i == 0 else "")
+        texts = [_plain(cell.text) for cell in cells]
+        smalls = ["; ".join(filter(None, map(_plain, cell.small))) for cell in cells]
+        columns += [[name, *texts]] if any(texts) else []
+        columns += [[f"{name}, note", *smalls]] if any(smalls) else []
+    first, *rows = zip(*columns, strict=True)
+    return csv_text(first, rows)
+
+
+def _plain(words: str) -> str:
+    return words.striptags() if isinstance(words, Markup) else " ".join(printable(words).split())
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
+
+
+def check_export_folder(folder: Path) -> None:
+    """Raises UserError for a place that figures cannot be written to, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(
+            f"--export '{folder}' is a file. Expected a folder, new or of an earlier export."
+        )
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).is_file():
+        raise UserError(
+            f"--export '{folder}' holds other files. Expected a new or an empty folder, or one of"
+            f" an earlier export ({INDEX})."
+        )
+
+
+def _make_room(folder: Path) -> None:
+    check_export_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"--export '{folder}' cannot be made: {error.strerror or error}. Expected a folder in a"
+            " place that can be written to."
+        ) from None
+    index = folder / INDEX
+    listed = index.read_text(encoding="utf-8", errors="replace") if index.is_file() else ""
+    for row in csv.DictReader(io.StringIO(listed)):
+        for ending in ("svg", "png", "csv"):
+            name = row.get(ending) or ""
+            # nothing outside, whatever the file says
+            if name and Path(name).name == name and name != INDEX:
+                (folder / name).unlink(missing_ok=True)

@@ -27,7 +27,7 @@ from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN, PlanEntry, read_plan
 from tripwright.errors import UserError, printable
-from tripwright.evals.report.style import PAGE_CSS
+from tripwright.evals.report.page import page_css
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_in
 from tripwright.world.store import World
@@ -203,7 +203,7 @@ def plan_page(view: PlanView, source: str, world: str | None) -> str:
     days = sorted({day for amounts in kinds.values() for day in amounts})
     return _PAGE.get_template("plan_page.html").render(
         view=view,
-        css=PAGE_CSS,
+        css=page_css(),
         source=printable(source),
         world=printable(world),
         kinds=kinds,

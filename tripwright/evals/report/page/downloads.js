@@ -1,16 +1,6 @@
-"""What lets a reader take a figure away: two small buttons under each, made by a script, so that a
-page without JavaScript or on paper has none. An SVG is saved as it is seen, colours and all; the
-CSV is what the drawing carries (`drawing.svg`)."""
+// Two small buttons under each figure, by which a reader takes it away: made here, so that a page without JavaScript or on paper has none.
+// An SVG is saved as it is seen, colours and all; the CSV is what the drawing carries.
 
-from __future__ import annotations
-
-DOWNLOADS_CSS = """
-.take{margin:2px 0 0;text-align:right;font-size:12px;color:var(--muted)}
-.take button{font:inherit;color:var(--c0);background:none;border:0;padding:2px 4px;cursor:pointer}
-.take button:hover{text-decoration:underline}
-@media print{.take{display:none}}
-"""
-DOWNLOADS_SCRIPT = """
 const SEEN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "opacity",
   "font-family", "font-size", "font-weight"];
 
@@ -56,4 +46,3 @@ for (const figure of document.querySelectorAll("figure")) {
   }
   figure.append(take);
 }
-"""
