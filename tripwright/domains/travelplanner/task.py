@@ -4,11 +4,11 @@ plan judged by constraints."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.plan.formatter import Formatter
-from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
+from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
@@ -52,10 +52,10 @@ class TripTask(WorldTask):
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         checked = check_rules(rules)
-        read = PlanRead(None, f"no answer: {transcript.stop_reason}", "")
+        read, by = FormattedPlan(None, f"no answer: {transcript.stop_reason}"), ""
         if transcript.answer is not None:
-            read = self._read(transcript.answer, plan_format)
-        more: dict[str, Any] = {"plan": read.plan, **({"read_by": read.by} if read.by else {})}
+            read, by = self._read(transcript.answer, plan_format)
+        more: dict[str, Any] = {"plan": read.plan, **({"read_by": by} if by else {})}
         if read.unscored:
             transcript.fault = read.problem
             return Episode(self, transcript, None, more)
@@ -74,27 +74,15 @@ class TripTask(WorldTask):
             "hard": applicable_hard(self.query),
         }
 
-    def _read(self, answer: str, plan_format: str) -> PlanRead:
-        """With `plan_format` "json" an itinerary in words is no plan."""
+    def _read(self, answer: str, plan_format: str) -> tuple[FormattedPlan, str]:
+        """What was read out of an answer, and by what. With `plan_format` "json" an itinerary in
+        words is no plan."""
         city_of = city_lookup(self.world)
         parse = parse_answer(answer)
         if parse.days is not None:
-            return PlanRead(to_official(parse.days, city_of), None, "json")
+            return FormattedPlan(to_official(parse.days, city_of)), "json"
         if plan_format == "json" or answer.startswith(("[", "{", "```json")):
-            return PlanRead(None, parse.problem, "json")
+            return FormattedPlan(None, parse.problem), "json"
         if self.formatter is not None:
-            formatted = self.formatter.read(self.query, answer, city_of)
-            return PlanRead(
-                formatted.plan, formatted.problem, self.formatter.name, formatted.unscored
-            )
-        itinerary = parse_itinerary(answer)
-        return PlanRead(itinerary.plan, itinerary.problem, "parser")
-
-
-class PlanRead(NamedTuple):
-    """What was read out of an answer: the plan in the official format, or why there is none."""
-
-    plan: list[dict[str, Any]] | None
-    problem: str | None
-    by: str
-    unscored: bool = False  # it could not be read for a fault of ours
+            return self.formatter.read(self.query, answer, city_of), self.formatter.name
+        return parse_itinerary(answer), "parser"

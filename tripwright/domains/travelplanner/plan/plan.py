@@ -117,16 +117,7 @@ ONE_OF_TAGS = frozenset({"text", "object", "array"})
 # goes into prompts; the models above are what is enforced.
 PLAN_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "required": [
-        "days",
-        "city",
-        "transportation",
-        "attraction",
-        "accommodation",
-        "breakfast",
-        "lunch",
-        "dinner",
-    ],
+    "required": ["days", "city", "transportation", "attraction", "accommodation", *MEALS],
     "properties": {
         "days": {"description": "The day number of the plan starting from 1.", "type": "integer"},
         "city": {
@@ -196,23 +187,14 @@ PLAN_SCHEMA: dict[str, Any] = {
             ),
             "type": "string",
         },
-        "breakfast": {
-            "description": (
-                "The name of the breakfast restaurant for today. '-' if no breakfast is planned."
-            ),
-            "type": "string",
-        },
-        "lunch": {
-            "description": (
-                "The name of the lunch restaurant for today. '-' if no lunch is planned."
-            ),
-            "type": "string",
-        },
-        "dinner": {
-            "description": (
-                "The name of the dinner restaurant for today. '-' if no dinner is planned."
-            ),
-            "type": "string",
+        **{
+            meal: {
+                "description": (
+                    f"The name of the {meal} restaurant for today. '-' if no {meal} is planned."
+                ),
+                "type": "string",
+            }
+            for meal in MEALS
         },
     },
     "additionalProperties": False,

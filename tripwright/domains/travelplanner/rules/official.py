@@ -264,18 +264,33 @@ def is_valid_accommodation(query: Query, days: Days, lookup: Lookup) -> Result:
     stays: list[Any] = []
     for number, day in enumerate(days, start=1):
         if "accommodation" not in day:
-            message, needed = "No Accommodation Info.", "an entry 'accommodation'"
-            return failed(message, number, "accommodation", "", needed)
+            needed = "an entry 'accommodation'"
+            return failed("No Accommodation Info.", number, "accommodation", "", needed)
         stays.append(day["accommodation"])
+
+    def is_stay(stay: Any) -> bool:
+        return stay not in ("-", "")
+
+    def message(first: int, stay: Any) -> str:
+        return f"The accommodation {stay} do not obey the minumum nights rule."
+
+    return too_few_nights(stays, lookup, is_stay, message)
+
+
+def too_few_nights(
+    stays: list[Any],
+    lookup: Lookup,
+    is_stay: Callable[[Any], bool],
+    message: Callable[[int, Any], str],
+) -> Result:
     first = 1
     for stay, run in groupby(stays):
         nights = len(list(run))
-        if stay not in ("-", ""):
-            rows = lookup.stays(stay)
-            if len(rows) == 1 and nights < rows[0].minimum_nights:
-                message = f"The accommodation {stay} do not obey the minumum nights rule."
-                requirement = f"at least {rows[0].minimum_nights:g} nights in a row"
-                return failed(message, first, "accommodation", f"{nights} in {stay}", requirement)
+        rows = lookup.stays(stay) if is_stay(stay) else []
+        if len(rows) == 1 and nights < rows[0].minimum_nights:
+            found, needed = f"{nights} in {stay}", f"at least {rows[0].minimum_nights:g} nights"
+            said = message(first, stay)
+            return failed(said, first, "accommodation", found, f"{needed} in a row")
         first += nights
     return PASS
 

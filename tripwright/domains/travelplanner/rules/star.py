@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
 from typing import Any, Literal
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
@@ -48,6 +47,7 @@ from tripwright.domains.travelplanner.rules.official import (
     is_valid_restaurants,
     meal_and_stay_costs,
     tasted_words,
+    too_few_nights,
     travel_route,
 )
 from tripwright.verdict import Result
@@ -224,19 +224,13 @@ def is_valid_accommodation(query: Query, days: Days, lookup: StarLookup) -> Resu
     spelling."""
     for number, day in enumerate(days, start=1):
         if "accommodation" not in day:
-            message = f"No accommodation in day {number}."
-            return failed(message, number, "accommodation", "", "an entry 'accommodation'")
-    first = 1
-    for stay, run in groupby(day["accommodation"] for day in days):
-        nights = len(list(run))
-        if filled(stay):
-            rows = lookup.stays(stay)
-            if len(rows) == 1 and nights < rows[0].minimum_nights:
-                message = f"The nights from day {first} on are too few for this accommodation."
-                requirement = f"at least {rows[0].minimum_nights:g} nights in a row"
-                return failed(message, first, "accommodation", f"{nights} in {stay}", requirement)
-        first += nights
-    return PASS
+            missing = f"No accommodation in day {number}."
+            return failed(missing, number, "accommodation", "", "an entry 'accommodation'")
+
+    def message(first: int, stay: Any) -> str:
+        return f"The nights from day {first} on are too few for this accommodation."
+
+    return too_few_nights([day["accommodation"] for day in days], lookup, filled, message)
 
 
 def is_reasonable_visiting_city(query: Query, days: Days, lookup: StarLookup) -> Result:
