@@ -206,6 +206,21 @@ def _words(evidence: Evidence) -> str:
 
 LONGEST_TRIP_DAYS = max(CITIES_BY_DAYS)
 MOST_WORDS = 400  # of a text whose words are told apart; reading it once more for each takes time
+# fields of the form → of a query's record, and of its wishes
+FIELDS = {
+    "origin": "org",
+    "destination": "dest",
+    "cities": "visiting_city_number",
+    "party_size": "people_number",
+    "budget_usd": "budget",
+}
+WISHES = {
+    "room_type": "room type",
+    "house_rule": "house rule",
+    "cuisines": "cuisine",
+    "transportation": "transportation",
+}
+ORDER = ("origin", "destination", "depart_date", "return_date", *list(FIELDS)[2:], *WISHES)
 ASKED = {
     "origin": "Where does the trip start?",
     "destination": "Where shall it go?",
@@ -265,41 +280,25 @@ def _query(values: Mapping[str, Any], first: datetime.date, days: int) -> Query:
     cities = values.get("cities") or next(
         count for longest, count in sorted(CITIES_BY_DAYS.items()) if days <= longest
     )
-    return Query.model_validate(
-        {
-            "org": values["origin"],
-            "dest": values["destination"],
-            "days": days,
-            "visiting_city_number": cities,
-            "date": [str(first + datetime.timedelta(days=day)) for day in range(days)],
-            "people_number": values["party_size"],
-            "budget": values["budget_usd"],
-            "local_constraint": {
-                "house rule": values.get("house_rule") or None,
-                "cuisine": values.get("cuisines") or None,
-                "room type": values.get("room_type") or None,
-                "transportation": values.get("transportation") or None,
-            },
-            "query": "",
-        }
-    )
+    dates = [str(first + datetime.timedelta(days=day)) for day in range(days)]
+    record: dict[str, Any] = {key: values.get(name) for name, key in FIELDS.items()}
+    wishes = {kind: values.get(name) or None for name, kind in WISHES.items()}
+    record |= {"visiting_city_number": cities, "days": days, "date": dates, "query": ""}
+    return Query.model_validate(record | {"local_constraint": wishes})
 
 
 def values(query: Query) -> dict[str, Any]:
-    wishes = query.local_constraint
-    return {
-        "origin": query.org,
-        "destination": query.dest,
-        "depart_date": query.date[0],
-        "return_date": query.date[-1],
-        "cities": query.visiting_city_number,
-        "party_size": query.people_number,
-        "budget_usd": query.budget,
-        "room_type": wishes.room_type,
-        "house_rule": wishes.house_rule,
-        "cuisines": list(wishes.cuisine or ()),
-        "transportation": wishes.transportation,
-    }
+    fields = _values(query.record())
+    return fields | {"cuisines": fields["cuisines"] or []}
+
+
+def _values(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a query's record, whole or in part, in the form's order: None for what it does not say."""
+    dates, wishes = record.get("date") or [None], record.get("local_constraint", {})
+    values = {name: record.get(key) for name, key in FIELDS.items()}
+    values |= {"depart_date": dates[0], "return_date": dates[-1]}
+    values |= {name: wishes.get(kind) for name, kind in WISHES.items()}
+    return {name: values[name] for name in ORDER}
 
 
 # ---- words → form
@@ -333,23 +332,9 @@ def _form_values(text: str, places: Gazetteer) -> dict[str, Any]:
         record: Mapping[str, Any] = complete({"query": text}, places).record
     except CouldNotInfer as problem:
         record = problem.fields
-    wishes = {name: wish for name, wish in record.get("local_constraint", {}).items() if wish}
-    dates = record.get("date") or [None]
-    said = {
-        "origin": record.get("org"),
-        "destination": record.get("dest"),
-        "depart_date": dates[0],
-        "return_date": dates[-1],
-        "cities": record.get("visiting_city_number"),
-        # who mentions no company travels alone for the reader; here the form's own default says so
-        "party_size": people if (people := record.get("people_number")) != 1 else None,
-        "budget_usd": record.get("budget"),
-        "room_type": wishes.get("room type"),
-        "house_rule": wishes.get("house rule"),
-        "cuisines": wishes.get("cuisine"),
-        "transportation": wishes.get("transportation"),
-    }
-    return {name: value for name, value in said.items() if value is not None}
+    said = {name: value for name, value in _values(record).items() if value not in (None, "", [])}
+    # who mentions no company travels alone for the reader; here the form's own default says so
+    return {name: value for name, value in said.items() if (name, value) != ("party_size", 1)}
 
 
 # ---- why there is no plan
