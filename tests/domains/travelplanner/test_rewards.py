@@ -57,15 +57,11 @@ def wished(*names: str, **others: State) -> Facts:
 WHOLE = facts(COMMONSENSE_NAMES)
 
 
+ALL = ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type")
+
+
 @pytest.mark.parametrize(("weights", "value"), FULL_VALUE.items())
-@pytest.mark.parametrize(
-    "wishes",
-    [
-        (),
-        ("valid_cuisine",),
-        ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type"),
-    ],
-)
+@pytest.mark.parametrize("wishes", [(), ALL[:1], ALL])
 def test_a_passing_plan_is_worth_exactly_5_3_1(
     weights: Reward, value: float, wishes: tuple[str, ...]
 ) -> None:
@@ -74,64 +70,36 @@ def test_a_passing_plan_is_worth_exactly_5_3_1(
 
 
 @pytest.mark.parametrize(
-    ("stage", "value"),
-    [("stage1", 6 / 8 + 2 / 3), ("stage2", 0.0), ("stage3", 0.0)],
+    ("broken", "hard", "parts"),
+    [
+        # two commonsense constraints and one of three hard ones
+        (
+            ("is_valid_restaurants", "is_valid_transportation"),
+            wished("valid_cuisine", "valid_room_type", valid_cost=FAILED),
+            terms(6 / 8, 2 / 3, 0, 0, 0),
+        ),
+        # all commonsense, but over the budget
+        ((), wished("valid_cuisine", valid_cost=FAILED), terms(1, 1 / 2, 1, 0, 0)),
+        (("is_valid_attractions",), wished("valid_cuisine"), terms(7 / 8, 1, 0, 1, 0)),
+        # hard constraints behind a shut gate count as failed
+        (("is_valid_information_in_sandbox",), None, terms(7 / 8, 0, 0, 0, 0)),
+    ],
 )
-def test_two_commonsense_and_one_of_three_hard_failed(stage: str, value: float) -> None:
-    commonsense = facts(
-        COMMONSENSE_NAMES, is_valid_restaurants=FAILED, is_valid_transportation=FAILED
-    )
-    made = rewarded(
-        verdict(commonsense, wished("valid_cuisine", "valid_room_type", valid_cost=FAILED)),
-        3,
-        True,
-        REWARDS[stage],
-    )
-    assert made.total == pytest.approx(value, abs=1e-12)
-    assert made.parts == terms(6 / 8, 2 / 3, 0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("stage", "value"), [("stage1", 1 + 1 / 2 + 1), ("stage2", 1.0), ("stage3", 0.0)]
-)
-def test_all_commonsense_but_over_budget(stage: str, value: float) -> None:
-    made = rewarded(
-        verdict(WHOLE, wished("valid_cuisine", valid_cost=FAILED)), 2, True, REWARDS[stage]
-    )
-    assert made.total == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("stage", "value"), [("stage1", 7 / 8 + 1 + 1), ("stage2", 1.0), ("stage3", 0.0)]
-)
-def test_all_hard_but_one_commonsense(stage: str, value: float) -> None:
-    commonsense = facts(COMMONSENSE_NAMES, is_valid_attractions=FAILED)
-    made = rewarded(verdict(commonsense, wished("valid_cuisine")), 2, True, REWARDS[stage])
-    assert made.total == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize(("stage", "value"), [("stage1", 7 / 8), ("stage2", 0.0), ("stage3", 0.0)])
-def test_hard_constraints_behind_a_shut_gate_count_as_failed(stage: str, value: float) -> None:
-    commonsense = facts(COMMONSENSE_NAMES, is_valid_information_in_sandbox=FAILED)
-    made = rewarded(verdict(commonsense, None), 3, True, REWARDS[stage])
-    assert (made.total, made.parts["hard_micro"], made.parts["hard_macro"]) == (
-        pytest.approx(value, abs=1e-12),
-        0.0,
-        0.0,
-    )
+def test_what_is_broken_costs_its_share_of_each_stage(
+    broken: tuple[str, ...], hard: Facts | None, parts: dict[str, float]
+) -> None:
+    judged = verdict(facts(COMMONSENSE_NAMES, **dict.fromkeys(broken, FAILED)), hard)
+    asked = 3 if hard is None else sum(fact.state is not NOT_ASKED for fact in hard.values())
+    values = list(parts.values())
+    for stage, value in (("stage1", sum(values)), ("stage2", sum(values[2:])), ("stage3", 0.0)):
+        made = rewarded(judged, asked, True, REWARDS[stage])
+        assert made.total == pytest.approx(value, abs=1e-12) and made.parts == parts
 
 
 def test_only_what_was_asked_for_is_counted() -> None:
     """One hard constraint failed: a half of two that were asked for, a fifth of five."""
     two = rewarded(verdict(WHOLE, wished("valid_cuisine", valid_cuisine=FAILED)), 2, True, SUM)
-    wishes = wished(
-        "valid_cuisine",
-        "valid_room_rule",
-        "valid_transportation",
-        "valid_room_type",
-        valid_cuisine=FAILED,
-    )
-    five = rewarded(verdict(WHOLE, wishes), 5, True, SUM)
+    five = rewarded(verdict(WHOLE, wished(*ALL, valid_cuisine=FAILED)), 5, True, SUM)
     assert (two.parts["hard_micro"], five.parts["hard_micro"]) == (1 / 2, 4 / 5)
 
 
@@ -173,18 +141,14 @@ def verdicts(draw: st.DrawFn) -> tuple[PlanVerdict, int, bool]:
         name: Fact(name, draw(states) if name in asked or name == "valid_cost" else NOT_ASKED)
         for name in HARD_NAMES
     }
-    kind = draw(
-        st.sampled_from(
-            ["judged", "judged", "judged", "gated", "crashed", "crashed early", "undelivered"]
-        )
-    )
+    kinds = ["judged", "judged", "judged", "gated", "crashed", "crashed early", "undelivered"]
     made = {
         "judged": verdict(commonsense, hard),
         "gated": verdict({**commonsense, "is_not_absent": Fact("is_not_absent", FAILED)}, None),
         "crashed": verdict(commonsense, None, "KeyError"),
         "crashed early": verdict(None, None, "KeyError"),
         "undelivered": PlanVerdict.undelivered("official"),
-    }[kind]
+    }[draw(st.sampled_from(kinds))]
     return made, 1 + len(asked), draw(st.booleans())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -25,23 +25,14 @@ from tripwright.domains.travelplanner.plan.itinerary import (
     parse_itinerary,
     render_itinerary,
 )
+from tripwright.domains.travelplanner.plan.plan import PlaceKind
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.llm.endpoint import MOST_FAULTS
 
-QUERY = Query.model_validate(
-    {
-        "org": "Oldport",
-        "dest": "Millbrook",
-        "days": 3,
-        "visiting_city_number": 1,
-        "date": [],
-        "people_number": 2,
-        "budget": 9,
-        "query": "Go!",
-    }
-)
+FIELDS = {"org": "Oldport", "dest": "Millbrook", "days": 3, "visiting_city_number": 1, "date": []}
+QUERY = Query.model_validate(FIELDS | {"people_number": 2, "budget": 9, "query": "Go!"})
 GOOD = json.dumps(EXAMPLE_PLAN)
 
 
@@ -59,11 +50,8 @@ class Server:
         reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
         said: Any = {"error": {"message": "context length exceeded" if reply == 400 else "boom"}}
         if isinstance(reply, str):
-            said = {
-                "choices": [
-                    {"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
-                ]
-            }
+            message = {"role": "assistant", "content": reply}
+            said = {"choices": [{"message": message, "finish_reason": "stop"}]}
         return 200 if isinstance(reply, str) else reply, json.dumps(said).encode(), {}
 
 
@@ -73,11 +61,8 @@ def server(serve: Callable[..., str]) -> Server:
 
 
 def at(server: Server, **settings: Any) -> ChatEndpoint:
-    return ChatEndpoint(
-        server.url,
-        "tiny",
-        **{"timeout_s": 5.0, "max_retries": 0, "first_wait_s": 0.001, **settings},
-    )
+    quick = {"timeout_s": 5.0, "max_retries": 0, "first_wait_s": 0.001}
+    return ChatEndpoint(server.url, "tiny", **quick | settings)
 
 
 def test_the_prompt_is_the_printed_one() -> None:
@@ -102,11 +87,8 @@ def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server: Serv
     text = f"<think>Hm.</think><answer>{EXAMPLE_TEXT}</answer>"
     assert format_itinerary(at(server), QUERY, text) == FormattedPlan(EXAMPLE_PLAN)
     (sent,) = server.requests
-    assert (
-        sent == messages(QUERY, EXAMPLE_TEXT)
-        and "Go!" in sent[-1]["content"]
-        and sent[-1]["content"].endswith(EXAMPLE_TEXT)
-    )
+    assert sent == messages(QUERY, EXAMPLE_TEXT) and "Go!" in sent[-1]["content"]
+    assert sent[-1]["content"].endswith(EXAMPLE_TEXT)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +103,8 @@ def test_what_surrounds_the_array_does_not_matter(server: Server, said: str) -> 
 def test_a_failing_service_is_unscored(server: Server, status: int) -> None:
     server.replies = [status]
     formatted = format_itinerary(at(server, max_retries=1), QUERY, EXAMPLE_TEXT)
-    assert (
-        formatted.unscored
-        and formatted.plan is None
-        and "after 2 attempts" in (formatted.problem or "")
-    )
+    assert formatted.unscored and formatted.plan is None
+    assert "after 2 attempts" in (formatted.problem or "")
 
 
 def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(
@@ -217,18 +196,13 @@ def test_a_flight_that_the_formatter_made_up(server: Server) -> None:
 
 def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server: Server) -> None:
     server.replies = [changed(dinner="The Green Door", accommodation="Loft by the river")]
-    formatted = format_itinerary(
-        at(server),
-        QUERY,
-        EXAMPLE_TEXT,
-        lambda kind, name, cities: cities[0] if name == "The Green Door" else None,
-    )
-    assert formatted.plan is not None
-    assert (formatted.plan[0]["dinner"], formatted.plan[0]["accommodation"]) == (
-        "The Green Door, Millbrook",
-        "Loft by the river",
-    )
-    assert formatted.plan[1:] == EXAMPLE_PLAN[1:]
+
+    def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
+        return cities[0] if name == "The Green Door" else None
+
+    (first, *others) = format_itinerary(at(server), QUERY, EXAMPLE_TEXT, city_of).plan or []
+    assert first["dinner"] == "The Green Door, Millbrook"
+    assert first["accommodation"] == "Loft by the river" and others == EXAMPLE_PLAN[1:]
 
 
 def test_a_wrong_key_stops_all(server: Server) -> None:

@@ -7,24 +7,14 @@ from hypothesis import strategies as st
 
 from tripwright.domains.travelplanner.plan.parse import extract_answer, parse_answer
 
-STAY = {
+STAY: dict[str, Any] = {
     "days": 2, "city": "Rockford", "transportation": "-", "attraction": ["Old Tower"], "accommodation": "Inn",
     "breakfast": "A", "lunch": "B", "dinner": "C",
 }  # fmt: skip
-ROAD = {
-    "mode": "taxi",
-    "from": "A",
-    "to": "B",
-    "duration": "1 hour",
-    "distance": "70 km",
-    "cost": 70,
-}
-TRAVEL = STAY | {
-    "days": 1,
-    "city": {"from": "A", "to": "B"},
-    "transportation": ROAD,
-    "attraction": "-",
-}
+ROAD: dict[str, Any] = {"mode": "taxi", "from": "A", "to": "B"}
+ROAD |= {"duration": "1 hour", "distance": "70 km", "cost": 70}
+TRAVEL = STAY | {"days": 1, "city": {"from": "A", "to": "B"}}
+TRAVEL |= {"transportation": ROAD, "attraction": "-"}
 
 
 def answer(days: Any) -> str:

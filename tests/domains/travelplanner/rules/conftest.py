@@ -41,10 +41,7 @@ def world() -> World:
                 ("Brook", "Aston", "", ""),
             ],
             restaurants=[
-                *(
-                    (f"Grill {letter}", "Aston", "American, Tea", "10", "4.0")
-                    for letter in "ABCDEFG"
-                ),
+                *((f"Grill {c}", "Aston", "American, Tea", "10", "4.0") for c in "ABCDEFG"),
                 ("Dal Palace", "Aston", "Indian", "20.5", "4.5"),
                 ("Home Cooking", "Homer", "French", "5", "4.5"),
             ],
