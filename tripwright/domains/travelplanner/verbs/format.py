@@ -22,6 +22,7 @@ from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.errors import NotJson, UserError, counted, described, read_json
 from tripwright.files import Journal, check_new, write_atomically
 from tripwright.llm.client import ChatEndpoint
+from tripwright.progress import StatusLine
 from tripwright.runs import episode_lines, transcripts_at
 from tripwright.world.store import World
 
@@ -230,11 +231,11 @@ def _by_parser(inputs: list[ItineraryInput], out: Path) -> dict[str, int]:
 
     if out.exists():
         _journal(out, take, "was not written by the parser").close()
-    progress, records = _Progress(len(inputs), 0), []
+    records = []
     for each in inputs:
         formatted = parse_itinerary(each.text)
+        _tell_problem(each, formatted)
         records.append(_record(each, formatted, PARSER))
-        progress.add(each.line, formatted)
     return _written(out, records, 0)
 
 
@@ -247,7 +248,7 @@ def _by_model(
 ) -> dict[str, int]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
     made_from = {each.line: each.made_from for each in inputs}
-    records, unscored = dict[int, dict[str, Any]](), 0
+    records, unscored, status = dict[int, dict[str, Any]](), 0, StatusLine()
 
     def take(record: Any) -> None:
         made = (made_from[record["line"]], endpoint.model)
@@ -257,7 +258,6 @@ def _by_model(
 
     foreign = f"was not made from these itineraries by '{endpoint.model}'"
     with _journal(out, take, foreign) as journal:
-        progress = _Progress(len(inputs), len(records))
         waiting = ((each, each.query, each.text) for each in inputs if each.line not in records)
         city_of = city_lookup(world) if world else None
         for each, formatted in format_all(endpoint, waiting, concurrency, city_of):
@@ -265,13 +265,21 @@ def _by_model(
             if not formatted.unscored:
                 records[each.line] = _record(each, formatted, endpoint.model)
                 journal.append(records[each.line])
-            progress.add(each.line, formatted)
+            _tell_problem(each, formatted)
+            status.show(f"{len(records) + unscored}/{len(inputs)} itineraries")
+    status.end()
     return _written(out, [records[line] for line in sorted(records)], unscored)
 
 
 def _journal(out: Path, take: Callable[[Any], None], foreign: str) -> Journal:
     in_use = f"Another process is writing '{out}'. {ANOTHER}"
     return Journal(out, take, f"{foreign}. {ANOTHER}", in_use)
+
+
+def _tell_problem(itinerary: ItineraryInput, formatted: FormattedPlan) -> None:
+    if formatted.plan is None:
+        unscored = "unscored: " if formatted.unscored else ""
+        print(f"line {itinerary.line}: {unscored}{formatted.problem}", file=sys.stderr, flush=True)
 
 
 def _record(itinerary: ItineraryInput, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
@@ -290,23 +298,3 @@ def _written(out: Path, records: list[dict[str, Any]], unscored: int) -> dict[st
         "unreadable": len(records) - plans,
         "unscored": unscored,
     }
-
-
-class _Progress:
-    """A line on stderr for every tenth of the way."""
-
-    def __init__(self, total: int, done: int):
-        self._total, self._done = total, done
-        if done:
-            self._tell(f"{done} of {total} itineraries are there already")
-
-    def add(self, line: int, formatted: FormattedPlan) -> None:
-        self._done += 1
-        if formatted.plan is None:
-            unscored = "unscored: " if formatted.unscored else ""
-            self._tell(f"line {line}: {unscored}{formatted.problem}")
-        if 10 * self._done // self._total > 10 * (self._done - 1) // self._total:
-            self._tell(f"{self._done}/{self._total} itineraries")
-
-    def _tell(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)

@@ -77,30 +77,25 @@ def solve(
     status = StatusLine()
     queries = read_queries(settings.queries)  # all, before anything is printed
     if not queries:
-        raise UserError(
-            f"No queries in '{settings.queries}'. Expected a JSONL file, one query record per line."
-        )
+        expected = "Expected a JSONL file, one query record per line."
+        raise UserError(f"No queries in '{settings.queries}'. {expected}")
     at_home, unmet = 0, 0
     for number, query in enumerate(queries, start=1):
         solved = solve_query(query, place, settings.cheapest, settings.k)
         unmet += solved["plan"] is None
         if settings.why:
             solved.update(reasons(query, place, solved["plan"] is not None))
-        typer.echo(
-            json.dumps({"line": number, **solved})
-            if as_json
-            else ("" if number == 1 else "\n") + page(query, solved)
-        )
+        if as_json:
+            typer.echo(json.dumps({"line": number, **solved}))
+        else:
+            typer.echo(("" if number == 1 else "\n") + page(query, solved))
         at_home += query.org in place.cities
         if not sys.stdout.isatty():  # on a terminal the plans themselves show how far it is
             status.show(f"solved {number:,} requests, {unmet:,} without a plan")
     status.end()
     if not at_home:
-        print(
-            f"warning: no query of '{settings.queries}' starts in a city of world '{place.name}':"
-            " is it the right world?",
-            file=sys.stderr,
-        )
+        nowhere = f"no query of '{settings.queries}' starts in a city of world '{place.name}'"
+        print(f"warning: {nowhere}: is it the right world?", file=sys.stderr)
 
 
 def reasons(query: Query, world: World, met: bool) -> dict[str, Any]:
@@ -133,10 +128,8 @@ def _numbered(query: Query, plans: list[dict[str, Any]]) -> Iterator[str]:
 def _told(solved: dict[str, Any]) -> Iterator[str]:
     """One line for each thing that is said, as the names of 25 cities can make it long."""
     explanation = solved["explanation"]
-    for lead, each in [
-        ("", explanation),
-        *(("also infeasible: ", also) for also in explanation.get("also", ())),
-    ]:
+    for number, each in enumerate([explanation, *explanation.get("also", ())]):
+        lead = "also infeasible: " if number else ""
         yield f"{lead}{printable(' and '.join(each['conflict']))}"
         yield from (f"  {printable(part)}" for part in each["words"].split("; "))
     if solved["changes"]:
@@ -144,6 +137,5 @@ def _told(solved: dict[str, Any]) -> Iterator[str]:
     elif not explanation.get("malformed"):
         yield "no single change is enough"
     for change in solved["changes"]:
-        yield (
-            f"  {printable(change['words'])} (the cheapest plan is then ${change['cost_usd']:,.2f})"
-        )
+        then = f"the cheapest plan is then ${change['cost_usd']:,.2f}"
+        yield f"  {printable(change['words'])} ({then})"

@@ -50,41 +50,24 @@ def write(
     requests = QueryFile(queries)
     submission = Submission(requests, World.open(world) if world else None)
     submission.read(source)
-    _check_any(source, submission)
+    notes, count, plans = submission.notes, len(requests.records), submission.delivered
+    if not plans:
+        why = 'Expected {"query": …, "plan": …} per line, or the transcripts of a run.'
+        if notes:
+            why = f"{len(notes)} of its lines answer none of the queries; the first: {notes[0]}."
+        raise UserError(f"No plan in '{source}'. {why}")
     make_parent(out)
     write_atomically(out, "".join(submission.lines()))
-    count, delivered = len(requests.records), submission.delivered
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "out": str(out),
-                    "queries": count,
-                    "plans": delivered,
-                    "missing": count - delivered,
-                }
-            )
-        )
+        counts = {"queries": count, "plans": plans, "missing": count - plans}
+        typer.echo(json.dumps({"out": str(out), **counts}))
     else:
-        typer.echo(
-            f"{out}: {counted(delivered, 'plan')} for {counted(count, 'request')}"
-            + (f", {count - delivered} null" if delivered < count else "")
-        )
-    for note in submission.notes:
+        missing = f", {count - plans} null" if plans < count else ""
+        typer.echo(f"{out}: {counted(plans, 'plan')} for {counted(count, 'request')}{missing}")
+    for note in notes:
         typer.echo(f"{source}: {note}", err=True)
-    if submission.notes:
-        lines = counted(len(submission.notes), "line")
-        raise UserError(f"{source}: {lines} gave no plan (named above).")
-
-
-def _check_any(source: Path, submission: Submission) -> None:
-    if submission.delivered:
-        return
-    why = 'Expected {"query": …, "plan": …} per line, or the transcripts of a run.'
-    if submission.notes:
-        bad = len(submission.notes)
-        why = f"{bad} of its lines answer none of the queries; the first: {submission.notes[0]}."
-    raise UserError(f"No plan in '{source}'. {why}")
+    if notes:
+        raise UserError(f"{source}: {counted(len(notes), 'line')} gave no plan (named above).")
 
 
 def check(
@@ -124,7 +107,5 @@ def check(
     if problems:
         raise typer.Exit(1)
     if not as_json:
-        typer.echo(
-            f"{submission}: the format is right; {counted(found.plans, 'plan')} for"
-            f" {counted(found.requests, 'request')}"
-        )
+        has = f"{counted(found.plans, 'plan')} for {counted(found.requests, 'request')}"
+        typer.echo(f"{submission}: the format is right; {has}")
