@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 
 from tripwright.domains.domain import Stretch
+from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.transcript import Transcript
 
-MEALS = ("breakfast", "lunch", "dinner")
 FIELDS = ("city", "transportation", "attraction", "accommodation", *MEALS)
 LOOKS_AT = {
     "is_reasonable_visiting_city": ("city",),
@@ -44,34 +44,30 @@ def places_of(transcript: Transcript) -> list[list[Stretch]]:
         if segment.role != "assistant":
             stretches.append([])
         elif (start := segment.text.find(answer)) >= 0:
-            stretches.append(
-                [
-                    Stretch(p.start + start, p.end + start, p.field, p.day)
-                    for p in _of_answer(answer)
-                ]
-            )
+            stretches.append(list(_of_answer(answer, start)))
         else:
-            stretches.append(
-                [
-                    Stretch(m.start(), m.end(), f, None)
-                    for n, f in names.items()
-                    for m in re.finditer(re.escape(n), segment.text)
-                ]
-            )
+            stretches.append(list(_mentions(names, segment.text)))
     return stretches
 
 
-def _of_answer(answer: str) -> Iterator[Stretch]:
-    """From the value of one key to the next key. Days are counted as they come."""
+def _of_answer(answer: str, start: int) -> Iterator[Stretch]:
+    """From the value of one key to the next key, in a text that the answer stands in at `start`.
+    Days are counted as they come."""
     day, open_at, field = 0, 0, ""
     for key in _KEY.finditer(answer):
         if field:
-            yield Stretch(open_at, key.start(), field, day)
+            yield Stretch(start + open_at, start + key.start(), field, day)
         field = "" if key[1] == "days" else key[1]
         day += key[1] == "days"
         open_at = key.end()
     if field:
-        yield Stretch(open_at, len(answer), field, day)
+        yield Stretch(start + open_at, start + len(answer), field, day)
+
+
+def _mentions(names: dict[str, str], text: str) -> Iterator[Stretch]:
+    for name, field in names.items():
+        for mention in re.finditer(re.escape(name), text):
+            yield Stretch(mention.start(), mention.end(), field, None)
 
 
 def _names(days: list[object]) -> Iterator[tuple[str, str]]:

@@ -10,24 +10,8 @@ from typing import Any, Literal
 from tripwright.domains.travelplanner.query import Query
 from tripwright.verdict import Evidence, Fact, Facts, Group, Result, Verdict, format_group
 
-COMMONSENSE_NAMES = (
-    "is_reasonable_visiting_city",
-    "is_valid_restaurants",
-    "is_valid_attractions",
-    "is_valid_accommodation",
-    "is_valid_transportation",
-    "is_valid_information_in_current_city",
-    "is_valid_information_in_sandbox",
-    "is_not_absent",
-)
-HARD_NAMES = (
-    "valid_cuisine",
-    "valid_room_rule",
-    "valid_transportation",
-    "valid_room_type",
-    "valid_cost",
-)
-FACT_TITLES = {  # as the benchmark's tables call them
+# names → as the benchmark's tables call them
+COMMONSENSE = {
     "is_reasonable_visiting_city": "Reasonable city route",
     "is_valid_restaurants": "Diverse restaurants",
     "is_valid_attractions": "Diverse attractions",
@@ -36,12 +20,15 @@ FACT_TITLES = {  # as the benchmark's tables call them
     "is_valid_information_in_current_city": "Within current city",
     "is_valid_information_in_sandbox": "Within sandbox",
     "is_not_absent": "Complete information",
+}
+HARD = {
     "valid_cuisine": "Cuisine",
     "valid_room_rule": "Room rule",
     "valid_transportation": "Transportation",
     "valid_room_type": "Room type",
     "valid_cost": "Budget",
 }
+COMMONSENSE_NAMES, HARD_NAMES, FACT_TITLES = tuple(COMMONSENSE), tuple(HARD), COMMONSENSE | HARD
 
 GATES = ("is_not_absent", "is_valid_information_in_sandbox")
 HARD_GATE = tuple(f"commonsense.{name}" for name in GATES)

@@ -347,15 +347,15 @@ def _mentions_any(text: Any, cities: list[str] | str) -> bool:
     return False
 
 
-CHECKS: tuple[tuple[str, Callable[[Query, Days, Lookup], Result]], ...] = (
-    ("is_reasonable_visiting_city", is_reasonable_visiting_city),
-    ("is_valid_restaurants", is_valid_restaurants),
-    ("is_valid_attractions", is_valid_attractions),
-    ("is_valid_accommodation", is_valid_accommodation),
-    ("is_valid_transportation", is_valid_transportation),
-    ("is_valid_information_in_current_city", is_valid_information_in_current_city),
-    ("is_valid_information_in_sandbox", is_valid_information_in_sandbox),
-    ("is_not_absent", is_not_absent),
+CHECKS = (
+    is_reasonable_visiting_city,
+    is_valid_restaurants,
+    is_valid_attractions,
+    is_valid_accommodation,
+    is_valid_transportation,
+    is_valid_information_in_current_city,
+    is_valid_information_in_sandbox,
+    is_not_absent,
 )
 
 
@@ -507,12 +507,7 @@ def valid_cost(query: Query, costs: Sequence[Cost]) -> Result:
     return failed(None, None, None, found, f"at most ${query.budget:,}")
 
 
-WISHES: tuple[tuple[str, Callable[[Query, Days, Lookup], Result]], ...] = (
-    ("valid_cuisine", valid_cuisine),
-    ("valid_room_rule", valid_room_rule),
-    ("valid_transportation", valid_transportation),
-    ("valid_room_type", valid_room_type),
-)
+WISHES = (valid_cuisine, valid_room_rule, valid_transportation, valid_room_type)
 
 
 # ---- the stages
@@ -530,8 +525,8 @@ class StagedRules(Generic[SomeLookup]):
 
     name: str
     look_up: Callable[[World], SomeLookup]
-    checks: tuple[tuple[str, Callable[[Query, Days, SomeLookup], Result]], ...]
-    wishes: tuple[tuple[str, Callable[[Query, Days, SomeLookup], Result]], ...]
+    checks: tuple[Callable[[Query, Days, SomeLookup], Result], ...]
+    wishes: tuple[Callable[[Query, Days, SomeLookup], Result], ...]
     costs_of: Callable[[Query, Days, SomeLookup], Iterable[Cost]]
 
     def judge(self, query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:
@@ -541,28 +536,31 @@ class StagedRules(Generic[SomeLookup]):
         lookup = self.look_up(world)
         try:
             days = plan[: query.days]
-            checked = {
-                name: Fact.of(name, check(query, days, lookup)) for name, check in self.checks
-            }
+            checked = self._facts(self.checks, query, days, lookup)
         except PLAN_FAULTS as error:
             return PlanVerdict(self.name, True, None, None, None, type(error).__name__, False)
         facts = {name: checked[name] for name in COMMONSENSE_NAMES}
         if not opens_hard_gate(facts):
             return PlanVerdict(self.name, True, facts, None, None, None, False)
         try:
-            hard_facts, costs = self._hard_facts(query, days, lookup)
+            hard_facts = self._facts(self.wishes, query, days, lookup)
+            costs = tuple(self.costs_of(query, days, lookup))
+            hard_facts["valid_cost"] = Fact.of("valid_cost", valid_cost(query, costs))
         except PLAN_FAULTS as error:
             return PlanVerdict(self.name, True, facts, None, None, type(error).__name__, False)
         total, final = total_usd(costs), all_passed(facts, hard_facts)
         return PlanVerdict(self.name, True, facts, hard_facts, total, None, final, costs)
 
-    def _hard_facts(
-        self, query: Query, days: Days, lookup: SomeLookup
-    ) -> tuple[Facts, tuple[Cost, ...]]:
-        facts = {name: Fact.of(name, check(query, days, lookup)) for name, check in self.wishes}
-        costs = tuple(self.costs_of(query, days, lookup))
-        facts["valid_cost"] = Fact.of("valid_cost", valid_cost(query, costs))
-        return facts, costs
+    def _facts(
+        self,
+        checks: tuple[Callable[[Query, Days, SomeLookup], Result], ...],
+        query: Query,
+        days: Days,
+        lookup: SomeLookup,
+    ) -> Facts:
+        return {
+            check.__name__: Fact.of(check.__name__, check(query, days, lookup)) for check in checks
+        }
 
 
 OFFICIAL = StagedRules("official", Lookup, CHECKS, WISHES, costs_of)

@@ -18,7 +18,7 @@ fails. Messages and evidence are ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
@@ -290,15 +290,15 @@ def _out_of_city(day: Any, cities: list[Any]) -> tuple[str, Any]:
     return "", None
 
 
-CHECKS: tuple[tuple[str, Callable[[Query, Days, StarLookup], Result]], ...] = (
-    ("is_not_absent", is_not_absent),
-    ("is_valid_information_in_sandbox", is_valid_information_in_sandbox),
-    ("is_valid_restaurants", is_valid_restaurants),
-    ("is_valid_attractions", is_valid_attractions),
-    ("is_valid_accommodation", is_valid_accommodation),
-    ("is_reasonable_visiting_city", is_reasonable_visiting_city),
-    ("is_valid_transportation", is_valid_transportation),
-    ("is_valid_information_in_current_city", is_valid_information_in_current_city),
+CHECKS = (
+    is_not_absent,
+    is_valid_information_in_sandbox,
+    is_valid_restaurants,
+    is_valid_attractions,
+    is_valid_accommodation,
+    is_reasonable_visiting_city,
+    is_valid_transportation,
+    is_valid_information_in_current_city,
 )
 
 
@@ -390,12 +390,7 @@ def _transport_cost(day: Any, number: int, party_size: int, lookup: StarLookup) 
     yield Cost(number, mode, route, usd, count)
 
 
-WISHES: tuple[tuple[str, Callable[[Query, Days, StarLookup], Result]], ...] = (
-    ("valid_cuisine", valid_cuisine),
-    ("valid_room_rule", valid_room_rule),
-    ("valid_transportation", valid_transportation),
-    ("valid_room_type", valid_room_type),
-)
+WISHES = (valid_cuisine, valid_room_rule, valid_transportation, valid_room_type)
 
 
 # ---- the verdict

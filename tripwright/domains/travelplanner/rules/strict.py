@@ -301,15 +301,15 @@ def is_valid_information_in_sandbox(plan: StrictPlan) -> Iterator[Evidence]:
                 yield day.misplaced(place, needed)
 
 
-CHECKS: tuple[tuple[str, Check], ...] = (
-    ("is_reasonable_visiting_city", is_reasonable_visiting_city),
-    ("is_valid_restaurants", is_valid_restaurants),
-    ("is_valid_attractions", is_valid_attractions),
-    ("is_valid_accommodation", is_valid_accommodation),
-    ("is_valid_transportation", is_valid_transportation),
-    ("is_valid_information_in_current_city", is_valid_information_in_current_city),
-    ("is_valid_information_in_sandbox", is_valid_information_in_sandbox),
-    ("is_not_absent", is_not_absent),
+CHECKS = (
+    is_reasonable_visiting_city,
+    is_valid_restaurants,
+    is_valid_attractions,
+    is_valid_accommodation,
+    is_valid_transportation,
+    is_valid_information_in_current_city,
+    is_valid_information_in_sandbox,
+    is_not_absent,
 )
 
 
@@ -422,12 +422,7 @@ def valid_cost(plan: StrictPlan, costs: Sequence[Cost]) -> Iterator[Evidence]:
         yield Evidence(None, None, f"${total:,.2f} for the whole party", f"at most ${budget:,}")
 
 
-WISHES: tuple[tuple[str, Check], ...] = (
-    ("valid_cuisine", valid_cuisine),
-    ("valid_room_rule", valid_room_rule),
-    ("valid_transportation", valid_transportation),
-    ("valid_room_type", valid_room_type),
-)
+WISHES = (valid_cuisine, valid_room_rule, valid_transportation, valid_room_type)
 
 
 # ---- the verdict
@@ -451,7 +446,7 @@ def judge_strict(query: Query, plan: Any, world: World) -> PlanVerdict:
 
 
 def _commonsense(plan: StrictPlan) -> Facts:
-    facts = {name: _fact(name, check(plan)) for name, check in CHECKS}
+    facts = {check.__name__: _fact(check.__name__, check(plan)) for check in CHECKS}
     if not facts["is_not_absent"].passed:
         for name, fact in facts.items():
             if fact.passed and names_nothing(plan, name):
@@ -463,10 +458,11 @@ def _commonsense(plan: StrictPlan) -> Facts:
 
 def _hard(plan: StrictPlan, costs: tuple[Cost, ...]) -> Facts:
     asked = applicable_hard(plan.query)
-    facts = {
-        name: _fact(name, check(plan)) if name in asked else Fact(name, State.NOT_APPLICABLE)
-        for name, check in WISHES
-    }
+    facts = {}
+    for check in WISHES:
+        name = check.__name__
+        is_asked = name in asked
+        facts[name] = _fact(name, check(plan)) if is_asked else Fact(name, State.NOT_APPLICABLE)
     facts["valid_cost"] = _fact("valid_cost", valid_cost(plan, costs))
     return facts
 
