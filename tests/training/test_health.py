@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.training.health import ADVICE, HealthMonitor, check
-from tripwright.training.health_patterns import PATTERNS, Limits
+from tripwright.training.health import PATTERNS, HealthMonitor, check
 
 HEALTHY = {
     "reward_mean": 2.0,
@@ -25,6 +24,9 @@ HEALTHY = {
     "logprob_gap": 0.001,
     "kl": 0.01,
     "unscored": 0,
+    "episodes": 64,
+    "failed_groups": 0.2,
+    "solved_groups": 0.1,
     "tool_call_accuracy": 0.95,
     "tokens_per_second": 1000.0,
     "stop_reasons": {"answer": 0.97, "max_turns": 0.03},
@@ -69,13 +71,13 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
     ),
     (
         "all_groups_fail",
-        lambda s: {"kept_groups": late(s, 0.0, 0.7), "pass_rate": late(s, 0.0, 0.05)},
-        lambda s: {"kept_groups": late(s, 0.11, 0.7), "pass_rate": late(s, 0.0, 0.05)},
+        lambda s: {"kept_groups": late(s, 0.0, 0.7), "failed_groups": late(s, 1.0, 0.3)},
+        lambda s: {"kept_groups": late(s, 0.11, 0.7), "failed_groups": late(s, 0.89, 0.3)},
     ),
     (
         "all_groups_pass",
-        lambda s: {"kept_groups": late(s, 0.0, 0.7), "pass_rate": late(s, 1.0, 0.8)},
-        lambda s: {"kept_groups": late(s, 0.11, 0.7), "pass_rate": late(s, 1.0, 0.8)},
+        lambda s: {"kept_groups": late(s, 0.0, 0.7), "solved_groups": late(s, 1.0, 0.3)},
+        lambda s: {"kept_groups": late(s, 0.11, 0.7), "solved_groups": late(s, 0.89, 0.3)},
     ),
     (
         "few_groups_kept",
@@ -139,11 +141,6 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
         lambda s: {"unscored": 1 if s == 30 else 0, "episodes": 64},
     ),
     (
-        "unscored",
-        lambda s: {"unscored": late(s, 4, 0)},
-        lambda s: {"unscored": 4 if s == 30 else 0},
-    ),
-    (
         "verifier_fails",
         lambda s: {"verifier_success_rate": late(s, 0.9, 1.0)},
         lambda s: {"verifier_success_rate": 0.995},
@@ -185,19 +182,15 @@ def test_a_pattern_fires_and_its_near_miss_does_not(name, trouble, near_miss):
     assert name in {warning.name for warning in raised}
     assert name not in {warning.name for warning in check(run(near_miss))}
     found = next(warning for warning in raised if warning.name == name)
-    assert (
-        found.advice == ADVICE[name]
-        and any(letter.isdigit() for letter in found.what)
-        or name == "not_finite"
-    )
+    assert any(letter.isdigit() for letter in found.what) or name == "not_finite"
     assert (
         "\n" not in str(found)
         and json.loads(json.dumps(found.record()))["since_step"] == found.since_step
     )
 
 
-def test_every_pattern_has_advice_and_a_case():
-    assert set(PATTERNS) == set(ADVICE) == {name for name, _, _ in CASES}
+def test_every_pattern_has_a_case():
+    assert set(PATTERNS) == {name for name, _, _ in CASES}
 
 
 def test_a_healthy_run_an_empty_row_and_broken_figures_raise_nothing():
@@ -222,7 +215,6 @@ def test_a_warning_is_raised_once_ends_and_may_return():
     assert [(w.since_step, w.until_step is None) for w in found] == [(10, False), (60, True)]
     assert found[0].until_step is not None and 20 <= found[0].until_step < 40
     watch = HealthMonitor(run(spells, 80))
-    assert [warning.name for warning in watch.current] == ["logprob_gap"]
     lines = [json.loads(line) for line in watch.text().splitlines()]
     assert [(line["since_step"], line.get("until_step")) for line in lines] == [
         (10, found[0].until_step),
@@ -246,11 +238,6 @@ def test_stages_do_not_compare_with_each_other():
         for step in range(1, 30)
     ]
     assert check([*sft, *run(lambda s: {})]) == []
-
-
-def test_limits_can_be_set():
-    rows = run(lambda s: {"clip_fraction": 0.2})
-    assert check(rows) == [] and check(rows, Limits(clip_fraction=0.1))[0].name == "clip_fraction"
 
 
 def test_a_longer_string_to_copy_is_no_spike() -> None:
