@@ -44,9 +44,9 @@ from tripwright.learning.flops import mfu, peak_flops, peak_memory_mb, update_fl
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.sft.trainer import FineTuning
 from tripwright.training.fit import ModelSize, known_models, memory, peak, total_memory_gb
+from tripwright.training.nano import make_tokenizer
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import keep_freed_memory
-from tripwright.training.tokenizer import make_tokenizer
 
 ROWS = {"cpu": 2, "cuda": 4}  # of an update, one a pass
 SIZES = {

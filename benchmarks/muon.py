@@ -17,7 +17,7 @@ import time
 import torch
 
 from tripwright.inference.models import fastest
-from tripwright.learning.muon import Muon
+from tripwright.learning.optim import Muon
 from tripwright.training.nano import NanoShape
 
 

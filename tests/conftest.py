@@ -152,7 +152,7 @@ def nano_tokenizer() -> Any:
     """A tokenizer of the kind the quickstart makes, from fewer transcripts."""
     pytest.importorskip("torch")
     from tripwright.learning.trips import GeneratedTrips, expert_sessions
-    from tripwright.training.tokenizer import make_tokenizer
+    from tripwright.training.nano import make_tokenizer
 
     trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 24)
     sessions = list(expert_sessions(trips, dialect_named("compact"), None))

@@ -10,9 +10,9 @@ from annotated_types import Ge
 
 from tripwright.errors import UserError
 from tripwright.learning.batches import by_target
+from tripwright.rl.logprobs import action_logprobs
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.scores import action_logprobs
 from tripwright.rl.settings import RolloutSettings
 
 

@@ -17,9 +17,9 @@ from tripwright.learning.batches import collate
 from tripwright.learning.trips import Trips
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.rl.grpo import Grpo, GrpoSettings, compared
+from tripwright.rl.logprobs import action_logprobs
 from tripwright.rl.objectives import clipped_loss
 from tripwright.rl.rollouts import RolloutGroup
-from tripwright.rl.scores import action_logprobs
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_list import recipe_named

@@ -98,7 +98,7 @@ def world(made: Path) -> World:
 def small_tokenizer() -> Any:
     """Made in a moment from a few words: nearly a token for each letter."""
     pytest.importorskip("transformers")
-    from tripwright.training.tokenizer import make_tokenizer
+    from tripwright.training.nano import make_tokenizer
 
     return make_tokenizer(["plan the trip with the tools"] * 4, set(), superwords=0)
 

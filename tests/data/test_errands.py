@@ -36,7 +36,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
 from tripwright.errors import UserError
-from tripwright.sft.files import read_conversations
+from tripwright.sft.data import read_conversations
 from tripwright.transcript import Transcript
 from tripwright.world.store import World
 

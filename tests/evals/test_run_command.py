@@ -119,8 +119,7 @@ def test_a_fast_run_is_told_in_whole_numbers(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_local_model(words: Any, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from tripwright.training.nano import NanoShape, new_model
-    from tripwright.training.tokenizer import make_tokenizer
+    from tripwright.training.nano import NanoShape, make_tokenizer, new_model
 
     tokenizer = make_tokenizer(["Plan the trip. <answer>[]</answer>"] * 5, ["Plan"], superwords=4)
     shape = NanoShape(hidden=16, layers=1, heads=2, kv_heads=1, head_size=8, feed_forward=16)

@@ -9,8 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import collate, token_logits, token_logprobs
-from tripwright.learning.vocabulary import logprobs_of
+from tripwright.learning.batches import collate, logprobs_of, token_logits, token_logprobs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

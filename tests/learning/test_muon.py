@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.learning.muon import Muon, orthogonal
+from tripwright.learning.optim import Muon, orthogonal
 
 SHAPES = [(24, 16), (16, 24), (24, 16), (16, 16)]
 

@@ -16,11 +16,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from tripwright.inference.decoder import Decoder
-from tripwright.learning import vocabulary
+from tripwright.learning import batches
 from tripwright.learning.batches import collate, token_logprobs
 from tripwright.rl.grpo import GrpoSettings, Kl, policy_loss
+from tripwright.rl.logprobs import action_logprobs, scores_from
 from tripwright.rl.ppo import Ppo, PpoSettings
-from tripwright.rl.scores import action_logprobs, scores_from
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -76,14 +76,14 @@ def test_no_tensor_has_the_logits_of_all_tokens(
 ) -> None:
     model = tiny_model("qwen3", QWEN, hidden_size=16, num_hidden_layers=1)
     # a tenth of the real bounds, for a tenth of the tokens that it takes to cross them
-    monkeypatch.setattr(vocabulary, "MOST_KEPT", vocabulary.MOST_KEPT // 10)
-    monkeypatch.setattr(vocabulary, "CHUNK", vocabulary.CHUNK // 10)
+    monkeypatch.setattr(batches, "MOST_KEPT", batches.MOST_KEPT // 10)
+    monkeypatch.setattr(batches, "CHUNK", batches.CHUNK // 10)
     with LargestTensor() as largest:
         loss = update(Decoder(model), batch_of(TOKENS, QWEN))
         if loss is not None:
             loss.backward()
     # of which the output layer's weights are most
-    assert 16 * QWEN <= largest.numbers <= vocabulary.CHUNK
+    assert 16 * QWEN <= largest.numbers <= batches.CHUNK
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
@@ -98,9 +98,9 @@ def test_values_and_gradients_are_those_of_whole_logits(
     first, second = torch.randn(2, 100, generator=rng).unbind()
     hidden_NE = torch.randn(128, 48, generator=rng)  # and places that are not asked for
     found = []
-    for most in (vocabulary.MOST_KEPT, 0):
-        monkeypatch.setattr(vocabulary, "MOST_KEPT", most)
-        monkeypatch.setattr(vocabulary, "CHUNK", 50 * 30)
+    for most in (batches.MOST_KEPT, 0):
+        monkeypatch.setattr(batches, "MOST_KEPT", most)
+        monkeypatch.setattr(batches, "CHUNK", 50 * 30)
         model.zero_grad()
         leaf = hidden_NE.clone().requires_grad_()
         scores = scores_from(decoder, leaf, batch.targets[own_BT], settings, True)

@@ -10,7 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rl.objectives import KL_ESTIMATORS, divergence, kl_estimate, token_entropy
+from tripwright.rl import objectives
+from tripwright.rl.objectives import KL_ESTIMATORS, kl_estimate, token_entropy
 
 POLICY, REFERENCE = (0.5, 0.25, 0.25), (0.25, 0.25, 0.5)
 KL = math.log(2) / 4  # ½ ln 2 + ¼ ln ½
@@ -125,7 +126,7 @@ def test_entropy_and_gradient_do_not_depend_on_the_chunks(monkeypatch: pytest.Mo
     expected = -(logprobs.exp() * logprobs).sum(1)
     (expected * factors).sum().backward()
     for numbers in (1, 25, 10_000):
-        monkeypatch.setattr(divergence, "CHUNK_NUMBERS", numbers)
+        monkeypatch.setattr(objectives, "CHUNK_NUMBERS", numbers)
         leaf = logits.clone().requires_grad_()
         found = token_entropy(leaf)
         (found * factors).sum().backward()

@@ -125,17 +125,3 @@ def test_no_tokens_at_all() -> None:
         "capped_share": 0.0,
         "effective_share": 1.0,
     }
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"correction": "clip"}, "'none', 'truncate', 'mask'"),
-        ({"level": "turn"}, "'token', 'sequence'"),
-        ({"cap": 0.0}, "above 0"),
-        ({"cap": float("nan")}, "above 0"),
-    ],
-)
-def test_wrong_settings_are_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        importance_weights(TRAINER, SAMPLER, Importance(**wrong))

@@ -21,7 +21,7 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.rewards.reward import Reward
-from tripwright.rl.reward_variance import variances
+from tripwright.rl.metrics import variances
 from tripwright.verdict import Fact, State
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World

@@ -21,7 +21,7 @@ pytest.importorskip("uvicorn")
 from tests.rl.rollout_server import LyingServer
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import Grpo, GrpoSettings
-from tripwright.rl.served_policy import plain_weights
+from tripwright.rl.rollout_worker import plain_weights
 from tripwright.rl.token_servers import RolloutServer
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -104,8 +104,7 @@ def test_a_trip_that_cannot_be_had_offers_changes_that_help(opened: Open) -> Non
 
 def test_a_checkpoint_plans_first_and_may_fail(opened: Open, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from tripwright.training.nano import NanoShape, new_model
-    from tripwright.training.tokenizer import make_tokenizer
+    from tripwright.training.nano import NanoShape, make_tokenizer, new_model
 
     tokenizer = make_tokenizer(["Plan the trip. <answer>[]</answer>"] * 5, ["Plan"], superwords=4)
     shape = NanoShape(hidden=16, layers=1, heads=2, kv_heads=1, head_size=8, feed_forward=16)

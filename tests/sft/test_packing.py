@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import collate, token_logits
-from tripwright.sft.packing import pack
+from tripwright.sft.trainer import pack
 
 LENGTHS = (5, 70, 33, 2)
 pytestmark = pytest.mark.usefixtures("one_thread")

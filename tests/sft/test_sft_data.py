@@ -21,15 +21,15 @@ from tripwright.transcript import StopReason, Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.sft.chat_masks import ChatMasks
 from tripwright.sft.data import (
+    ChatMasks,
     FileSamples,
     TokenizedRow,
     expert_samples,
     file_samples,
+    read_conversations,
     read_rows,
 )
-from tripwright.sft.files import read_conversations
 from tripwright.sft.trainer import FineTuning, SftSettings
 from tripwright.training.data_source import COLD_START, trips_of
 from tripwright.training.recipe import Recipe

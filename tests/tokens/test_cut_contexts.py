@@ -16,8 +16,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Episode
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.sft.data import Encoder
-from tripwright.sft.files import TrainingConversation
+from tripwright.sft.data import Encoder, TrainingConversation
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
@@ -27,11 +26,10 @@ torch = pytest.importorskip("torch")
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.learning.batches import collate, token_logits
-from tripwright.rl.correction import corrected
 from tripwright.rl.grpo import GrpoSettings
+from tripwright.rl.logprobs import corrected, rows_of
 from tripwright.rl.objectives import Importance, token_weights
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.rows import rows_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 DIALECT = replace(

@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.data_source import UNSEEN_WORLDS
-from tripwright.training.tokenizer import END, PAD, ROLES, TAGS, make_tokenizer, superword_chunks
+from tripwright.training.nano import END, PAD, ROLES, TAGS, make_tokenizer, superword_chunks
 
 any_text = st.text() | st.lists(
     st.sampled_from(

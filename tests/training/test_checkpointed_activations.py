@@ -17,8 +17,7 @@ from tripwright.inference.local import load_model
 from tripwright.learning.batches import collate, token_logprobs
 from tripwright.rl.grpo import Grpo, Kl
 from tripwright.rl.ppo import PpoSettings
-from tripwright.sft.packing import pack
-from tripwright.sft.trainer import FineTuning
+from tripwright.sft.trainer import FineTuning, pack
 from tripwright.training import stages
 from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.recipe import Reinforcement

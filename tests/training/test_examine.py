@@ -21,7 +21,7 @@ from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.runs import episodes
 from tripwright.statistics.rates import rate
-from tripwright.training import examination, held_out, stages
+from tripwright.training import examination, stages, validation
 from tripwright.training.recipe import DialectSettings
 from tripwright.training.run_folder import RunFolder
 from tripwright.world.folder import write_world
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture
 def recipe(tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     found = dataclasses.replace(tiny_recipe, copy_pretraining=None)
-    monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path: found)
+    monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path, changes=(): found)
     monkeypatch.setattr(examine, "recipe_file", lambda path: path)
     return found
 
@@ -61,9 +61,9 @@ def test_every_finished_stage_is_examined_and_nothing_twice(
 
     stages.reinforce(RunFolder(trained, recipe))
     held = list[str]()
-    play = held_out.run_episodes
+    play = validation.run_episodes
     monkeypatch.setattr(
-        held_out,
+        validation,
         "run_episodes",
         lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1],
     )
@@ -111,7 +111,7 @@ def test_other_conditions_are_refused(
     official = dataclasses.replace(
         recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official")
     )
-    monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path: official)
+    monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path, changes=(): official)
     with pytest.raises(
         UserError,
         match="under other conditions: rules: strict -> official. Put .evaluation. back, or remove",

@@ -7,8 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tripwright.training.fit import FIXED_TOKENS
-from tripwright.training.nano import NanoShape, new_model
-from tripwright.training.tokenizer import make_tokenizer
+from tripwright.training.nano import NanoShape, make_tokenizer, new_model
 
 
 def test_the_first_layer_looks_one_and_two_tokens_back(nano_tokenizer: Any) -> None:

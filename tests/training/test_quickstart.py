@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from tripwright.cli import quickstart as verb
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
-from tripwright.training import examination, held_out
+from tripwright.training import examination, validation
 from tripwright.training.quickstart import (
     COLD_START_STEPS,
     FIXED_MINUTES,
@@ -94,7 +94,7 @@ def test_the_whole_loop(
         lambda *_, **__: pytest.fail("a finished stage was run again"),
     )
     monkeypatch.setattr(
-        held_out, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again")
+        validation, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again")
     )
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     assert (tmp_path / "metrics.jsonl").read_text() == told

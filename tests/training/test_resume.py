@@ -389,14 +389,6 @@ def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) 
         RunFolder(run.folder, other)
 
 
-def test_a_folder_with_a_former_name_of_a_setting_is_of_an_older_version(run: RunFolder) -> None:
-    stopped_at(run, 8)
-    path = run.folder / "recipe.json"
-    path.write_text(path.read_text().replace('"prompts_per_step"', '"prompts"'))
-    with pytest.raises(UserError, match=r"older version of tripwright.*setting 'grpo\.prompts'"):
-        RunFolder(run.folder, run.recipe)
-
-
 def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) -> None:
     stages.make(run)
     # as if it were finished: until then the recipe may still be changed

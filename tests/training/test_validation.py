@@ -23,7 +23,7 @@ from tripwright.inference.models import device_named
 from tripwright.learning.loop import StageClock
 from tripwright.policies.settings import Decoding
 from tripwright.runs import episodes
-from tripwright.training import held_out, stages, validation
+from tripwright.training import stages, validation
 from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.data_source import VALIDATION_WORLDS
 from tripwright.training.recipe import (
@@ -33,8 +33,7 @@ from tripwright.training.recipe import (
     load_recipe,
     recipe_of_run,
 )
-from tripwright.training.run_folder import RunFolder
-from tripwright.training.stopping import Stopping
+from tripwright.training.run_folder import RunFolder, Stopping
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -112,10 +111,10 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
     assert same(weights(run, f"{name}-step-4"), weights(run, name))
     assert not same(weights(run, f"{name}-step-2"), weights(run, name))
     model, tokenizer = load_model(run.model(f"{name}-step-2"), device_named(recipe.model.device))
-    chat = held_out.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
-    requests = held_out.held_out(recipe, None, 3, VALIDATION_WORLDS)
+    chat = validation.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
+    requests = validation.held_out(recipe, None, 3, VALIDATION_WORLDS)
     again = run.folder / "eval" / "validation-step-22"
-    held_out.play_model(recipe, requests, model, chat, again, {"kind": "local"})
+    validation.play_model(recipe, requests, model, chat, again, {"kind": "local"})
     assert played(run, 22) == played(run, 2)
 
 
@@ -125,7 +124,7 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
     step: int, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = trained(tmp_path / "whole", recipe)
-    folder, play = tmp_path / "killed", held_out.run_episodes
+    folder, play = tmp_path / "killed", validation.run_episodes
 
     def die(policy: Any, tasks: Any, out: Path, *rest: Any, **more: Any) -> dict[str, Any]:
         if out.name == f"validation-step-{step}":
@@ -134,10 +133,10 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
             raise KeyboardInterrupt
         return play(policy, tasks, out, *rest, **more)
 
-    monkeypatch.setattr(held_out, "run_episodes", die)
+    monkeypatch.setattr(validation, "run_episodes", die)
     with pytest.raises(KeyboardInterrupt):
         trained(folder, recipe)
-    monkeypatch.setattr(held_out, "run_episodes", play)
+    monkeypatch.setattr(validation, "run_episodes", play)
     before = (folder / f"eval/validation-step-{step}/transcripts.jsonl").read_text()
     assert before.count("\n") == 1
     torch.rand(5)  # another process would stand elsewhere
@@ -170,7 +169,7 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
     keep: Any, kept: list[int], recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {0: 0.1, 2: 0.5, 4: 0.5}
-    play = held_out.play_model
+    play = validation.play_model
 
     def rated(*args: Any, **more: Any) -> dict[str, Any]:
         result, folder = play(*args, **more), args[4]

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.options import Json
+from tripwright.errors import UserError
+from tripwright.files import make_parent, whole_folder
 
 
 def merge(
@@ -32,8 +34,36 @@ def merge(
       tripwright merge runs/lora --out models/planner
       tripwright merge runs/lora/model/rl-step-40 --out models/step-40
     """
-    from tripwright.training.merge import merge as merge_folder
+    from tripwright.inference.local import load_model
+    from tripwright.inference.models import merged, save_model
 
-    adapter = merge_folder(source, out)
+    adapter = _adapter_of(source)
+    if out.exists():
+        raise UserError(f"'{out}' is there already. Choose a new folder for --out.")
+    make_parent(out)
+    model, tokenizer = load_model(adapter)
+    with whole_folder(out) as partial:  # whole or not at all
+        save_model(merged(model), partial)
+        tokenizer.save_pretrained(partial)
     figures = {"model": str(out), "adapter": str(adapter)}
     typer.echo(json.dumps(figures) if as_json else f"model {out}  of {adapter}")
+
+
+def _adapter_of(source: Path) -> Path:
+    """`source`, or of a run the adapter of its last finished stage."""
+    from tripwright.inference.models import is_adapter
+
+    if is_adapter(source):
+        return source
+    stages = (source / "model" / stage for stage in ("rl", "sft", "copy_pretraining"))
+    last = next((stage for stage in stages if stage.is_dir()), None)
+    if last is None:
+        raise UserError(
+            f"No adapter in '{source}'. Expected a folder with adapter_config.json, or a run folder"
+            " with a finished stage that trained one."
+        )
+    if not is_adapter(last):
+        raise UserError(
+            f"'{last}' is a whole model: nothing is to be merged. (The recipe had no [model.lora].)"
+        )
+    return last

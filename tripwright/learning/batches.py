@@ -1,17 +1,173 @@
-"""Transcripts as tensors: right-padded rows, which causal attention reads without a mask (no real
-token comes after the padding)."""
+"""Transcripts as tensors, and what a model says of them: right-padded rows, which causal attention
+reads without a mask (no real token comes after the padding); log-probabilities and entropies over a
+vocabulary, which may be large.
+
+At 151,936 tokens the logits of a row of 8,192 take 5 GB, as much again their gradient, and a loss
+made of them a copy or two more. So there are two ways to the same numbers. Up to MOST_KEPT of them,
+what the gradient needs is kept: the fastest, and what small vocabularies take. Beyond, logits are
+made CHUNK at a time, in the backward pass again, and those of all tokens never exist at once. (The
+kernels of Liger do as much, on a GPU alone.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from tripwright.inference.decoder import Cache, Decoder, round_up
 from tripwright.inference.models import autocast
-from tripwright.learning.vocabulary import logprobs_from
+
+MOST_KEPT = 1 << 27  # numbers of the logits of one forward pass: half a GB in fp32
+CHUNK = 1 << 25  # numbers that are worked on at once beyond it
+
+
+def keeps_logits(tokens: int, vocabulary: int) -> bool:
+    """Whether the logits of so many tokens may exist at once."""
+    return tokens * vocabulary <= MOST_KEPT
+
+
+def logprobs_of(logits: Tensor, targets: Tensor) -> Tensor:
+    """(N, vocabulary) and (N,) → the log-probabilities (N,) of the targets."""
+    logprobs: Tensor = _LogprobsOf.apply(logits, targets)
+    return logprobs
+
+
+class _LogprobsOf(torch.autograd.Function):
+    """log_softmax and gather in one: their gradient goes through two more tensors of the logits'
+    size, an eighth of a nano model's step."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
+        sums = torch.logsumexp(logits, dim=-1)
+        ctx.save_for_backward(logits, targets, sums)
+        return logits.gather(1, targets[:, None])[:, 0] - sums
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        logits, targets, sums = ctx.saved_tensors
+        each = gradients[0][:, None]
+        d_logits = (logits - sums[:, None]).exp_().mul_(-each)
+        return d_logits.scatter_add_(1, targets[:, None], each), None
+
+
+def logprobs_from(hidden: Tensor, weight: Tensor, targets: Tensor, kind: torch.dtype) -> Tensor:
+    """Log-probabilities in fp32 (N,) of the targets (N,) after hidden states (N or more, hidden),
+    by an output layer of `weight` (vocabulary, hidden) multiplied in `kind`."""
+    if not keeps_logits(len(targets), len(weight)):
+        return chunked_scores(hidden, weight, targets, kind)[0]
+    # Of all rows, asked for or not: in bf16 every new shape is a kernel that is compiled and kept,
+    # and these are large. (150 steps at the exact sizes held 2.3 GB at their peak in place of 1.2.)
+    padded = torch.nn.functional.pad(targets, (0, len(hidden) - len(targets)))
+    logprobs: Tensor = _LogprobsFrom.apply(hidden, weight, padded, kind, torch.is_grad_enabled())
+    return logprobs[: len(targets)]
+
+
+def chunked_scores(
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    kind: torch.dtype,
+    temperature: float = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """(log-probabilities of the targets, entropies in nats), both fp32 (N,), of the distribution at
+    `temperature`; otherwise as `logprobs_from`. Both have gradients."""
+    scores: tuple[Tensor, Tensor] = _ChunkedScores.apply(hidden, weight, targets, kind, temperature)
+    return scores
+
+
+class _LogprobsFrom(torch.autograd.Function):
+    """The output layer, log_softmax and gather in one, ROWS at a time. What the gradient needs of
+    the vocabulary is kept in the products' own format, and most numbers never leave the processor's
+    cache."""
+
+    ROWS = 256
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, kind: torch.dtype, learns: bool
+    ) -> Tensor:
+        h, w = hidden.to(kind), weight.to(kind)
+        logprobs = torch.empty(len(targets), device=h.device)
+        towards = torch.empty(len(targets) if learns else 0, len(w), dtype=kind, device=h.device)
+        for begin in range(0, len(targets), _LogprobsFrom.ROWS):
+            rows = slice(begin, min(begin + _LogprobsFrom.ROWS, len(targets)))
+            logits, which = (h[rows] @ w.T).float(), targets[rows, None]
+            sums = torch.logsumexp(logits, dim=-1, keepdim=True)
+            logprobs[rows] = (logits.gather(1, which) - sums)[:, 0]
+            if learns:
+                softmax = logits.sub_(sums).exp_()
+                # subtracted in fp32: in a softmax near 1, narrower formats see no difference to 1
+                towards[rows] = softmax.scatter_add_(1, which, -torch.ones_like(sums)).neg_()
+        ctx.save_for_backward(h, w, towards)
+        return logprobs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
+        h, w, towards = ctx.saved_tensors
+        d_logits = towards * gradients[0][:, None].to(towards.dtype)
+        d_hidden = (d_logits @ w).float()
+        # beside an adapter the output layer is frozen, and this the largest tensor of a step
+        d_weight = (d_logits.T @ h).float() if ctx.needs_input_grad[1] else None
+        return d_hidden, d_weight, None, None, None
+
+
+class _ChunkedScores(torch.autograd.Function):
+    """With p the softmax of the logits z and H its entropy: d log p(target) / dz is 1 at the
+    target, less p; dH/dz = −p (log p + H)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, kind: torch.dtype, heat: float
+    ) -> tuple[Tensor, Tensor]:
+        h, w = hidden[: len(targets)].to(kind), weight.to(kind)
+        logprobs, entropies = torch.empty(2, len(targets), device=h.device).unbind()
+        for rows in _chunks(len(targets), len(w)):
+            all_logprobs = _logprobs(h[rows], w, heat)
+            logprobs[rows] = all_logprobs.gather(1, targets[rows, None])[:, 0]
+            entropies[rows] = -all_logprobs.exp().mul_(all_logprobs).sum(1)
+        ctx.save_for_backward(hidden, weight, targets, entropies)
+        ctx.kind, ctx.heat = kind, heat
+        ctx.set_materialize_grads(False)
+        return logprobs, entropies
+
+    @staticmethod
+    def backward(
+        ctx: Any, of_logprobs: Tensor | None, of_entropies: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, None, None, None]:
+        hidden, weight, targets, entropies = ctx.saved_tensors
+        h, w = hidden[: len(targets)].to(ctx.kind), weight.to(ctx.kind)
+        d_hidden = torch.zeros_like(hidden)
+        d_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
+        for rows in _chunks(len(targets), len(w)):
+            all_logprobs = _logprobs(h[rows], w, ctx.heat)
+            p = all_logprobs.exp()
+            d_logits = torch.zeros_like(p)
+            if of_entropies is not None:
+                d_logits = all_logprobs.add_(entropies[rows, None]).mul_(p)
+                d_logits.mul_(-of_entropies[rows, None])
+            if of_logprobs is not None:
+                each = of_logprobs[rows, None]
+                d_logits.addcmul_(p, each, value=-1).scatter_add_(1, targets[rows, None], each)
+            d_products = d_logits.div_(ctx.heat).to(ctx.kind)
+            d_hidden[rows] = (d_products @ w).to(hidden.dtype)
+            if d_weight is not None:
+                d_weight += d_products.T @ h[rows]
+        return d_hidden, d_weight, None, None, None
+
+
+def _logprobs(h: Tensor, w: Tensor, temperature: float) -> Tensor:
+    """(rows, vocabulary) in fp32."""
+    logits = (h @ w.T).float().div_(temperature)
+    return logits.sub_(torch.logsumexp(logits, dim=1, keepdim=True))
+
+
+def _chunks(tokens: int, vocabulary: int) -> Iterator[slice]:
+    rows = max(1, CHUNK // vocabulary)
+    return (slice(begin, min(begin + rows, tokens)) for begin in range(0, tokens, rows))
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.models import frozen_copy
 from tripwright.learning.batches import Batch, by_target, hidden_at
-from tripwright.rl.correction import corrected
 from tripwright.rl.credit import advantages_by_evidence
+from tripwright.rl.logprobs import action_logprobs, corrected, scores_from
 from tripwright.rl.objectives import (
     Aggregation,
     Clip,
@@ -47,7 +47,6 @@ from tripwright.rl.objectives import (
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout, RolloutGroup
-from tripwright.rl.scores import action_logprobs, scores_from
 from tripwright.rl.settings import RolloutSettings
 from tripwright.transcript import StopReason
 

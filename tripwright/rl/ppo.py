@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from tripwright.inference.models import autocast
 from tripwright.learning.batches import Batch, collate
+from tripwright.rl.logprobs import rows_of, scores_from
 from tripwright.rl.objectives import (
     Clip,
     clipped_loss,
@@ -34,8 +35,6 @@ from tripwright.rl.objectives import (
 )
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.rows import rows_of
-from tripwright.rl.scores import scores_from
 from tripwright.rl.settings import RolloutSettings
 
 

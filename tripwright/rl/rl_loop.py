@@ -21,11 +21,10 @@ from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.spec import resolve_reward
-from tripwright.rl.meter import Meter
-from tripwright.rl.metrics import describe
+from tripwright.rl.logprobs import RolloutRow, rows_of
+from tripwright.rl.metrics import Meter, describe
 from tripwright.rl.rollout_worker import RolloutWorker, sampling_policy
 from tripwright.rl.rollouts import Rollout, RolloutGroup
-from tripwright.rl.rows import RolloutRow, rows_of
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools

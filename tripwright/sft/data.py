@@ -1,5 +1,25 @@
-"""A file of conversations, or so many of the expert's, as a source for fine-tuning (rows S4, D6):
-given in a new order every epoch.
+"""Conversations to fine-tune on (rows S4, D6): files of them in the formats that this project
+writes and others use, as token ids with a mask, given in a new order every epoch.
+
+A record (a line, or a Parquet row) is
+
+- an episode: a line of a run's transcripts.jsonl, or of `tripwright data collect`; with its own
+  token ids where a local model made it;
+- messages: `{"messages": [{"role", "content", "tool_calls"?}], "tools"?, "train"?, "input_ids"?,
+  "loss_mask"?}`, as chat endpoints take them and `tripwright data export` writes them for Hugging
+  Face and TRL;
+- sharegpt: `{"conversations": [{"from", "value"}], "system"?, "tools"?}`, as LLaMA-Factory reads
+  them.
+
+The mask is 1 on what the assistant says, its stop token included. By the first way that fits:
+
+1. *As an episode*: a system prompt, a request, then assistant and tool in turn, all of it plain
+   text. Each piece is encoded by itself, in the frame that the policy will see when it plays
+   (`ChatFormat`), so the same trajectory has the same ids in every file format.
+2. *By markers*: a template with `{% generation %}` says itself which tokens are the assistant's.
+3. *By prefixes*: the template renders the conversation up to each assistant turn, and with it; what
+   the turn adds is the assistant's. A template that writes earlier turns anew gives no such
+   prefixes, and is refused.
 
 Nothing is left out in silence: `Figures` counts what was read, used, cut and dropped, and why.
 """
@@ -7,18 +27,359 @@ Nothing is left out in silence: `Figures` counts what was read, used, cut and dr
 from __future__ import annotations
 
 import itertools
+import json
 import random
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
-from tripwright.sft.chat_masks import ChatMasks, as_episode
-from tripwright.sft.files import TrainingConversation, read_conversations
+from tripwright.files import json_lines
+from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.sft.trainer import SftSettings
 from tripwright.transcript import StopReason, Transcript
+
+ROLES = ("system", "user", "assistant", "tool")
+_SHAREGPT = {
+    "human": "user",
+    "gpt": "assistant",
+    "observation": "tool",
+    "function_call": "assistant",
+    "system": "system",
+}
+
+
+@dataclass(frozen=True)
+class TrainingConversation:
+    """One record, read. `where` names the file and the line, for messages. An episode's `tools` is
+    None where its line does not say."""
+
+    where: str
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    tools: list[dict[str, Any]] | None = None
+    says_tools: bool = False
+    train: list[bool] | None = None
+    token_ids: list[int] | None = None
+    loss_mask: list[int] | None = None
+    transcript: Transcript | None = None
+
+
+def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
+    """Raises UserError with the line's number for one that is none. Of an episode that a run tried
+    again, the last try."""
+    path = Path(path)
+    if path.is_dir():
+        path = path / TRANSCRIPTS
+    if not path.is_file():
+        raise UserError(
+            f"No training data at '{path}'. Expected a JSONL or Parquet file, or the folder of a"
+            " run."
+        )
+    for number, record in _records(path):
+        yield _conversation(record, f"{path}:{number}")
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.name == TRANSCRIPTS:
+        yield from ((line.place.number, line.record()) for line in episode_lines(path))
+        return
+    if path.suffix == ".parquet":
+        import pyarrow.parquet  # the 'data' extra
+
+        try:
+            batches = pyarrow.parquet.ParquetFile(path).iter_batches(256)
+            yield from enumerate(
+                (_without_nulls(row) for batch in batches for row in batch.to_pylist()), start=1
+            )
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise UserError(
+                f"'{path}' is not a Parquet file: {str(error).splitlines()[0]}"
+            ) from None
+        return
+    for number, record in json_lines(path):
+        if not isinstance(record, dict):
+            raise UserError(
+                f"{path}:{number}: expected a JSON object, found {type(record).__name__}."
+            )
+        yield number, record
+
+
+def _without_nulls(value: Any) -> Any:
+    """Arrow gives every record of a column the keys of all, empty where it had none."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _conversation(record: dict[str, Any], where: str) -> TrainingConversation:
+    if "transcript" in record:
+        try:
+            transcript = Transcript.from_json(record["transcript"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UserError(f"{where}: its transcript cannot be read.") from None
+        return TrainingConversation(
+            where, tools=_tools(record, where), says_tools="tools" in record, transcript=transcript
+        )
+    if "conversations" in record:
+        record = {**record, "messages": _of_sharegpt(record, where)}
+    if "messages" not in record:
+        raise UserError(
+            f"{where}: no 'messages', 'conversations' or 'transcript' in it; found"
+            f" {', '.join(list(record)[:6]) or 'nothing'}."
+        )
+    messages = _messages(record["messages"], where)
+    train = record.get("train")
+    if train is not None and (not isinstance(train, list) or len(train) != len(messages)):
+        raise UserError(
+            f"{where}: 'train' must have one true or false for each of the {len(messages)}"
+            " messages."
+        )
+    ids, mask = record.get("input_ids"), record.get("loss_mask")
+    if (ids is not None or mask is not None) and not (
+        isinstance(ids, list) and isinstance(mask, list) and len(ids) == len(mask)
+    ):
+        raise UserError(
+            f"{where}: 'input_ids' and 'loss_mask' must be lists of equal length, or both absent."
+        )
+    return TrainingConversation(where, messages, _tools(record, where), True, train, ids, mask)
+
+
+def _tools(record: dict[str, Any], where: str) -> list[dict[str, Any]] | None:
+    """A list, or a JSON text of one; sharegpt's bare functions are wrapped as OpenAI's tools."""
+    tools = record.get("tools")
+    if isinstance(tools, str):
+        try:
+            tools = json.loads(tools) if tools.strip() else None
+        except json.JSONDecodeError as error:
+            raise UserError(f"{where}: 'tools' is not JSON ({error.msg}).") from None
+    if not tools:
+        return None
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise UserError(f"{where}: 'tools' must be a list of JSON schemas, or a JSON text of one.")
+    return [
+        tool if "function" in tool else {"type": "function", "function": tool} for tool in tools
+    ]
+
+
+def _of_sharegpt(record: dict[str, Any], where: str) -> list[dict[str, Any]]:
+    turns = record["conversations"]
+    if not isinstance(turns, list) or not all(
+        isinstance(turn, dict) and turn.get("from") in _SHAREGPT for turn in turns
+    ):
+        raise UserError(
+            f"{where}: 'conversations' must be a list of turns with 'from' ({', '.join(_SHAREGPT)})"
+            " and 'value'."
+        )
+    opening = [{"role": "system", "content": record["system"]}] if record.get("system") else []
+    return [
+        *opening,
+        *({"role": _SHAREGPT[turn["from"]], "content": turn.get("value")} for turn in turns),
+    ]
+
+
+def _messages(messages: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(messages, list) or not messages:
+        raise UserError(f"{where}: 'messages' must be a list of at least one message.")
+    return [
+        _message(message, f"{where}: message {i}") for i, message in enumerate(messages, start=1)
+    ]
+
+
+def _message(message: Any, where: str) -> dict[str, Any]:
+    role = message.get("role") if isinstance(message, dict) else None
+    if role not in ROLES:
+        raise UserError(f"{where}: role {role!r} is none of {', '.join(ROLES)}.")
+    content, calls = message.get("content"), message.get("tool_calls")
+    if not isinstance(content, str) and not (content is None and calls):
+        raise UserError(
+            f"{where}: 'content' must be a text{'' if calls else ', or absent beside tool_calls'};"
+            f" found {type(content).__name__}."
+        )
+    if not calls:
+        return {
+            **{key: message[key] for key in ("name", "tool_call_id") if key in message},
+            "role": role,
+            "content": content,
+        }
+    return {
+        "role": role,
+        "content": content or "",
+        "tool_calls": [_call(call, where) for call in calls],
+    }
+
+
+def _call(call: Any, where: str) -> dict[str, Any]:
+    """Arguments as an object: a template that writes them as JSON would put a text in quotes."""
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise UserError(f"{where}: a tool call needs 'function' with 'name' and 'arguments'.")
+    arguments = function.get("arguments", {})
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except json.JSONDecodeError as error:
+            raise UserError(
+                f"{where}: the arguments of a call to {function['name']} are not JSON"
+                f" ({error.msg})."
+            ) from None
+    return {**call, "type": "function", "function": {**function, "arguments": arguments}}
+
+
+# ---- token ids and masks
+
+
+Message = dict[str, Any]
+Encoded = tuple[list[int], list[int]]  # ids, mask
+MARKER = re.compile(r"\{%-?\s*generation\s*-?%\}")
+_WHOLE = 1 << 30  # tool texts in files are what a model was shown: they were cut then, if at all
+
+
+class ChatMasks:
+    """`train` (one boolean a message) leaves assistant messages out of the mask; without it all of
+    them are in it."""
+
+    def __init__(self, tokenizer: Any):
+        if not getattr(tokenizer, "chat_template", None):
+            raise UserError(
+                "This tokenizer has no chat template, so messages cannot be turned into tokens."
+            )
+        self.tokenizer = tokenizer
+        self.marked = MARKER.search(str(tokenizer.chat_template)) is not None
+        self._formats: dict[str, ChatFormat | None] = {}
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        tools: list[dict[str, Any]] | None,
+        train: Sequence[bool] | None = None,
+    ) -> Encoded:
+        """Raises UserError in one line where no way fits."""
+        train = [message["role"] == "assistant" for message in messages] if train is None else train
+        if is_episode(messages) and (chat := self._format(tools)) is not None:
+            return as_episode(
+                chat, [(message["role"], message["content"]) for message in messages], train
+            )
+        if self.marked:
+            return self._by_markers(messages, tools, train)
+        return self._by_prefixes(messages, tools, train)
+
+    def _format(self, tools: list[dict[str, Any]] | None) -> ChatFormat | None:
+        """None where the template does not suit episodes."""
+        key = repr(tools)
+        if key not in self._formats:
+            try:
+                self._formats[key] = ChatFormat(self.tokenizer, tools)
+            except UserError:
+                self._formats[key] = None
+        return self._formats[key]
+
+    def _by_markers(
+        self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
+    ) -> Encoded:
+        encoding = self._apply(
+            messages, tools, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+        )
+        ids, mask = list(encoding["input_ids"]), list(encoding["assistant_masks"])
+        flags = [
+            t for message, t in zip(messages, train, strict=True) if message["role"] == "assistant"
+        ]
+        if all(flags):
+            return ids, mask
+        runs = [(value, len(list(run))) for value, run in groupby(mask)]
+        if sum(value for value, _ in runs) != len(flags):
+            raise UserError(
+                "The chat template does not mark one stretch for each assistant message, so single"
+                " ones cannot be left out."
+            )
+        left = iter(flags)
+        return ids, [
+            x for value, length in runs for x in [int(bool(value) and next(left))] * length
+        ]
+
+    def _by_prefixes(
+        self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
+    ) -> Encoded:
+        whole: str = self._apply(messages, tools, tokenize=False)
+        ids: list[int] = []
+        mask: list[int] = []
+        done = 0
+        for i, message in enumerate(messages):
+            if message["role"] != "assistant":
+                continue
+            before: str = self._apply(
+                messages[:i], tools, tokenize=False, add_generation_prompt=True
+            )
+            after: str = self._apply(messages[: i + 1], tools, tokenize=False)
+            if not (whole.startswith(after) and after.startswith(before) and len(before) >= done):
+                raise UserError(
+                    "This chat template writes earlier turns anew and has no {% generation %}"
+                    " markers: which tokens are the assistant's cannot be told. Use a template with"
+                    " markers, or conversations of system, user, then assistant and tool in turn."
+                )
+            turn = after[len(before) :].rstrip()
+            self._check_stop(turn)
+            self._add(ids, mask, whole[done : len(before)], False)
+            self._add(ids, mask, turn, train[i])
+            done = len(before) + len(turn)
+        self._add(ids, mask, whole[done:], False)
+        return ids, mask
+
+    def _add(self, ids: list[int], mask: list[int], text: str, label: bool) -> None:
+        piece = self.tokenizer.encode(text, add_special_tokens=False)
+        ids += piece
+        mask += [int(label)] * len(piece)
+
+    def _check_stop(self, turn: str) -> None:
+        if not any(turn.endswith(token) for token in self.tokenizer.all_special_tokens):
+            raise UserError(
+                f"This chat template ends an assistant turn with {turn[-20:]!r}, which is no stop"
+                " token."
+            )
+
+    def _apply(self, messages: Sequence[Message], tools: Any, **options: Any) -> Any:
+        try:
+            return self.tokenizer.apply_chat_template(list(messages), tools=tools, **options)
+        except Exception as error:
+            # a template is a program of someone else's, and says in its own ways what it does not
+            # take
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UserError(f"The chat template does not take this conversation: {why}") from None
+
+
+def is_episode(messages: Sequence[Message]) -> bool:
+    """System, user, then assistant and tool in turn, in plain text."""
+    roles = [message["role"] for message in messages]
+    alternating = all(role == ("assistant", "tool")[i % 2] for i, role in enumerate(roles[2:]))
+    plain = all(
+        isinstance(message.get("content"), str) and not message.get("tool_calls")
+        for message in messages
+    )
+    return roles[:2] == ["system", "user"] and len(roles) > 2 and alternating and plain
+
+
+def as_episode(
+    chat: ChatFormat, messages: Sequence[tuple[str, str]], train: Sequence[bool], cut: bool = False
+) -> Encoded:
+    """(role, text) of each message, as a session would have appended them. `cut`: the last turn was
+    ended by a limit, not by its stop."""
+    ids = chat.opening(messages[0][1], messages[1][1])
+    mask = [0] * len(ids)
+    for i, (role, text) in enumerate(messages[2:], start=2):
+        if role == "assistant":
+            piece = chat.encode(text) if cut and i == len(messages) - 1 else chat.said(text)
+        else:
+            piece = chat.tool_answer(text, _WHOLE).ids
+        ids += piece
+        mask += [int(role == "assistant" and bool(train[i]))] * len(piece)
+    return ids, mask
+
+
+# ---- sources
 
 
 @dataclass(frozen=True)

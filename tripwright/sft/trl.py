@@ -1,22 +1,17 @@
 """Fine-tuning with TRL's SFTTrainer: the way for models that need a GPU, or several (under
 `accelerate launch`).
 
-The same `[sft]` table and the same files as `sft`. TRL writes the tokens and the masks itself from
-messages (`assistant_only_loss`), where it can: its templates train on a turn's stop token, on the
-line break after it, and on the empty thoughts that Qwen3's template writes. The tokens are ours
-(`chat_masks`), given to TRL as labels, where a file brings its own ids, where turns have structured
-calls (Arrow would fill their arguments with nulls), and where TRL knows no way to mark the
-template's assistant turns. Measured with TRL 1.16.
+The same `[sft]` table, the same files and the same tokens as `sft`, given to TRL as ids and labels.
+(TRL's own masks, `assistant_only_loss`, train on what ours do and on the template's frame as well:
+a test compares them. Measured with TRL 1.16.)
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +24,9 @@ from tripwright.inference.local import load_model
 from tripwright.inference.models import merged
 from tripwright.runs import METRICS, rewind_metrics
 from tripwright.sft.data import Figures, read_rows
-from tripwright.sft.files import TrainingConversation, read_conversations
 from tripwright.sft.trainer import SftSettings
-from tripwright.transcript import StopReason
 
 SAVED_EVERY, KEPT = 50, 2  # steps between two of TRL's own checkpoints, and how many of them stay
-
-
-@dataclass(frozen=True)
-class TrlRows:
-    """Rows of a data set. `masked`: TRL makes tokens and masks from `messages`; else the rows have
-    `input_ids` and `labels`."""
-
-    rows: list[dict[str, Any]]
-    masked: bool
-    figures: Figures
-    why: str = ""  # not masked: because of what
 
 
 def fine_tune_with_trl(
@@ -65,18 +47,14 @@ def fine_tune_with_trl(
     most_tokens = min(
         settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings
     )
-    data = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
-    print(
-        "sft:"
-        f" {data.figures.line(most_tokens)}{' Tokens and masks are ours: ' + data.why + '.' if data.why else ''}",  # noqa: E501
-        file=sys.stderr,
-    )
+    rows, figures = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
+    print(f"sft: {figures.line(most_tokens)}", file=sys.stderr)
     trainer = trl.SFTTrainer(
         # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
         model=model.float(),
         processing_class=tokenizer,
-        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, data.masked)),
-        train_dataset=datasets.Dataset.from_list(data.rows),
+        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed)),
+        train_dataset=datasets.Dataset.from_list(rows),
         callbacks=[_metrics_callback(folder / METRICS)],
     )
     checkpoints = any((folder / "trl").glob("checkpoint-*"))
@@ -119,14 +97,13 @@ def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
 
 
 def trl_settings(
-    settings: SftSettings, folder: Path, most_tokens: int, seed: int, masked: bool
+    settings: SftSettings, folder: Path, most_tokens: int, seed: int
 ) -> dict[str, Any]:
     """Ours in TRL's words. `batch_size` counts one process; under several each has its own."""
     rate, cuda = settings.optimizer, torch.cuda.is_available()
     rows = settings.micro_batch_size or settings.batch_size
     return {
         "output_dir": str(folder / "trl"),
-        "assistant_only_loss": masked,
         "max_length": most_tokens,
         "packing": settings.packing,
         "per_device_train_batch_size": rows,
@@ -158,117 +135,20 @@ def trl_settings(
 
 def rows_for_trl(
     settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
-) -> TrlRows:
-    """The file's conversations as TRL's rows. Raises UserError where it holds nothing to train
+) -> tuple[list[dict[str, list[int]]], Figures]:
+    """The file's conversations as ids and labels. Raises UserError where it holds nothing to train
     on."""
-    conversations = [c for c in read_conversations(settings.data or "") if not _unscored(c)]
-    template, why = _training_template(tokenizer)
-    if any(
-        c.token_ids is not None or (c.transcript is not None and c.transcript.has_tokens)
-        for c in conversations
-    ):
-        why = "the file brings its own ids"
-    elif any(message.get("tool_calls") for c in conversations for message in c.messages):
-        why = "the turns have structured calls"
-    elif any(
-        c.train is not None
-        and not all(
-            own for own, m in zip(c.train, c.messages, strict=True) if m["role"] == "assistant"
-        )
-        for c in conversations
-    ):
-        why = "some turns of the assistant are left out"
-    if why:
-        rows, figures = read_rows(settings, tokenizer, schemas, most_tokens)
-        labels = [
-            [t if own else -100 for t, own in zip(row.token_ids, row.loss_mask, strict=True)]
-            for row in rows
-        ]
-        return TrlRows(
-            [{"input_ids": r.token_ids, "labels": x} for r, x in zip(rows, labels, strict=True)],
-            False,
-            figures,
-            why,
-        )
-    return _message_rows(conversations, settings, tokenizer, schemas, most_tokens, template)
-
-
-def _message_rows(
-    conversations: list[TrainingConversation],
-    settings: SftSettings,
-    tokenizer: Any,
-    schemas: Any,
-    most_tokens: int,
-    template: str | None,
-) -> TrlRows:
-    rows, figures = [], Figures()
-    for conversation in conversations:
-        figures.read += 1
-        messages = conversation.messages
-        tools = conversation.tools
-        if conversation.transcript is not None:
-            messages = [
-                {"role": s.role, "content": s.text} for s in conversation.transcript.segments
-            ]
-            tools = conversation.tools if conversation.says_tools else schemas
-        if not any(message["role"] == "assistant" for message in messages):
-            figures.without_turns += 1
-            continue
-        encoded = tokenizer.apply_chat_template(
-            messages,
-            tools=tools,
-            chat_template=template,
-            tokenize=True,
-            return_dict=True,
-            return_assistant_tokens_mask=True,
-        )
-        length, mask = len(encoded["input_ids"]), encoded["assistant_masks"]
-        if length > most_tokens and settings.too_long != "cut":
-            if settings.too_long == "refuse":
-                raise UserError(
-                    f"{conversation.where}: {length} tokens, {most_tokens} are allowed"
-                    " (sft.max_tokens, sft.too_long)."
-                )
-            figures.too_long += 1
-            continue
-        if not any(mask[1:most_tokens]):
-            figures.without_turns += 1
-            continue
-        figures.cut += length > most_tokens
-        figures.used += 1
-        figures.tokens += min(length, most_tokens)
-        figures.trained_tokens += sum(mask[:most_tokens])
-        rows.append(
-            {
-                "messages": messages,
-                "tools": json.dumps(tools, ensure_ascii=False) if tools else None,
-            }
-        )
-    if not rows:
-        raise UserError(f"'{settings.data}' holds nothing to train on: {figures.line(most_tokens)}")
-    if not any(row["tools"] for row in rows):
-        rows = [{"messages": row["messages"]} for row in rows]
-    return TrlRows(rows, True, figures)
-
-
-def _unscored(conversation: TrainingConversation) -> bool:
-    return (
-        conversation.transcript is not None
-        and conversation.transcript.stop_reason == StopReason.UNSCORED
-    )
-
-
-def _training_template(tokenizer: Any) -> tuple[str | None, str]:
-    """(the template with markers that TRL would take, None where the tokenizer's own has them; why
-    there is none)."""
-    from trl.chat_template_utils import get_training_chat_template, has_generation_markers
-
-    if has_generation_markers(tokenizer.chat_template or ""):
-        return None, ""
-    try:
-        return get_training_chat_template(tokenizer), ""
-    except ValueError:  # a template that TRL has no marked version of
-        return None, "TRL cannot mark the assistant's turns in this chat template"
+    rows, figures = read_rows(settings, tokenizer, schemas, most_tokens)
+    return [
+        {
+            "input_ids": row.token_ids,
+            "labels": [
+                token if own else -100
+                for token, own in zip(row.token_ids, row.loss_mask, strict=True)
+            ],
+        }
+        for row in rows
+    ], figures
 
 
 def _libraries() -> tuple[Any, Any]:

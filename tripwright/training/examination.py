@@ -34,23 +34,21 @@ from tripwright.runs import BEST, COMPARISON, DIFFICULTY, SCORE
 from tripwright.statistics.rates import paired_bootstrap
 from tripwright.tools.faults import Faults
 from tripwright.training.data_source import UNSEEN_WORLDS
-from tripwright.training.held_out import (
+from tripwright.training.recipe import Recipe, describe_changes
+from tripwright.training.run_folder import RunFolder
+from tripwright.training.validation import (
     CONDITIONS,
     HeldOut,
+    checkpoint_models,
     conditions,
     finished_score,
     held_out,
+    model_identity,
     play,
     play_model,
     reward_terms,
     rules_of,
     settle,
-)
-from tripwright.training.recipe import Recipe, describe_changes
-from tripwright.training.run_folder import RunFolder
-from tripwright.training.validation import (
-    checkpoint_models,
-    model_identity,
 )
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"  # names of evaluations

@@ -43,10 +43,10 @@ from tripwright.inference.models import (
     memory_bytes,
     precision_named,
 )
+from tripwright.learning.batches import CHUNK, keeps_logits
 from tripwright.learning.flops import ModelShape, flops, rollout_flops, update_flops
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.learning.trips import expert_sessions
-from tripwright.learning.vocabulary import CHUNK, keeps_logits
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copy_pretraining import GAP
@@ -65,7 +65,7 @@ PROCESS_GB = 0.45
 # `keep_freed_memory`). Measured: 2 to 4 of them beside the live tensors, which are counted 3% to
 # 37% too high here, because logits and layers are not there at once (benchmarks/activations.py)
 FREED_LAYERS = 1.5
-# Of logits that are kept (`learning.vocabulary`): for fine-tuning what the gradient needs, and the
+# Of logits that are kept (`learning.batches`): for fine-tuning what the gradient needs, and the
 # gradient, in the products' format; for a policy's loss logits as they are and at the temperature,
 # and the gradients of both, in fp32.
 KEPT_COPIES, LOSS_COPIES = 2, 4

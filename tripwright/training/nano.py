@@ -9,17 +9,37 @@ Its weights are random but for three things (docs/log.md, 2026-11-23):
 - the last norm multiplies by LOUDNESS. With tied embeddings as small as they begin, the surest
   prediction has a probability of a few percent. Until embeddings have grown nothing else can be
   sure, and large ones drown in the residual stream what the layers find.
+
+Its tokenizer is made on the spot as well, so that a tiny model can copy names and read short
+episodes. Four kinds of token:
+- control tokens of the chat format and the tags of calls and answers;
+- *superwords*: whole stretches of fixed text (`","accommodation":"`), merged across words and
+  punctuation. They shorten an episode severalfold. Words that carry content (names, cuisines,
+  digits) never take part, so that a name is cut the same way in the request, in a tool answer and
+  in the plan: otherwise copying it would be a translation;
+- *terms*: entries of a domain's closed lists ("No smoking", "French"), so that comparing two is
+  comparing two tokens;
+- for everything else pairs of letters, digits one by one, and bytes, so that any text can be
+  encoded. They are fixed before any world is drawn: a name of a training world is cut as finely as
+  any other, and is never one token by chance.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
+from string import ascii_lowercase, ascii_uppercase
 from typing import Annotated
 
 import torch
 from annotated_types import Ge
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
+from tripwright.agent.chat import BARE_TEMPLATE
 from tripwright.errors import UserError
 
 Count = Annotated[int, Ge(1)]
@@ -104,3 +124,129 @@ def _look_back(model: Qwen3ForCausalLM) -> None:
         turn = frequency * (1 + head % 2)
         key = torch.cat([is_fast * turn.cos(), is_fast * turn.sin()])
         attention.k_proj.weight[head * size : (head + 1) * size] += torch.outer(key, common_H)
+
+
+# ---- its tokenizer
+
+
+ROLES = ("system", "user", "assistant", "tool")
+END, PAD = "<|im_end|>", "<|pad|>"
+TAGS = ("<tool_call>", "</tool_call>", "<answer>", "</answer>")
+_LETTERS = ascii_uppercase + ascii_lowercase
+_PAIRS = [first + second for first in _LETTERS for second in ascii_lowercase]
+_CAPITALS = [first + second for first in ascii_uppercase for second in ascii_uppercase]
+# what all other text is cut into; a further word of a name takes the blank before it along
+LETTERS = (*_CAPITALS, *_PAIRS, *(f" {letters}" for letters in (*_LETTERS, *_PAIRS)))
+_PIECE = re.compile(r"[A-Za-z]+|\d|[^A-Za-z\d]")
+
+
+def make_tokenizer(
+    texts: list[str],
+    content_words: Iterable[str],
+    terms: Iterable[str] = (),
+    superwords: int = 320,
+) -> PreTrainedTokenizerFast:
+    """`texts`: assistant and tool messages, system prompts and requests. `content_words`: words
+    that must stay themselves. `terms`: entries of closed lists, a token each."""
+    terms = sorted(terms)
+    wholes = {*terms, *superword_chunks(texts, {*content_words, *terms}, superwords)}
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    pieces = sorted(to_bytes.alphabet())
+    for whole in (*LETTERS, *sorted(wholes)):
+        pieces.append(to_bytes.pre_tokenize_str(whole)[0][0])
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    # no merges: what the regular expression cuts out is one token, or else so many bytes
+    bpe = Tokenizer(models.BPE(vocabulary, merges=[], ignore_merges=True))
+    longest_first = sorted(wholes, key=lambda whole: (-len(whole), whole))
+    # Within a name, that is between two words, and not where one begins: behind a row's letters, or
+    # with a capital behind a word of small letters. Shorter words of small letters stand within
+    # names as well; beside names they are in superwords, which have their blanks.
+    small_word = "|".join(rf"\P{{L}}\p{{Ll}}{{{n}}} " for n in range(4, 16))
+    begins = rf"(?<={small_word}|\P{{L}}\p{{Lu}}{{2}} )\p{{Lu}}"
+    own = "|".join([*map(_by_itself, terms), r"\p{Lu}\p{Lu}", begins])
+    blank = rf"(?:(?<=\p{{L}}{{2}}) (?!{own}))"
+    cut = "|".join([*map(_by_itself, longest_first), rf"{blank}?\p{{L}}{{1,2}}", "."])
+    bpe.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(cut), "isolated"), to_bytes]
+    )
+    bpe.decoder = decoders.ByteLevel()
+    bpe.add_special_tokens(
+        [
+            AddedToken(token, special=True, normalized=False)
+            for token in (PAD, END, *(f"<|{role}|>" for role in ROLES))
+        ]
+    )
+    bpe.add_tokens([AddedToken(token, special=False, normalized=False) for token in TAGS])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=bpe, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False
+    )
+    tokenizer.chat_template = BARE_TEMPLATE
+    return tokenizer
+
+
+def _by_itself(text: str) -> str:
+    """A pattern for it where it neither begins nor ends within a word: it would cut a name
+    differently here than elsewhere."""
+    before = r"(?<!\p{L})" if text[0].isalpha() else ""
+    after = r"(?!\p{L})" if text[-1].isalpha() else ""
+    return before + re.escape(text) + after
+
+
+def superword_chunks(
+    texts: list[str], content: set[str], most: int, least_share: float = 0.004
+) -> list[str]:
+    """Fixed stretches of text, found by merging neighbouring pieces that occur together in at least
+    `least_share` of the texts. `content`: words and terms that take no part."""
+    in_pieces = sorted((each for each in content if not _PIECE.fullmatch(each)), key=len)
+    apart = re.compile("|".join(map(re.escape, (*TAGS, *reversed(in_pieces)))))
+    documents = Counter(tuple(_pieces(text, apart, content)) for text in texts)
+    pairs: Counter[tuple[str, str]] = Counter()
+    for pieces, often in documents.items():
+        _count_pairs(pairs, pieces, often)
+    for _ in range(most * 3):
+        (a, b), count = max(pairs.items(), key=itemgetter(1), default=(("", ""), 0))
+        if not count or count < least_share * len(texts):
+            break
+        for pieces in [each for each in documents if a in each and b in each]:
+            often = documents.pop(pieces)
+            merged = _merged(pieces, a, b)
+            documents[merged] += often
+            _count_pairs(pairs, pieces, -often)
+            _count_pairs(pairs, merged, often)
+    counts: Counter[str] = Counter()
+    for pieces, often in documents.items():
+        for piece in pieces:
+            if piece is not None and len(_PIECE.findall(piece)) > 1:
+                counts[piece] += often
+    return [piece for piece, count in counts.most_common(most) if count >= least_share * len(texts)]
+
+
+def _pieces(text: str, apart: re.Pattern[str], content: set[str]) -> list[str | None]:
+    """The text cut into words, digits and signs; None stands for what must not be merged."""
+    pieces: list[str | None] = []
+    for number, part in enumerate(apart.split(text)):
+        pieces += [None] * (number > 0) + [
+            None if piece.isdigit() or piece in content else piece for piece in _PIECE.findall(part)
+        ]
+    return pieces
+
+
+def _count_pairs(
+    pairs: Counter[tuple[str, str]], pieces: tuple[str | None, ...], often: int
+) -> None:
+    for a, b in zip(pieces, pieces[1:], strict=False):
+        if a is not None and b is not None:
+            pairs[a, b] += often
+
+
+def _merged(pieces: tuple[str | None, ...], a: str, b: str) -> tuple[str | None, ...]:
+    out: list[str | None] = []
+    i = 0
+    while i < len(pieces):
+        if pieces[i] == a and i + 1 < len(pieces) and pieces[i + 1] == b:
+            out.append(a + b)
+            i += 2
+        else:
+            out.append(pieces[i])
+            i += 1
+    return tuple(out)

@@ -17,14 +17,9 @@ from __future__ import annotations
 import json
 import math
 
-from tripwright.domains import domain_of
 from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.files import json_object, write_atomically
-from tripwright.learning.optim import OptimizerSettings
-from tripwright.rl.grpo import GrpoSettings
 from tripwright.runs import COMPARISON, SCORE
-from tripwright.sft.copy_pretraining import CopyPretrainingSettings
-from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
 from tripwright.training.examination import (
     AFTER,
@@ -39,7 +34,8 @@ from tripwright.training.examination import (
     requests_of_exam,
     settle_exam,
 )
-from tripwright.training.recipe import DataSettings, DialectSettings, Recipe, Reinforcement
+from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.recipe_list import recipe_named
 from tripwright.training.run_folder import RunFolder
 
 # tokenizer, copy warm-up and the examinations, which do not shrink with the time given
@@ -51,34 +47,20 @@ COLD_START_STEPS, RL_STEPS = 87, 4  # in a minute
 
 
 def quickstart_recipe(minutes: float) -> Recipe:
-    """Nano worlds and a model of 4.1 million parameters: a cold start, then RL for the rest of
-    `minutes`. A shorter run has shorter schedules, not cut-off ones: so many steps, or, on a
-    processor that does not manage them, so many minutes.
+    """`nano/quickstart`: a cold start, then RL for the rest of `minutes`. A shorter run has shorter
+    schedules, not cut-off ones: so many steps, or, on a processor that does not manage them, so
+    many minutes.
     """
     minutes_left = max(1.0, minutes - FIXED_MINUTES)
-    rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-4, weight_decay=0.01)
-    # groups that all pass teach nothing; the exam keeps 4:3:3
-    rl_mix = domain_of(DialectSettings().name).mix(levels=(1, 3, 3))
     cold_start, rl = COLD_START_SHARE * minutes_left, RL_SHARE * minutes_left
-    grpo = GrpoSettings(
-        steps=math.ceil(RL_STEPS * rl),
-        max_minutes=round(rl, 2),
-        prompts_per_step=8,
-        whole_groups=False,  # as its figures were measured
-        final_rate=0.1,
-        optimizer=rate,
-    )
-    return Recipe(
-        name="quickstart",
-        data=DataSettings(rl_mix=rl_mix, training_scales=("nano", "nano_alike")),
-        copy_pretraining=CopyPretrainingSettings(),
-        sft=SftSettings(
-            expert="expert-spender",
-            steps=math.ceil(COLD_START_STEPS * cold_start),
-            max_minutes=round(cold_start, 2),
-        ),
-        rl=Reinforcement("grpo", grpo),
-    )
+    lengths = {
+        "sft.steps": math.ceil(COLD_START_STEPS * cold_start),
+        "sft.max_minutes": round(cold_start, 2),
+        "grpo.steps": math.ceil(RL_STEPS * rl),
+        "grpo.max_minutes": round(rl, 2),
+    }
+    changes = [f"{key}={value}" for key, value in lengths.items()]
+    return load_recipe(recipe_named("nano/quickstart").path, changes)
 
 
 def train_and_examine(run: RunFolder) -> list[str]:

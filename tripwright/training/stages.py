@@ -35,10 +35,9 @@ from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
-from tripwright.training.nano import new_model
+from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.recipe import Recipe, check_positions
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.tokenizer import make_tokenizer
 from tripwright.training.validation import Validation
 
 

@@ -14,7 +14,7 @@ from tripwright.training.recipe import ClusterSettings, Recipe
 
 PLUGIN = "tripwright.bridges.verl.inside.plugin"
 LOOPS, TRAIN, CONFIGURATION = "agent_loops.yaml", "train.parquet", "config.yaml"
-# as a dual clip: ratios are at most e^20 (rl/objectives/policy_loss.py), so it never acts
+# as a dual clip: ratios are at most e^20 (rl/objectives.py), so it never acts
 NO_DUAL = 1e9
 KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
 ACTOR, ROLLOUT, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "model"))

@@ -6,7 +6,7 @@ number.
 
 Rollouts with advantages become the rows of verl's update: whole groups in a minibatch, and on every
 token the weight that the local engine gives it. verl's own ways of summing a loss do not know
-rollouts that left it. So a token's weight (`rl/objectives/aggregation.py`) is sent along in the
+rollouts that left it. So a token's weight (`rl/objectives.py`) is sent along in the
 column that is for importance weights, and the loss (`inside/trainer.py`) adds up what it weighs. A
 rollout without a gradient is not sent at all: it counts in the weights of the others."""
 
@@ -33,10 +33,10 @@ from tripwright.learning.trips import Trips
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import resolve_reward
 from tripwright.rl.grpo import GrpoSettings, has_gradient
+from tripwright.rl.logprobs import RolloutRow, rows_of
 from tripwright.rl.objectives import token_weights
 from tripwright.rl.rl_loop import minibatches_of
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.rows import RolloutRow, rows_of
 from tripwright.tools.toolbox import Tools
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.recipe import Recipe, recipe_of_run

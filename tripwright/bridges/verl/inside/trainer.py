@@ -42,8 +42,7 @@ from tripwright.bridges.verl.step import Update, conditions_of, updates_of
 from tripwright.episode import Episode, Task
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rl.grpo import compared
-from tripwright.rl.meter import Meter
-from tripwright.rl.metrics import describe
+from tripwright.rl.metrics import Meter, describe
 from tripwright.rl.objectives import Clip, clipped_loss
 from tripwright.rl.replay import ReplayBuffer
 from tripwright.rl.rollouts import Rollout, RolloutGroup

@@ -1,28 +1,106 @@
-"""The sampler is not the trainer: other precision, other kernels, another engine. What is sampled
-from one and trained on the other is slightly off-policy. Here the difference is measured and, where
-a recipe asks for it, corrected.
+"""What an update reads of rollouts: their rows of tokens, each turn after exactly the ids that it
+was sampled after (law 5); what the current policy, or a reference, says of the agent's own tokens;
+and how that differs from what the sampler said.
 
-Without correction the ratio of the loss is taken to the sampler's own log-probabilities, which is
-exact where the two agree (they do here to 1e-4 in fp32, a test says). With it, the ratio is taken
-to the trainer's log-probabilities before the update, and every token or episode is weighted by
-π_trainer / π_sampler, bounded: truncated importance sampling.
+The sampler is not the trainer: other precision, other kernels, another engine. What is sampled from
+one and trained on the other is slightly off-policy. Without correction the ratio of the loss is
+taken to the sampler's own log-probabilities, which is exact where the two agree (they do here to
+1e-4 in fp32, a test says). With it, the ratio is taken to the trainer's log-probabilities before
+the update, and every token or episode is weighted by π_trainer / π_sampler, bounded: truncated
+importance sampling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import Batch, collate
-from tripwright.rl.objectives import Importance, importance_weights
+from tripwright.inference.models import autocast
+from tripwright.learning.batches import (
+    Batch,
+    chunked_scores,
+    collate,
+    hidden_at,
+    keeps_logits,
+    logprobs_of,
+)
+from tripwright.rl.objectives import Importance, importance_weights, token_entropy
 from tripwright.rl.rollouts import Rollout, RolloutGroup
-from tripwright.rl.rows import rows_of
-from tripwright.rl.scores import action_logprobs
 from tripwright.rl.settings import RolloutSettings
+from tripwright.transcript import TokenSequence
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RolloutRow:
+    """One sequence of a rollout, with its own numbers per token."""
+
+    rollout: Rollout
+    sequence: TokenSequence
+
+    def __len__(self) -> int:
+        return len(self.sequence.places)
+
+    def of(self, whole_T: Sequence[T]) -> list[T]:
+        """Of numbers per token of the transcript, those of this row."""
+        return [whole_T[place] for place in self.sequence.places]
+
+    def spread(self, whole_T: Sequence[float] | None, alike: float) -> list[float]:
+        """The same, or one number for all where there are none."""
+        return self.of(whole_T) if whole_T is not None else [alike] * len(self)
+
+    @property
+    def columns(self) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
+        """(token ids, loss mask, log-probabilities) for `batches.collate`."""
+        t, old_T = self.rollout.episode.transcript, self.rollout.old_T
+        old = t.logprobs if old_T is None else old_T
+        return self.sequence.token_ids, self.sequence.loss_mask, self.of(old)
+
+
+def rows_of(rollout: Rollout) -> list[RolloutRow]:
+    """One row, or several where its context was cut."""
+    sequences = rollout.episode.transcript.sequences
+    return [RolloutRow(rollout, sequence) for sequence in sequences]
+
+
+def action_logprobs(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
+    """(N,) at the agent's own tokens, at the temperature sampled with: what ratios and KL are made
+    of."""
+    own_BT = batch.mask > 0
+    hidden = hidden_at(decoder, batch, settings.dtype, own_BT)
+    return scores_from(decoder, hidden, batch.targets[own_BT], settings, None)[0]
+
+
+def scores_from(
+    decoder: Decoder,
+    hidden: Tensor,
+    targets: Tensor,
+    settings: RolloutSettings,
+    entropy_learns: bool | None,
+) -> tuple[Tensor, Tensor]:
+    """(log-probabilities of the targets, entropies of the next token), both (N,), after hidden
+    states (N or more, hidden). Entropies have a gradient where they learn; None: they are not
+    asked for."""
+    weight, kind = decoder.model.lm_head.weight, decoder.precision(settings.dtype)
+    if not keeps_logits(len(targets), len(weight)):
+        logprobs, entropies = chunked_scores(hidden, weight, targets, kind, settings.temperature)
+        return logprobs, entropies if entropy_learns else entropies.detach()
+    with autocast(kind, decoder.device.type):
+        logits = decoder.logits(hidden)[: len(targets)] / settings.temperature
+    logprobs = logprobs_of(logits, targets)
+    if entropy_learns is None:
+        return logprobs, torch.zeros_like(logprobs)
+    with torch.set_grad_enabled(entropy_learns):
+        return logprobs, token_entropy(logits)
+
+
+# ---- sampler and trainer
 
 
 @torch.no_grad()
