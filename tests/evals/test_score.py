@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,12 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import QueryFile, read_query
+from tripwright.domains.travelplanner.scoring.lines import LineReader, QueryFile, read_query
 from tripwright.domains.travelplanner.scoring.score import (
     BAD_LINE,
     METRICS,
     SPLITS,
+    ScoredLine,
     Tally,
     score_file,
     scored_lines,
@@ -65,6 +67,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
             ],
         ),
     )
+
+
+def scored(path: Path, world: World, *reading: Any, **settings: Any) -> Iterator[ScoredLine]:
+    lines = LineReader(world, *reading, **settings).read(path)
+    return scored_lines(lines, world, "official")
 
 
 def write_lines(folder: Path, *records: Any) -> Path:
@@ -128,7 +135,7 @@ def test_a_bad_line_is_named_and_the_others_are_scored(
     world: World, tmp_path: Path, line: Any, expected: str
 ) -> None:
     path = write_lines(tmp_path, line, {"query": EASY, "plan": P3_PLAN})
-    bad, good = scored_lines(path, world, "official")
+    bad, good = scored(path, world)
     assert bad.verdict.error == BAD_LINE
     assert expected in (bad.line.problem or "")
     assert "\n" not in (bad.line.problem or "")
@@ -301,7 +308,7 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
         {"idx": 7, "query": "somebody", "plan": P3_PLAN},
         {"idx": True, "plan": P3_PLAN},
     )
-    found = list(scored_lines(path, world, "official", queries))
+    found = list(scored(path, world, queries))
     assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
     assert [line.verdict.error == BAD_LINE for line in found] == [False] * 3 + [True] * 3
     assert [(line.line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
@@ -328,17 +335,17 @@ def test_a_file_of_queries_is_counted_whole(world: World, tmp_path: Path) -> Non
 def test_a_json_file_is_one_plan(world: World, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"query": EASY, "plan": P3_PLAN}, indent=2))
-    assert [line.verdict.final for line in scored_lines(path, world, "official")] == [True]
+    assert [line.verdict.final for line in scored(path, world)] == [True]
 
 
 def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
     path = write_lines(tmp_path, *[{"query": EASY, "plan": P3_PLAN}] * 2)
-    assert [line.verdict.final for line in scored_lines(path, world, "official")] == [True, True]
-    first, second = scored_lines(path, world, "official", split="train")
+    assert [line.verdict.final for line in scored(path, world)] == [True, True]
+    first, second = scored(path, world, split="train")
     assert first.verdict.final and second.verdict.error == BAD_LINE
     texts = [EASY | {"query": f"to{blanks}Rome"} for blanks in (" ", "  ", " \t")]
     path = write_lines(tmp_path, *({"query": text, "plan": P3_PLAN} for text in texts))
-    found = scored_lines(path, world, "official", split="train")
+    found = scored(path, world, split="train")
     assert [line.verdict.error for line in found] == [None, BAD_LINE, BAD_LINE]
 
 
@@ -348,7 +355,7 @@ def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: 
         {"query": EASY | {"org": "Rivendell"}, "plan": P3_PLAN},
         {"query": EASY, "plan": P3_PLAN},
     )
-    stranger, neighbour = scored_lines(path, world, "official")
+    stranger, neighbour = scored(path, world)
     assert "'Rivendell'" in (stranger.line.problem or "")
     assert stranger.verdict.delivered and not stranger.verdict.final
     assert neighbour.line.problem is None and neighbour.verdict.final

@@ -8,9 +8,8 @@ apart, so that one hole is not shown as five.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tripwright.domains.travelplanner.rules.evaluate import check_rules
@@ -18,9 +17,7 @@ from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     UNANSWERED,
-    LineReader,
     PlanLine,
-    QueryFile,
 )
 from tripwright.domains.travelplanner.scoring.score import (
     asked_of,
@@ -167,17 +164,13 @@ class HackingMeter:
 
 
 def compared_lines(
-    path: str | Path,
-    world: World,
-    rules: tuple[str, str],
-    queries: QueryFile | None = None,
-    split: str | None = None,
+    lines: Iterable[PlanLine], world: World, rules: tuple[str, str]
 ) -> Iterator[ComparedLine]:
-    """What `LineReader.read` yields, judged twice."""
+    """Judged twice, one at a time."""
     for each in rules:
         check_rules(each)
     if rules[0] == rules[1]:
         raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
-    for line in LineReader(world, queries, split).read(path):
+    for line in lines:
         first, second = (judge_line(line, world, each) for each in rules)
         yield ComparedLine(line, (first, second))

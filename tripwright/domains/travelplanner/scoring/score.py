@@ -14,7 +14,7 @@ those of further rules too, and whatever was not evaluated, not delivered or cra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -86,23 +86,17 @@ def score_file(
 ) -> Iterator[dict[str, Any]]:
     """The objects that `score --json` prints: one per line, then the summary."""
     tally = Tally(split, whole=queries is not None)
-    for scored in scored_lines(path, world, rules, queries, split):
+    for scored in scored_lines(LineReader(world, queries, split).read(path), world, rules):
         tally.add(scored.line.query, scored.verdict, bool(scored.line.inferred))
         if scored.line.number:
             yield scored.to_contract()
     yield tally.summary(rules)
 
 
-def scored_lines(
-    path: str | Path,
-    world: World,
-    rules: str,
-    queries: QueryFile | None = None,
-    split: str | None = None,
-) -> Iterator[ScoredLine]:
-    """What `LineReader.read` yields, judged one at a time."""
+def scored_lines(lines: Iterable[PlanLine], world: World, rules: str) -> Iterator[ScoredLine]:
+    """Judged one at a time."""
     check_rules(rules)
-    for line in LineReader(world, queries, split).read(path):
+    for line in lines:
         yield ScoredLine(line, judge_line(line, world, rules))
 
 

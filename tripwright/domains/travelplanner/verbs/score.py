@@ -4,7 +4,7 @@ that people see comes from the summary that `--json` prints."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +26,8 @@ from tripwright.domains.travelplanner.scoring.lines import (
     NOT_INFERRED,
     SPLITS,
     UNANSWERED,
+    LineReader,
+    PlanLine,
     QueryFile,
     count_unscored,
     split_size,
@@ -105,13 +107,14 @@ def score(settings: ScoreFlags, as_json: Json = False) -> None:
     requests = QueryFile(settings.queries) if settings.queries else None
     if left_out := count_unscored(plans):
         typer.echo(f"{plans}: {counted(left_out, 'unscored episode')} left out", err=True)
+    lines = LineReader(place, requests, split).read(plans)
     if settings.compare:
         if settings.rules is not None:
             raise UserError("--compare names its two rule sets itself: leave --rules out.")
-        _compare(plans, place, settings.compare, requests, split, as_json)
+        _compare(settings, settings.compare, lines, place, as_json)
         return
     tally, noted = Tally(split, whole=requests is not None), Notes(plans, not as_json)
-    for scored in scored_lines(plans, place, rules, requests, split):
+    for scored in scored_lines(lines, place, rules):
         line = scored.line
         tally.add(line.query, scored.verdict, bool(line.inferred))
         told = json.dumps(scored.to_contract()) if as_json else _row(scored)
@@ -123,15 +126,15 @@ def score(settings: ScoreFlags, as_json: Json = False) -> None:
 
 
 def _compare(
-    plans: Path,
-    world: World,
+    settings: ScoreFlags,
     rules: tuple[str, str],
-    queries: QueryFile | None,
-    split: str | None,
+    lines: Iterable[PlanLine],
+    world: World,
     as_json: bool,
 ) -> None:
-    meter, noted, row_count = HackingMeter(rules, whole=queries is not None), Notes(plans), 0
-    for compared in compared_lines(plans, world, rules, queries, split):
+    meter, noted = HackingMeter(rules, whole=settings.queries is not None), Notes(settings.plans)
+    row_count = 0
+    for compared in compared_lines(lines, world, rules):
         meter.add(compared)
         line = json.dumps(compared.record()) if as_json else None
         if not as_json and compared.verdicts[0].final != compared.verdicts[1].final:
@@ -144,7 +147,7 @@ def _compare(
         typer.echo(f"… and {more} (--json has every line)")
     summary = meter.summary()
     typer.echo(json.dumps(summary) if as_json else _comparison_table(summary))
-    noted.end(split, summary, queries.path if queries else None)
+    noted.end(settings.split, summary, settings.queries)
 
 
 class Notes:
