@@ -26,11 +26,7 @@ from tripwright.domains.travelplanner.plan_view import answer_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
 from tripwright.domains.travelplanner.rewards import REWARDS
-from tripwright.domains.travelplanner.rules.evaluate import (
-    RULES,
-    check_rules,
-    judge,
-)
+from tripwright.domains.travelplanner.rules.evaluate import RULES, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     FACT_TITLES,

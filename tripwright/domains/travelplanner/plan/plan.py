@@ -255,8 +255,3 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
     said = [f"{label}: {claim}" for label, claim in claims if claim is not None]
     # ", " is what separates claims: "2 hours, 24 minutes" is one
     return ", ".join([head, route, *(claim.replace(", ", " ") for claim in said)])
-
-
-def bare_city(city: str) -> str:
-    """'Rockford(Illinois)' → 'Rockford': annotated plans add the state."""
-    return city.partition("(")[0].strip()

@@ -48,11 +48,7 @@ from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.lookup import road_cost_usd
-from tripwright.domains.travelplanner.rules.official import (
-    FORBIDDING_RULE,
-    ROOMS,
-    is_wanted_room,
-)
+from tripwright.domains.travelplanner.rules.official import FORBIDDING_RULE, ROOMS, is_wanted_room
 from tripwright.verdict import Evidence
 from tripwright.world.records import Accommodation, Flight
 from tripwright.world.store import World

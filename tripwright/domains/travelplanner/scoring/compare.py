@@ -14,11 +14,7 @@ from typing import Any
 
 from tripwright.domains.travelplanner.rules.evaluate import check_rules
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import (
-    BAD_LINE,
-    UNANSWERED,
-    PlanLine,
-)
+from tripwright.domains.travelplanner.scoring.lines import BAD_LINE, UNANSWERED, PlanLine
 from tripwright.domains.travelplanner.scoring.score import (
     asked_of,
     constraint_place,

@@ -51,10 +51,7 @@ class SolveFlags:
     ] = None
 
 
-def solve(
-    settings: SolveFlags,
-    as_json: Json = False,
-) -> None:
+def solve(settings: SolveFlags, as_json: Json = False) -> None:
     """Plan trips exactly: within every stated wish and the budget, or with the reason why no plan
     exists.
 
