@@ -42,24 +42,15 @@ def any_query(world: World, rng: random.Random) -> Query:
         "room type": rng.choice([None, None, None, "entire room", "not shared room"]),
         "transportation": rng.choice([None, None, "no flight", "no self-driving"]),
     }
-    return Query.model_validate(
-        {
-            "org": rng.choice([city for city in world.cities if world.cities[city] != state]),
-            "dest": rng.choice(cities) if days <= 3 else state,
-            "days": days,
-            "visiting_city_number": (
-                1 if days <= 3 else rng.randint(1, min(4, days - 1, len(cities)))
-            ),
-            "date": world.dates[first : first + days],
-            "people_number": rng.randint(1, 12),
-            "budget": 1,
-            "query": "?",
-            "local_constraint": wishes,
-        }
-    )
+    home = rng.choice([city for city in world.cities if world.cities[city] != state])
+    fields = {"org": home, "dest": rng.choice(cities) if days <= 3 else state, "days": days}
+    most = 1 if days <= 3 else min(4, days - 1, len(cities))
+    fields |= {"visiting_city_number": rng.randint(1, most), "people_number": rng.randint(1, 12)}
+    fields |= {"date": world.dates[first : first + days], "local_constraint": wishes}
+    return Query.model_validate(fields | {"budget": 1, "query": "?"})
 
 
-@pytest.mark.parametrize(("seed", "count"), [(1, 40), (2, 40)])
+@pytest.mark.parametrize(("seed", "count"), [(1, 25), (2, 25)])
 def test_both_find_the_same_least_cost_or_none(solve_cpsat: Any, seed: int, count: int) -> None:
     pytest.importorskip("ortools")
     world, rng = World.in_memory(build_tables("nano", seed)), random.Random(f"cpsat-{seed}")
@@ -70,18 +61,16 @@ def test_both_find_the_same_least_cost_or_none(solve_cpsat: Any, seed: int, coun
         assert theirs.status == ("infeasible" if ours.cost_usd is None else "optimal"), query
         assert theirs.cost_usd == ours.cost_usd and theirs.best_bound_usd == ours.cost_usd, query
         nights = [choice.nights for choice in ours.cities] or [0]
-        planned, unequal = (
-            planned + (ours.cost_usd is not None),
-            unequal + (max(nights) > min(nights)),
-        )
-    assert planned >= 10 and unequal >= 2
+        planned += ours.cost_usd is not None
+        unequal += max(nights) > min(nights)
+    assert planned >= 6 and unequal >= 1
 
 
 def test_both_find_the_same_in_a_world_with_larger_states(solve_cpsat: Any) -> None:
     pytest.importorskip("ortools")
     world, rng = World.in_memory(build_tables("small", 3)), random.Random("cpsat-small")
     planned = 0
-    while planned < 10:
+    while planned < 5:
         query = any_query(world, rng)
         ours, theirs = solve(query, world), solve_cpsat(query, world, 60)
         assert theirs.cost_usd == ours.cost_usd, query

@@ -56,7 +56,7 @@ def test_the_travellers_reading_sees_what_is_said_beside(fuzz: ModuleType) -> No
 
 def test_no_file_makes_its_reader_raise(fuzz: ModuleType) -> None:
     files = importlib.import_module("fuzz_files").Files(fuzz.changed)
-    for index in range(300):
+    for index in range(150):
         files.make_input(index, 1)[2]()
 
 
