@@ -14,7 +14,11 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.scoring.lines import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file
-from tripwright.domains.travelplanner.scoring.submission import Submission, SubmissionCheck
+from tripwright.domains.travelplanner.scoring.submission import (
+    Submission,
+    SubmissionCheck,
+    read_submission,
+)
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
@@ -66,8 +70,7 @@ def lines(path: Path, *records: Any) -> Path:
 def written(
     queries: QueryFile, source: Path, world: World | None = None
 ) -> tuple[Submission, list[dict[str, Any]]]:
-    submission = Submission(queries, world)
-    submission.read(source)
+    submission = read_submission(source, queries, world)
     return submission, [json.loads(line) for line in submission.lines()]
 
 
@@ -82,7 +85,7 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
         (i, request.query) for i, request in enumerate(requests)
     ]
     assert [record["plan"] is None for record in records] == [False, True, False, True]
-    assert (submission.delivered, submission.notes) == (2, [])
+    assert (len(submission.plans), submission.notes) == (2, [])
     out = lines(tmp_path / "submission.jsonl", *records)
     assert problems(out, queries) == []
     judged = list(score_file(out, world, "official", queries))

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
@@ -34,54 +34,47 @@ _ROUTE = re.compile(r"from .+? to [^,]+")
 _TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? to [^,]+(?:,.*)?")
 
 
-class Submission:
-    """Plans by request. `notes` are the lines that gave no plan, each with its number and the
-    reason."""
+class Submission(NamedTuple):
+    """`plans` by the place of their request; `notes` are the lines that gave no plan, each with its
+    number and the reason."""
 
-    def __init__(self, queries: QueryFile, world: World | None = None):
-        self._queries, self._city_of = queries, city_lookup(world) if world else None
-        self._plans: dict[int, list[Any]] = {}
-        self._line_of: dict[int, int] = {}  # place of a request → line of its plan
-        self.notes: list[str] = []
-
-    @property
-    def delivered(self) -> int:
-        return len(self._plans)
-
-    def read(self, source: Path) -> None:
-        """A plans file as `score` reads it, or a run folder."""
-        path = transcripts_at(source, "plans")
-        for number, text in plan_texts(path):
-            try:
-                if text.strip():
-                    self._take(f"{path}:{number}", number, read_record(text))
-            except (BadLine, UnknownQuery) as problem:
-                self.notes.append(f"line {number}: {problem}")
+    queries: QueryFile
+    plans: dict[int, list[Any]]
+    notes: list[str]
 
     def lines(self) -> Iterator[str]:
-        for place, record in enumerate(self._queries.records):
-            line = {
-                "idx": self._queries.ids[place],
-                "query": record["query"],
-                "plan": self._plans.get(place),
-            }
+        for place, record in enumerate(self.queries.records):
+            line = {"idx": self.queries.ids[place], "query": record["query"]}
+            line["plan"] = self.plans.get(place)
             yield json.dumps(line, ensure_ascii=False) + "\n"
 
-    def _take(self, where: str, number: int, record: dict[str, Any]) -> None:
-        place = self._queries.find(record.get("idx"), record.get("query"))
-        first = self._line_of.setdefault(place, number)
-        if first != number:
+
+def read_submission(source: Path, queries: QueryFile, world: World | None = None) -> Submission:
+    """A plans file as `score` reads it, or a run folder."""
+    path, city_of = transcripts_at(source, "plans"), city_lookup(world) if world else None
+    submission, line_of = Submission(queries, {}, []), dict[int, int]()  # place → line of its plan
+    for number, text in plan_texts(path):
+        if not text.strip():
+            continue
+        try:
+            record = read_record(text)
+            place = queries.find(record.get("idx"), record.get("query"))
+        except (BadLine, UnknownQuery) as problem:
+            submission.notes.append(f"line {number}: {problem}")
+            continue
+        if (first := line_of.setdefault(place, number)) != number:
             again = f"a second plan for the request of line {first}"
-            raise UserError(f"{where}: {again}. A submission has one plan per request.")
+            raise UserError(f"{path}:{number}: {again}. A submission has one plan per request.")
         plan = record["plan"]
-        if plan and is_p3(plan) and self._city_of is None:
+        if plan and is_p3(plan) and city_of is None:
             nowhere = "the plan is in Planner-R1's schema, which names no cities"
-            raise UserError(f"{where}: {nowhere}; give the world with --world.")
-        official, problem = official_plan(plan, self._city_of)
-        if problem is not None:
-            self.notes.append(f"line {number}: {problem}")
+            raise UserError(f"{path}:{number}: {nowhere}; give the world with --world.")
+        official, off_schema = official_plan(plan, city_of)
+        if off_schema is not None:
+            submission.notes.append(f"line {number}: {off_schema}")
         elif official:
-            self._plans[place] = official
+            submission.plans[place] = official
+    return submission
 
 
 class SubmissionCheck:

@@ -10,7 +10,7 @@ import typer
 
 from tripwright.cli.options import Json, Restart
 from tripwright.domains.travelplanner.scoring.lines import QueryFile
-from tripwright.domains.travelplanner.scoring.submission import Submission, SubmissionCheck
+from tripwright.domains.travelplanner.scoring.submission import SubmissionCheck, read_submission
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_in
@@ -48,9 +48,8 @@ def write(
     """
     check_new(out, restart, inputs=(transcripts_in(source), queries))
     requests = QueryFile(queries)
-    submission = Submission(requests, World.open(world) if world else None)
-    submission.read(source)
-    notes, count, plans = submission.notes, len(requests.records), submission.delivered
+    submission = read_submission(source, requests, World.open(world) if world else None)
+    notes, count, plans = submission.notes, len(requests.records), len(submission.plans)
     if not plans:
         why = 'Expected {"query": …, "plan": …} per line, or the transcripts of a run.'
         if notes:
