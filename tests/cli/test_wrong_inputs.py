@@ -92,7 +92,10 @@ def place(tmp_path_factory):
             "data collect {place}/t.jsonl --out {place}/t.jsonl --restart",
             "is what the command reads",
         ),
-        ("outside import {place}/r.jsonl --harness tau2 --out {place}/i", "no result of tau2"),
+        (
+            "outside import {place}/r.jsonl --harness inspect --out {place}/i",
+            "no result of inspect",
+        ),
         ("world browse {place}/w hotels --max-usd nan", "--max-usd"),
         ("score {place} --world {place}/w", "holds no transcripts.jsonl (found"),
         (

@@ -1,6 +1,5 @@
 """Another harness's results as a run folder: its figures, with our intervals, in `compare` and
-`report`. The files are made up in the formats of evalscope 1.14.1, inspect_ai 0.3.285 and tau2
-1.0.1; tests/bridges/test_inspect_outside.py imports what Inspect itself wrote."""
+`report`. The files are made up in the formats of evalscope 1.14.1 and inspect_ai 0.3.285; tests/bridges/test_inspect_outside.py imports what Inspect itself wrote."""
 
 from __future__ import annotations
 
@@ -54,39 +53,32 @@ def evalscope_file(folder: Path, subset: str, turns: list[tuple[float, float, in
     return path
 
 
-def tau2_file(path: Path, seed: int, rewards: dict[str, list[float | None]], model: str) -> Path:
-    """Rewards of each task's trials; None where the infrastructure failed."""
-    simulations = [
+def inspect_file(path: Path, seed: int, scores: dict[str, list[float | None]], model: str) -> Path:
+    """Scores of each question's epochs; None where the sample ended with an error."""
+    samples = [
         {
-            "id": f"{task}-{trial}",
-            "task_id": task,
-            "trial": trial,
-            "termination_reason": "infrastructure_error" if reward is None else "user_stop",
-            "reward_info": None
-            if reward is None
-            else {"reward": reward, "reward_breakdown": {"DB": reward, "COMMUNICATE": 1.0}},
+            "id": question,
+            "epoch": epoch,
+            "scores": {"match": {"value": score}, "style": {"value": "C"}},
+            "error": {"message": "the server was down"} if score is None else None,
             "messages": [
                 {"role": "user", "content": "My shoes."},
                 {
                     "role": "assistant",
-                    "content": None,
-                    "tool_calls": [{"id": "1", "name": "find", "arguments": {"id": 3}}],
+                    "content": "",
+                    "tool_calls": [{"id": "1", "function": "find", "arguments": {"id": 3}}],
                 },
-                {"role": "tool", "id": "1", "content": "found"},
-                {"role": "assistant", "content": "Done."},
+                {"role": "tool", "content": "found"},
+                {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
             ],
         }
-        for task, trials in rewards.items()
-        for trial, reward in enumerate(trials)
+        for question, epochs in scores.items()
+        for epoch, score in enumerate(epochs, start=1)
     ]
-    info = {
-        "git_commit": "abc",
-        "seed": seed,
-        "agent_info": {"llm": model, "llm_args": {"temperature": 0.6, "api_base": "http://x"}},
-        "user_info": {"llm": "gpt-4.1"},
-        "environment_info": {"domain_name": "retail"},
-    }
-    path.write_text(json.dumps({"info": info, "tasks": [], "simulations": simulations}))
+    config = {"temperature": 0.6, "seed": seed, "max_connections": 9}
+    packages = {"inspect_ai": "0.3.285"}
+    run = {"task": "retail", "model": model, "packages": packages, "model_generate_config": config}
+    path.write_text(json.dumps({"eval": run, "plan": {"config": {}}, "samples": samples}))
     return path
 
 
@@ -124,18 +116,18 @@ def test_what_the_harness_could_not_score_is_unscored(tmp_path: Path) -> None:
     assert (score["n"], score["unscored"]) == (1, 1)
     assert "transport_error" in score["warning"] and score["worst_case"]["final"]["value"] == 0.5
 
-    tau2 = tau2_file(tmp_path / "t.json", 1, {"0": [1.0, None], "1": [0.0, 1.0]}, "m")
-    score = imported("tau2", tmp_path / "tau", tau2)
+    log = inspect_file(tmp_path / "t.json", 1, {"0": [1.0, None], "1": [0.0, 1.0]}, "m")
+    score = imported("inspect", tmp_path / "log", log)
     assert (score["n"], score["unscored"]) == (3, 1)
 
 
-def test_tau2s_trials_are_samples_of_one_task(tmp_path: Path) -> None:
-    file = tau2_file(tmp_path / "t.json", 1, {"0": [1.0, 1.0], "1": [1.0, 0.0]}, "m")
-    score = imported("tau2", tmp_path / "run", file)
+def test_epochs_are_samples_of_one_question(tmp_path: Path) -> None:
+    file = inspect_file(tmp_path / "t.json", 1, {"0": [1.0, 1.0], "1": [1.0, 0.0]}, "m")
+    score = imported("inspect", tmp_path / "run", file)
     metrics = score["metrics"]
     assert metrics["final"]["value"] == 0.75 and metrics["pass^2"]["value"] == 0.5
-    assert metrics["COMMUNICATE"]["value"] == 1.0
-    assert score["run_card"]["world"] == {"name": "tau2 retail, customer gpt-4.1"}
+    assert metrics["style"]["value"] == 1.0
+    assert score["run_card"]["world"] == {"name": "retail"}
     assert score["run_card"]["decoding"] == {"temperature": 0.6, "seed": 1}
     first = next(iter(episodes(tmp_path / "run" / "transcripts.jsonl")))
     segments = [(each["role"], each["text"]) for each in first["transcript"]["segments"]]
@@ -152,8 +144,8 @@ def test_seeds_are_compared_with_one_interval_and_reported(
             rewards = {
                 task: [float((number + seed) % 12 < passes)] for number, task in enumerate(tasks)
             }
-            file = tau2_file(tmp_path / f"{name}{seed}.json", 7, rewards, f"{name}-seed{seed}")
-            imported("tau2", tmp_path / f"{name}_{seed}", file, model=name)
+            file = inspect_file(tmp_path / f"{name}{seed}.json", 7, rewards, f"{name}-seed{seed}")
+            imported("inspect", tmp_path / f"{name}_{seed}", file, model=name)
     groups = [",".join(str(tmp_path / f"{name}_{s}") for s in range(3)) for name in ("base", "rl")]
     capsys.readouterr()
     assert go("compare", *groups, "--json") == 0
@@ -164,7 +156,7 @@ def test_seeds_are_compared_with_one_interval_and_reported(
     assert '"low"' in figure and comparison["queries"] == 12
     assert go("report", tmp_path / "rl_0") == 0
     page = (tmp_path / "rl_0" / "report.html").read_text()
-    assert "tau2 retail, customer gpt-4.1" in page and "My shoes." in page
+    assert "retail" in page and "My shoes." in page
 
 
 @pytest.mark.parametrize(
@@ -174,8 +166,7 @@ def test_seeds_are_compared_with_one_interval_and_reported(
         ("evalscope", "", "holds no answers"),
         ("inspect", '{"status": "success"}', "is no result of inspect: it has no 'eval'"),
         ("inspect", "PK\x03\x04", "Expected a log in JSON"),
-        ("tau2", "[]", "is no result of tau2"),
-        ("lm-eval", "{}", "--harness is one of evalscope, inspect, tau2, found 'lm-eval'"),
+        ("lm-eval", "{}", "--harness is one of evalscope, inspect, found 'lm-eval'"),
     ],
 )
 def test_what_is_no_result_is_refused_and_leaves_nothing(
@@ -191,8 +182,8 @@ def test_what_is_no_result_is_refused_and_leaves_nothing(
 
 
 def test_two_benchmarks_are_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [tau2_file(tmp_path / f"{m}.json", 1, {"0": [1.0]}, m) for m in ("m", "other")]
-    assert go("outside", "import", *files, "--harness", "tau2", "--out", tmp_path / "run") == 2
+    files = [inspect_file(tmp_path / f"{m}.json", 1, {"0": [1.0]}, m) for m in ("m", "other")]
+    assert go("outside", "import", *files, "--harness", "inspect", "--out", tmp_path / "run") == 2
     assert "Import them into folders of their own." in capsys.readouterr().err
-    imported("tau2", tmp_path / "run", files[0])
-    assert go("outside", "import", files[0], "--harness", "tau2", "--out", tmp_path / "run") == 2
+    imported("inspect", tmp_path / "run", files[0])
+    assert go("outside", "import", files[0], "--harness", "inspect", "--out", tmp_path / "run") == 2

@@ -21,7 +21,7 @@ def import_(
             metavar="FILE...", help="Result files; several are parts of one evaluation."
         ),
     ],
-    harness: Annotated[str, typer.Option(help="Who wrote them: evalscope, inspect, tau2.")],
+    harness: Annotated[str, typer.Option(help="Who wrote them: evalscope, inspect.")],
     out: Annotated[Path, typer.Option(metavar="RUN", help="Run folder to make.")],
     model: Annotated[
         str | None,
@@ -41,7 +41,6 @@ def import_(
       tripwright outside import outputs/20261125_101500/reviews/qwen3-8b/multi_if_English.jsonl \\
         --harness evalscope --out runs/multi_if
       tripwright outside import logs/natural-plan-trip.json --harness inspect --out runs/np_trip
-      tripwright outside import data/simulations/qwen3/results.json --harness tau2 --out runs/tau2
       tripwright compare runs/base_0,runs/base_1,runs/base_2 runs/rl_0,runs/rl_1,runs/rl_2
     """
     from tripwright.evals.outside import HARNESSES, import_results

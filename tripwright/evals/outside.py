@@ -5,11 +5,10 @@ they read a run: with intervals over questions and seeds.
 |---|---|---|
 | evalscope | `reviews/MODEL/BENCHMARK_SUBSET.jsonl` | 1.14.1, `ReviewResult` |
 | inspect | a log in JSON (`--log-format json`) | inspect_ai 0.3.285, `EvalLog` |
-| tau2 | `data/simulations/NAME/results.json` | 1.0.1, `Results` |
 
 Figures are the harness's own; nothing is judged again. Which of them says that an answer passed:
-evalscope's main score, the first score of Inspect's first scorer, tau2's reward; 1 is passed. What
-a harness marks as a failure of its own side (a dead endpoint, a dead judge) is unscored.
+evalscope's main score, the first score of Inspect's first scorer; 1 is passed. What a harness marks
+as a failure of its own side (a dead endpoint, a dead judge) is unscored.
 
 The figure that decides is the verdict, and each figure is a `measure` of the episode: a mean over
 answers, in which a share of several checks counts as often as it has checks. Where a benchmark has
@@ -137,50 +136,9 @@ def inspect(path: Path) -> HarnessResult:
     return HarnessResult(run["task"], run["model"], version, decoding, tuple(answers))
 
 
-_TAU2_STOPS = {
-    "max_steps": StopReason.MAX_TURNS,
-    "context_window_exceeded": StopReason.CONTEXT_OVERFLOW,
-}
-
-
-def tau2(path: Path) -> HarnessResult:
-    """The customer is a model, and every score depends on which: it is part of the benchmark's
-    name."""
-    results = read_json(path.read_bytes())
-    info = results["info"]
-    agent, user = info["agent_info"], info["user_info"]
-    domain = info["environment_info"]["domain_name"]
-    answers = []
-    for run in results["simulations"]:
-        reason, reward = str(run["termination_reason"]), run.get("reward_info")
-        ours = reason == "infrastructure_error" or reward is None
-        figures = (
-            {} if ours else {"reward": reward["reward"], **(reward.get("reward_breakdown") or {})}
-        )
-        answers.append(
-            HarnessAnswer(
-                str(run["task_id"]),
-                None,
-                tuple(_messages(run.get("messages") or ())),
-                _numbers(figures),
-                stop_reason=_TAU2_STOPS.get(reason, StopReason.ANSWER),
-                fault=f"tau2: {reason}" if ours else None,
-            )
-        )
-    decoding = {**(agent.get("llm_args") or {}), "seed": info.get("seed")}
-    return HarnessResult(
-        f"tau2 {domain}, customer {user.get('llm')}",
-        str(agent.get("llm")),
-        info.get("git_commit"),
-        {name: decoding[name] for name in DECODING if decoding.get(name) is not None},
-        tuple(answers),
-    )
-
-
 HARNESSES: Mapping[str, Callable[[Path], HarnessResult]] = {
     "evalscope": evalscope,
     "inspect": inspect,
-    "tau2": tau2,
 }
 
 
@@ -189,7 +147,6 @@ def read_result(path: Path, harness: str) -> HarnessResult:
     expected = {
         "evalscope": "reviews/MODEL/BENCHMARK_SUBSET.jsonl",
         "inspect": "a log in JSON, from 'inspect eval … --log-format json' or 'log convert'",
-        "tau2": "data/simulations/NAME/results.json with its simulations in it",
     }[harness]
     try:
         result = HARNESSES[harness](path)
