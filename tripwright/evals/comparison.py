@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from statistics import stdev
@@ -81,11 +82,36 @@ class ComparedFigure:
     each query and run?"""
 
     kind: str
-    queries: tuple[str, ...]
-    # of each group, of each of its runs: query → mean part and whole of a sample
-    runs: tuple[tuple[dict[str, Pair], ...], ...]
-    rates: tuple[tuple[float, ...], ...]  # Σ part / Σ whole of each
-    plain: tuple[bool, ...]
+    queries: list[str]
+    runs: list[list[dict[str, Pair]]]  # group → run → query → mean part and whole of a sample
+    plain: list[bool]
+
+    @classmethod
+    def of(
+        cls, figures: list[list[PerQuery]], samples: list[list[dict[str, int]]]
+    ) -> ComparedFigure | None:
+        """Parts and wholes summed over samples become those of a mean sample; what has one value of
+        a query has it already, as a flip rate. None where the runs have it of no query alike."""
+        kind = figures[0][0].kind
+        queries = sorted(set.intersection(*(set(each.of) for group in figures for each in group)))
+        plain = [
+            kind == "share" and all(each.of[q][1] == 1 for each in group for q in queries)
+            for group in figures
+        ]
+        is_summed = kind == "share" and not all(plain)
+
+        def mean_sample(figure: PerQuery, counts: dict[str, int]) -> dict[str, Pair]:
+            by = {q: counts[q] if is_summed else 1 for q in queries}
+            return {q: _over(figure.of[q], by[q]) for q in queries}
+
+        runs = [list(map(mean_sample, *each)) for each in zip(figures, samples, strict=True)]
+        return cls(kind, queries, runs, plain) if queries else None
+
+    @cached_property
+    def rates(self) -> list[list[float]]:
+        """Σ part / Σ whole of each group's runs."""
+        sums = [[map(sum, zip(*run.values(), strict=True)) for run in group] for group in self.runs]
+        return [[float(Fraction(part) / whole) for part, whole in group] for group in sums]
 
     def value(self, group: int) -> float:
         return sum(self.rates[group]) / len(self.rates[group])
@@ -93,7 +119,13 @@ class ComparedFigure:
     def differences(self, group: int, base: int) -> list[Fraction | int]:
         """Query by query; of several seeds, their mean. Where both were asked as much it is in
         checks, which add up to the difference."""
-        after, before = (_mean(self.runs[place], self.queries) for place in (group, base))
+        after, before = (
+            {
+                q: _over(tuple(map(sum, zip(*(run[q] for run in runs), strict=True))), len(runs))
+                for q in self.queries
+            }
+            for runs in (self.runs[group], self.runs[base])
+        )
         if all(after[q][1] == before[q][1] for q in self.queries):
             return [after[q][0] - before[q][0] for q in self.queries]
         return [
@@ -102,48 +134,9 @@ class ComparedFigure:
         ]
 
 
-def compared_figure(
-    per_query: list[list[PerQuery]], samples: list[list[dict[str, int]]], queries: tuple[str, ...]
-) -> ComparedFigure:
-    """Parts and wholes summed over samples become those of a mean sample; what has one value of a
-    query has it already, as a flip rate."""
-    kind = per_query[0][0].kind
-    plain = tuple(
-        kind == "share" and all(figure.of[q][1] == 1 for figure in group for q in queries)
-        for group in per_query
-    )
-
-    def pairs(figure: PerQuery, counts: dict[str, int]) -> dict[str, Pair]:
-        by = counts if kind == "share" and not all(plain) else dict.fromkeys(queries, 1)
-        return {q: (_over(figure.of[q][0], by[q]), _over(figure.of[q][1], by[q])) for q in queries}
-
-    runs = tuple(
-        tuple(map(pairs, group, counts)) for group, counts in zip(per_query, samples, strict=True)
-    )
-    return ComparedFigure(
-        kind, queries, runs, tuple(tuple(map(_rate, group)) for group in runs), plain
-    )
-
-
-def _mean(runs: Sequence[Mapping[str, Pair]], queries: Sequence[str]) -> Mapping[str, Pair]:
-    if len(runs) == 1:
-        return runs[0]
-    return {
-        q: (
-            Fraction(sum(run[q][0] for run in runs), len(runs)),
-            Fraction(sum(run[q][1] for run in runs), len(runs)),
-        )
-        for q in queries
-    }
-
-
-def _over(value: Fraction | int, samples: int) -> Fraction | int:
-    return value if samples == 1 else Fraction(value) / samples
-
-
-def _rate(pairs: Mapping[str, Pair]) -> float:
-    part, whole = (sum(pair[place] for pair in pairs.values()) for place in (0, 1))
-    return float(Fraction(part) / whole)
+def _over(pair: Any, count: int) -> Pair:
+    part, whole = pair
+    return (part, whole) if count == 1 else (Fraction(part) / count, Fraction(whole) / count)
 
 
 class Comparison:
@@ -165,18 +158,12 @@ class Comparison:
             [{q: len(run.scored[q]) for q in self.queries} for run in group.runs]
             for group in self.groups
         ]
-        keys = [
-            key
-            for key in figures[0][0]
-            if all(key in figure for group in figures for figure in group)
-        ]
         rows = {}
-        for key in keys:
-            per_query = [[figure[key] for figure in group] for group in figures]
-            shared = set.intersection(*(set(figure.of) for group in per_query for figure in group))
-            if shared:
-                rows[key] = compared_figure(per_query, samples, tuple(sorted(shared)))
-        return rows
+        for key in figures[0][0]:
+            per_query = [[figure.get(key) for figure in group] for group in figures]
+            if all(each is not None for group in per_query for each in group):
+                rows[key] = ComparedFigure.of(per_query, samples)  # type: ignore[arg-type]
+        return {key: row for key, row in rows.items() if row is not None}
 
     def _resample(self) -> dict[Key, list[list[float]]]:
         columns = Columns(self.queries)
@@ -194,21 +181,14 @@ class Comparison:
         resampled: dict[Key, list[list[float]]] = {}
         for key, groups in places.items():
             wholes = {whole for group in groups for _, whole in group}
-            usable = [
-                number for number, row in enumerate(sums) if all(row[whole] for whole in wholes)
-            ]
-            resampled[key] = []
-            for place, group in enumerate(groups):
-                rates = [
-                    [sums[number][part] / sums[number][whole] for number in usable]
-                    for part, whole in group
+            usable = [n for n, row in enumerate(sums) if all(row[whole] for whole in wholes)]
+            resampled[key] = [
+                [
+                    over_seeds([sums[n][part] / sums[n][whole] for part, whole in group], drawn[n])
+                    for n in usable
                 ]
-                seed_places = [draws[place][number] for number in usable]
-                resampled[key].append(
-                    rates[0]
-                    if len(rates) == 1
-                    else list(map(over_seeds, zip(*rates, strict=True), seed_places))
-                )
+                for group, drawn in zip(groups, draws, strict=True)
+            ]
         return resampled
 
     # ---- figures
@@ -245,46 +225,30 @@ class Comparison:
         """group − base. `p_is_bound` where p is the smallest that so many random draws can give:
         the true one may be smaller."""
         row = self.rows[key]
-        record: dict[str, Any] = {
-            "value": row.value(group) - row.value(base),
-            "n": len(row.queries),
-            "kind": row.kind,
-        }
-        resampled = [
-            a - b
-            for a, b in zip(self.resampled[key][group], self.resampled[key][base], strict=True)
-        ]
-        differences = row.differences(group, base)
-        p = sign_flip(differences, SEED)
-        floors = {SMALLEST_P}
-        if len(self.groups[group].runs) > 1 or len(self.groups[base].runs) > 1:
+        differences, pair = row.differences(group, base), (self.groups[group], self.groups[base])
+        rates = (self.resampled[key][group], self.resampled[key][base])
+        resampled = [a - b for a, b in zip(*rates, strict=True)]
+        low, high = _ends(row, resampled)
+        p, floors, test = sign_flip(differences, SEED), {SMALLEST_P}, "sign flips over queries"
+        if any(len(each.runs) > 1 for each in pair):
             # Resampled differences of a few queries that all agree have no spread; the signs of so
             # few still prove little.
             p = max(bootstrap_p(resampled), p) if resampled else p
             floors.add(bootstrap_floor(len(resampled)))
             test = "bootstrap over seeds and queries, sign flips over queries"
-            return record | {
-                **_ends(row, resampled),
-                "p": p,
-                "p_is_bound": p in floors,
-                "test": test,
-            }
-        if row.plain[group] and row.plain[base]:
-            low, high = paired_interval(
-                sum(d > 0 for d in differences), sum(d < 0 for d in differences), len(differences)
-            )
-            return record | {
-                "low": low,
-                "high": high,
-                "p": p,
-                "p_is_bound": False,
-                "test": "McNemar, exact",
-            }
-        return record | {
-            **_ends(row, resampled),
+        elif row.plain[group] and row.plain[base]:
+            gained, lost = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+            low, high = paired_interval(gained, lost, len(differences))
+            floors, test = set(), "McNemar, exact"
+        return {
+            "value": row.value(group) - row.value(base),
+            "n": len(row.queries),
+            "kind": row.kind,
+            "low": low,
+            "high": high,
             "p": p,
             "p_is_bound": p in floors,
-            "test": "sign flips over queries",
+            "test": test,
         }
 
     # ---- tables
@@ -293,8 +257,8 @@ class Comparison:
         """{table: {row: {"runs": {name: figure}, "differences": {name: difference}}}}; the p-values
         of a table are Holm's, together."""
         tables: dict[str, dict[str, Any]] = {}
-        for (table, name), _ in self.rows.items():
-            key = (table, name)
+        for key in self.rows:
+            table, name = key
             tables.setdefault(table, {})[name] = {
                 "runs": {
                     group.name: self.figure(key, place) for place, group in enumerate(self.groups)
@@ -386,21 +350,20 @@ def changed_marks(query: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _ends(row: ComparedFigure, resampled: Sequence[float]) -> dict[str, float | None]:
+def _ends(row: ComparedFigure, resampled: Sequence[float]) -> tuple[float | None, float | None]:
     """Where no query differs, or all of them wholly, a bootstrap has no spread; then it is the
     interval of as many pairs."""
     if not resampled:
-        return {"low": None, "high": None}
+        return None, None
     low, high = percentiles(resampled)
-    if row.kind != "mean" and max(resampled) - min(resampled) < ROUNDING:
-        for gained, lost in ((0, 0), (len(row.queries), 0), (0, len(row.queries))):
-            if abs(resampled[0] - (gained - lost) / len(row.queries)) < ROUNDING:
-                low, high = paired_interval(gained, lost, len(row.queries))
-    return (
-        {"low": low, "high": high}
-        if row.kind == "mean"
-        else {"low": max(low, -1.0), "high": min(high, 1.0)}
-    )
+    if row.kind == "mean":
+        return low, high
+    if max(resampled) - min(resampled) < ROUNDING:
+        n = len(row.queries)
+        for gained, lost in ((0, 0), (n, 0), (0, n)):
+            if abs(resampled[0] - (gained - lost) / n) < ROUNDING:
+                low, high = paired_interval(gained, lost, n)
+    return max(low, -1.0), min(high, 1.0)
 
 
 def correct(differences: Sequence[dict[str, Any]]) -> None:
