@@ -21,7 +21,6 @@ from tripwright.domains.deeptravel.tools.answers import (
     PointOfInterest,
     Provenance,
     ProviderAnswer,
-    Record,
     RouteLeg,
     WebPage,
 )
@@ -36,6 +35,7 @@ from tripwright.domains.deeptravel.worlds.city import (
     Spot,
     Ways,
 )
+from tripwright.errors import counted
 from tripwright.world.records import LONGEST_NAME, Accommodation, nearest_name, road_distance_km
 from tripwright.world.store import World
 
@@ -196,49 +196,28 @@ class WorldProvider:
         self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = ""
     ) -> ProviderAnswer:
         place = self._map(city_name)
-        nights = (
-            calendar_date.fromisoformat(checkout_date) - calendar_date.fromisoformat(checkin_date)
-        ).days
+        first, last = map(calendar_date.fromisoformat, (checkin_date, checkout_date))
+        nights = (last - first).days
         if nights < 1:
             raise WrongCall(f"Check-out {checkout_date} is not after check-in {checkin_date}.")
         needle = hotel_name.casefold().strip()
-        stays = [
-            stay for stay in self.world.accommodations(city_name) if needle in stay.name.casefold()
-        ]
+        everywhere = self.world.accommodations(city_name)
+        stays = [stay for stay in everywhere if needle in stay.name.casefold()]
         if not stays:
             name = f" called {_quoted(hotel_name)}" if needle else ""
-            near = (
-                nearest_name(
-                    hotel_name, tuple(stay.name for stay in self.world.accommodations(city_name))
-                )
-                if needle
-                else None
-            )
-            return self._found(
-                [], f"No hotels{name} in {city_name}.{f' Did you mean {near!r}?' if near else ''}"
-            )
-        fitting = sorted(
-            (stay for stay in stays if stay.minimum_nights <= nights),
-            key=lambda stay: (stay.price_usd, stay.name),
-        )
+            near = nearest_name(hotel_name, tuple(s.name for s in everywhere)) if needle else None
+            hint = f" Did you mean {near!r}?" if near else ""
+            return self._found([], f"No hotels{name} in {city_name}.{hint}")
+        fitting = [stay for stay in stays if stay.minimum_nights <= nights]
         if not fitting:
             least = min(int(stay.minimum_nights) for stay in stays)
-            what = (
-                stays[0].name
-                if len(stays) == 1
-                else f"The hotels in {city_name} that were searched"
-            )
-            return self._found(
-                [],
-                f"{what} take{'s' if len(stays) == 1 else ''} guests for {least} nights or more,"
-                f" not for {nights}.",
-            )
-        return self._found(
-            [
-                self._hotel(place, stay, checkin_date, checkout_date, nights)
-                for stay in fitting[:MOST_HOTELS]
-            ]
-        )
+            who = f"The hotels in {city_name} that were searched take"
+            if len(stays) == 1:
+                who = f"{stays[0].name} takes"
+            return self._found([], f"{who} guests for {least} nights or more, not for {nights}.")
+        fitting.sort(key=lambda stay: (stay.price_usd, stay.name))
+        days = (checkin_date, checkout_date, nights)
+        return self._found([self._hotel(place, stay, *days) for stay in fitting[:MOST_HOTELS]])
 
     def _hotel(
         self,
@@ -248,42 +227,33 @@ class WorldProvider:
         checkout_date: str,
         nights: int,
     ) -> HotelOffer:
-        at = place.spots[stay.name].place
+        at, most = place.spots[stay.name].place, int(stay.maximum_occupancy)
         return HotelOffer(
             name=stay.name,
             city=place.city,
             checkin_date=checkin_date,
             checkout_date=checkout_date,
-            room=(
-                f"{stay.room_type}, up to {stay.maximum_occupancy}"
-                f" {'guest' if stay.maximum_occupancy == 1 else 'guests'}"
-            ),
+            room=f"{stay.room_type}, up to {counted(most, 'guest')}",
             address=at.address,
             price=Money(stay.price_usd * nights, CURRENCY),
             rating=stay.rating,
             latitude=at.latitude,
             longitude=at.longitude,
-            guests=int(stay.maximum_occupancy),
+            guests=most,
         )
 
     def _places(self, query: str, city_name: str) -> ProviderAnswer:
         place = self._map(city_name)
         places = _matching(place, query)
-        return self._found(
-            list(places),
-            "" if places else f"Nothing in {place.city} is found for {_quoted(query)}.",
-        )
+        note = "" if places else f"Nothing in {place.city} is found for {_quoted(query)}."
+        return self._found(list(places), note)
 
     def _pages(self, query: str) -> ProviderAnswer:
-        maps = {
-            city: self._map(city)
-            for city in self.world.cities
-            if city.casefold() in query.casefold()
-        }
-        pages: list[Record] = list(_pages_for(self.world, self._ways, maps, query)[:MOST_PAGES])
-        return self._found(
-            pages, "" if pages else f"No page is found for {_quoted(query)}. A search names a city."
-        )
+        folded = query.casefold()
+        maps = {c: self._map(c) for c in self.world.cities if c.casefold() in folded}
+        pages = _pages_for(self.world, self._ways, maps, query)[:MOST_PAGES]
+        note = f"No page is found for {_quoted(query)}. A search names a city."
+        return self._found(list(pages), "" if pages else note)
 
 
 def _matching(place: CityMap, query: str) -> list[PointOfInterest]:
@@ -391,64 +361,39 @@ def _about(world: World, place: CityMap) -> Iterator[tuple[str, WebPage]]:
     meals = sorted(world.restaurants(city), key=lambda meal: -meal.rating)
     stays = sorted(world.accommodations(city), key=lambda stay: -stay.rating)
     where = f"{city} lies in {world.cities[city]}."
+
+    def page(topic: str, title: str, text: str) -> tuple[str, WebPage]:
+        return topic, WebPage(title, f"{SITE}/{slug}/{topic}", text)
+
     if sights:
-        many = (
-            f"Among the {len(sights)} sights of {city}"
-            if len(sights) > SHOWN
-            else f"The sights of {city}"
-        )
-        yield (
-            "sights",
-            WebPage(
-                f"What to see in {city}",
-                f"{SITE}/{slug}/sights",
-                f"{where} {many}: {_listed(sights)}.",
-            ),
-        )
+        many = f"Among the {len(sights)} sights" if len(sights) > SHOWN else "The sights"
+        text = f"{where} {many} of {city}: {_listed(sights)}."
+        yield page("sights", f"What to see in {city}", text)
     if meals:
         text = _listed([f"{meal.name} ({meal.cuisines})" for meal in meals])
-        yield (
-            "food",
-            WebPage(
-                f"Where to eat in {city}", f"{SITE}/{slug}/food", f"Well liked in {city}: {text}."
-            ),
-        )
+        yield page("food", f"Where to eat in {city}", f"Well liked in {city}: {text}.")
     if stays:
-        text = _listed([stay.name for stay in stays])
-        yield (
-            "stay",
-            WebPage(
-                f"Where to stay in {city}",
-                f"{SITE}/{slug}/stay",
-                f"Guests of {city} rate these best: {text}.",
-            ),
-        )
+        text = f"Guests of {city} rate these best: {_listed([stay.name for stay in stays])}."
+        yield page("stay", f"Where to stay in {city}", text)
     text = f"Trains stop at {place.station}. Planes land at {place.airport}, outside the city."
-    yield "arrive", WebPage(f"How to get to {city}", f"{SITE}/{slug}/arrive", text)
+    yield page("arrive", f"How to get to {city}", text)
 
 
 def _way(ways: Ways, origin: str, destination: str) -> WebPage:
     road, trains = ways.world.ground(origin, destination), ways.timetable(origin, destination)
     km = (road_distance_km(road.distance) if road else None) or ways.road_km(origin, destination)
-    sentences = [
-        (
-            f"By road it is {round(km):,} km from {origin} to {destination}."
-            if km
-            else f"No road joins {origin} and {destination}."
-        )
-    ]
+    road_words = f"By road it is {round(km):,} km from {origin} to {destination}." if km else ""
+    rail_words = "No direct train."
     if trains:
         fastest = min(trains, key=lambda run: run.minutes)
-        sentences.append(
+        rail_words = (
             f"{len(trains)} direct trains a day; the fastest, {fastest.number}, takes"
             f" {fastest.minutes} minutes."
         )
-    else:
-        sentences.append("No direct train.")
     return WebPage(
         f"From {origin} to {destination}",
         f"{SITE}/{_slug(origin)}/to/{_slug(destination)}",
-        " ".join(sentences),
+        f"{road_words or f'No road joins {origin} and {destination}.'} {rail_words}",
     )
 
 
