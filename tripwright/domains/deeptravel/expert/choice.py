@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import date as Date
 from datetime import timedelta
-from itertools import chain
 from typing import Any
 
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
@@ -114,9 +113,8 @@ def within_budget(
         return list(ways), stay
     rest -= total
     choices = []
-    for choice, times in chain(
-        ((way, request.party_size) for way in ways), ((stay, intents.rooms_of(request)),)
-    ):
+    people = [(way, request.party_size) for way in ways]
+    for choice, times in (*people, (stay, intents.rooms_of(request))):
         if len(choice.rows) > 1:
             more = times * (_price(choice.rows[1]) - _price(choice.rows[0]))
             if more > max(rest, 0):
@@ -200,11 +198,8 @@ def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
         return SeenAnswer(())
     rows = []
     for row, values in enumerate(call.rows.records(), start=call.rows.first):
-        record = _record(
-            {name: value for name, value in values.items() if value is not None and value != ""},
-            call,
-            currency,
-        )
+        known = {name: value for name, value in values.items() if value is not None and value != ""}
+        record = _record(known, call, currency)
         if record is not None:
             rows.append(SeenRow(number, row, record))
     return SeenAnswer(tuple(rows), call.rows.note)
@@ -215,23 +210,18 @@ def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | N
     kind: type[Any] | None = RouteLeg if "mode" in values else RECORDS.get(call.name)
     if kind is None:
         return None
-    unsaid = {
-        field.name: 0 if field.type in ("int", "float") else ""
-        for field in fields(kind)
-        if field.default is MISSING
-    }
-    arguments = {
-        name: call.arguments[argument]
-        for name, argument in _COMPLETED.items()
-        if argument in call.arguments
-    }
-    names = {field.name for field in fields(kind)}
-    attributes = {
-        name: value for name, value in {**unsaid, **arguments, **values}.items() if name in names
-    }
+    said = call.arguments
+    stated = {name: said[argument] for name, argument in _COMPLETED.items() if argument in said}
+    stated |= values
     if "price" in values:
-        attributes["price"] = Money(float(values["price"]), values.get("currency", currency))
-    if "departs_at" in attributes and not _with_day(attributes, call.arguments.get("depart_date")):
+        stated["price"] = Money(float(values["price"]), values.get("currency", currency))
+    attributes = {}
+    for column in fields(kind):
+        if column.name in stated:
+            attributes[column.name] = stated[column.name]
+        elif column.default is MISSING:
+            attributes[column.name] = 0 if column.type in ("int", "float") else ""
+    if "departs_at" in attributes and not _with_day(attributes, said.get("depart_date")):
         return None
     record: Record = kind(**attributes)
     return record
@@ -240,15 +230,12 @@ def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | N
 def _with_day(values: dict[str, Any], day: Any) -> bool:
     """Makes moments of clock times."""
     departs, arrives = values["departs_at"], values["arrives_at"]
-    if all(re.fullmatch(r"\d{2}:\d{2}", clock) for clock in (departs, arrives)) and isinstance(
-        day, str
-    ):
+    clocks = all(re.fullmatch(r"\d{2}:\d{2}", clock) for clock in (departs, arrives))
+    if clocks and isinstance(day, str):
         values["departs_at"] = f"{day}T{departs}"
         values["arrives_at"] = f"{arrival_day(values['departs_at'], arrives)}T{arrives}"
-    return all(
-        re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", values[name])
-        for name in ("departs_at", "arrives_at")
-    )
+    moments = (values["departs_at"], values["arrives_at"])
+    return all(re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", moment) for moment in moments)
 
 
 def arrival_day(departs_at: str, arrives: str) -> str:
@@ -268,18 +255,14 @@ def by_promise(
     cheapest first, then the others by distance."""
     hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
     fitting = [row for row in hotels if intents.holds(row.record, request)] or hotels
-    candidates = [
-        row for row in fitting if not set(intents.unmet_stay(request, row.record, 0.0))
-    ] or fitting
+    meeting = [row for row in fitting if not intents.unmet_stay(request, row.record, 0.0)]
 
     def rank(row: SeenRow) -> tuple[float, float]:
-        price = row.record.price.amount if row.record.price else float("inf")
         km = _straight_km(row.record, place)
-        if km is None or km * WAY_PER_STRAIGHT <= intents.NEAR_KM:
-            return (0.0, price)
-        return (km, price)
+        is_near = km is None or km * WAY_PER_STRAIGHT <= intents.NEAR_KM
+        return (0.0 if is_near else km or 0.0), _price(row)
 
-    return sorted(candidates, key=rank)
+    return sorted(meeting or fitting, key=rank)
 
 
 def shortest(answer: SeenAnswer | None) -> SeenRow | None:

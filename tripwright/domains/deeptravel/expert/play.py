@@ -48,8 +48,6 @@ COMPACT_FACE = "deeptravel_compact"
 FACES = ("deeptravel", COMPACT_FACE)
 MOST_TRIES = 2  # of a call that our side did not answer
 SIGHTS = "attractions"
-# what a traveller without a hotel starts from, as places are searched for
-STARTS = {FlightOffer: "airport"}
 
 
 class Over(Exception):
@@ -95,27 +93,20 @@ class _Play:
     def run(self) -> None:
         if self.brief:
             self.thoughts.worked(asked_line(self.request))
-        there = self._ways(back=False)
-        back = self._ways(back=True) if self.request.return_date else None
+        ways = [self._ways(back=False)]
+        if self.request.return_date:
+            ways.append(self._ways(back=True))
         if self.nights:
             self._stay()
         self._visit()
-        ways = [way for way in (there, back) if way is not None]
-        self.findings.total = (
-            total_of(self.request, ways, self.findings.stay)
-            if self.findings.stay.rows or not self.nights
-            else None
-        )
-        choices, self.findings.stay = within_budget(self.request, ways, self.findings.stay)
-        self.findings.there, self.findings.back = (
-            choices[0],
-            choices[1] if back is not None else None,
-        )
-        say(
-            self.session,
-            self.thoughts.before_answer(self.findings)
-            + f"<answer>{write_answer(self.findings, self.plan_format, self.brief)}</answer>",
-        )
+        findings = self.findings
+        if findings.stay.rows or not self.nights:
+            findings.total = total_of(self.request, ways, findings.stay)
+        ways, findings.stay = within_budget(self.request, ways, findings.stay)
+        findings.there, findings.back = ways[0], ways[1] if len(ways) > 1 else None
+        answer = write_answer(findings, self.plan_format, self.brief)
+        thoughts = self.thoughts.before_answer(findings)
+        say(self.session, f"{thoughts}<answer>{answer}</answer>")
 
     @property
     def left(self) -> int:
@@ -127,17 +118,13 @@ class _Play:
 
     def _needed(self, after: str) -> int:
         """Calls without which a later part would have nothing."""
-        request = self.request
-        stay = (
-            0 if not self.nights else 1 + (0 if not request.hotel_near else 1 if self.brief else 2)
-        )
+        request, stay, visits = self.request, 0, 0
         # one look at the sights for the hotel and the visits
         shared = bool(request.hotel_near and not self.brief)
-        visits = (
-            len(request.visit) + (not shared) + (self.brief and not self.nights)
-            if request.visit
-            else 0
-        )
+        if self.nights:
+            stay = 1 + bool(request.hotel_near) + shared
+        if request.visit:
+            visits = len(request.visit) + (not shared) + (self.brief and not self.nights)
         back = 1 if request.return_date else 0
         return {"there": back + stay + visits, "back": stay + visits, "stay": visits}[after]
 
@@ -149,10 +136,8 @@ class _Play:
         for _ in range(MOST_TRIES):
             if self.left < 1:
                 return None
-            say(
-                self.session,
-                self.thoughts.before_call(tool, arguments) + write_call(tool, arguments),
-            )
+            thoughts = self.thoughts.before_call(tool, arguments)
+            say(self.session, thoughts + write_call(tool, arguments))
             transcript = self.session.transcript
             if self.session.done:
                 raise Over
@@ -166,16 +151,22 @@ class _Play:
             self.thoughts.worked(f"{len(transcript.calls)}.")
         return answer
 
+    def _look_up(self, query: str) -> SeenAnswer | None:
+        return self._ask("poi_search", query=query, city_name=self.request.destination)
+
+    def _way(self, origin: str, destination: str) -> SeenRow | None:
+        """The shortest within the city of destination."""
+        ends = {"origin_name": origin, "destination_name": destination}
+        return shortest(self._ask("route_planning", **ends, city_name=self.request.destination))
+
     # ---- there and back
 
     def _ways(self, back: bool) -> Choice:
         request = self.request
-        ends = (
-            (request.destination, request.origin) if back else (request.origin, request.destination)
-        )
+        begin, end = (request.origin, request.destination)[:: -1 if back else 1]
         arguments = {
-            "depart_city_name": ends[0],
-            "arrival_city_name": ends[1],
+            "depart_city_name": begin,
+            "arrival_city_name": end,
             "depart_date": request.return_date if back else request.depart_date,
         }
         later = self._needed("back" if back else "there")
@@ -185,10 +176,8 @@ class _Play:
             compare = not self.brief or request.total_budget is not None
             if choice.meets and not (compare and self.left > later + self._unsure(back)):
                 break
-            answer = (
-                self._ask(f"{mode}_search", **arguments) if self.left > later or not rows else None
-            )
-            if answer is not None:
+            may_ask = self.left > later or not rows
+            if may_ask and (answer := self._ask(f"{mode}_search", **arguments)):
                 rows += answer.rows
                 choice = self._choose_way(rows, answer, back)
         if not choice.meets and request.transport != "flight" and self.left > later:
@@ -214,20 +203,17 @@ class _Play:
     def _unsure(self, back: bool) -> int:
         """Calls that may turn out to be needed: the other means of transport back, a second hotel
         to look from."""
-        return (
-            not back and self.request.return_date is not None and self.request.transport is None
-        ) + bool(self.request.hotel_near)
+        request = self.request
+        other_way_back = not back and request.return_date is not None and request.transport is None
+        return other_way_back + bool(request.hotel_near)
 
     def _modes(self, back: bool) -> tuple[str, ...]:
         """On the way back first what was found on the way there."""
         if self.request.transport:
             return (self.request.transport,)
         there = self.findings.there.first
-        return (
-            ("train", "flight")
-            if back and there and not isinstance(there.record, FlightOffer)
-            else ("flight", "train")
-        )
+        by_train = back and there and not isinstance(there.record, FlightOffer)
+        return ("train", "flight") if by_train else ("flight", "train")
 
     # ---- the stay
 
@@ -257,10 +243,7 @@ class _Play:
         request, place = self.request, str(self.request.hotel_near)
         at = None
         if not self.brief and request.visit:
-            at = self._placed(
-                (place, *request.visit),
-                self._ask("poi_search", query=SIGHTS, city_name=request.destination),
-            ).get(place)
+            at = self._placed((place, *request.visit), self._look_up(SIGHTS)).get(place)
         if at is None and not self.brief and self.left > later + 1:
             at = self._place(place)
         for number, row in enumerate(by_promise(request, rows, at)):
@@ -268,13 +251,7 @@ class _Play:
                 break
             first = stay_walk(request, rows, Choice((row,)), self.shown)
             self.thoughts.worked(f"Next {letters(row.row)} {row.name}." if number else first)
-            answer = self._ask(
-                "route_planning",
-                origin_name=row.record.name,
-                destination_name=place,
-                city_name=request.destination,
-            )
-            way = shortest(answer)
+            way = self._way(row.record.name, place)
             if way is not None:
                 self.findings.near[row.record.name] = way
                 self.thoughts.worked(near_step(way))
@@ -283,26 +260,17 @@ class _Play:
 
     def _place(self, name: str) -> PointOfInterest | None:
         """Where it lies and its address."""
-        return self._placed(
-            (name,), self._ask("poi_search", query=name, city_name=self.request.destination)
-        ).get(name)
+        return self._placed((name,), self._look_up(name)).get(name)
 
     def _placed(
         self, names: Sequence[str], answer: SeenAnswer | None
     ) -> dict[str, PointOfInterest]:
-        places = {}
+        places, asked = {}, {name.casefold(): name for name in reversed(names)}
         for row in answer.rows if answer else ():
-            name = next(
-                (
-                    name
-                    for name in names
-                    if isinstance(row.record, PointOfInterest)
-                    and row.record.name.casefold() == name.casefold()
-                ),
-                None,
-            )
-            if name is not None:
-                places[name], self.findings.places[name] = row.record, row
+            if isinstance(row.record, PointOfInterest):
+                name = asked.get(row.record.name.casefold())
+                if name is not None:
+                    places[name], self.findings.places[name] = row.record, row
         return places
 
     # ---- visits
@@ -315,25 +283,14 @@ class _Play:
             return
         start = self._start()
         if len(request.visit) > 1:
-            self._placed(
-                request.visit, self._ask("poi_search", query=SIGHTS, city_name=request.destination)
-            )
+            self._placed(request.visit, self._look_up(SIGHTS))
         for number, place in enumerate(request.visit):
             ways_to_come = len(request.visit) - number
             if place not in self.findings.places and self.left > ways_to_come:
                 self._place(place)
-            if start:
-                way = shortest(
-                    self._ask(
-                        "route_planning",
-                        origin_name=start,
-                        destination_name=place,
-                        city_name=request.destination,
-                    )
-                )
-                if way is not None:
-                    self.findings.visits[place] = way
-                    self.thoughts.worked(way_step(way))
+            if start and (way := self._way(start, place)):
+                self.findings.visits[place] = way
+                self.thoughts.worked(way_step(way))
 
     def _start(self) -> str:
         """The hotel; without one where the journey there ends, which a tiny model's rows do not
@@ -347,11 +304,7 @@ class _Play:
         place = way.arrive_airport if isinstance(way, FlightOffer) else way.arrive_station
         if place:
             return str(place)
-        answer = self._ask(
-            "poi_search",
-            query=STARTS.get(type(way), "train station"),
-            city_name=self.request.destination,
-        )
+        answer = self._look_up("airport" if isinstance(way, FlightOffer) else "train station")
         return str(answer.rows[0].record.name) if answer and answer.rows else ""
 
 
