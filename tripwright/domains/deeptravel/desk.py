@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date as Date
 from datetime import timedelta
@@ -256,11 +257,8 @@ def read(text: str, place: Place) -> Understood:
             del found["party_size"]
     except UnreadableRequest:
         heard = list(_looked_up(text, provider_at(place).world))
-        said = {
-            each.field: {other.value for other in heard if other.field == each.field}
-            for each in heard
-        }
-        heard = [each for each in heard if len(said[each.field]) == 1]
+        said = Counter(field for field, _ in {(each.field, each.value) for each in heard})
+        heard = [each for each in heard if said[each.field] == 1]
         found = {each.field: each.value for each in heard}
     found = {name: value for name, value in found.items() if value not in EMPTY}
     missing = {name: question for name, question in ASKED.items() if name not in found}

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date as calendar_date
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
@@ -228,34 +228,27 @@ class Ways:
         rows = self.world.flights(origin.city, destination.city, date)
         if rows is None:
             return None
-        offers = (self._flight(row, origin, destination) for row in rows)
-        return sorted(
-            (offer for offer in offers if offer is not None),
-            key=lambda offer: (offer.departs_at, offer.number),
-        )
+        offers = [offer for row in rows if (offer := self._flight(row, origin, destination))]
+        return sorted(offers, key=lambda offer: (offer.departs_at, offer.number))
 
     def _flight(self, row: Flight, origin: CityMap, destination: CityMap) -> FlightOffer | None:
         """A row says clock times at both ends and how long it takes: the day of arrival is the one
         that fits. None where the times are none that a clock shows."""
         minutes = duration_minutes(row.duration)
         try:
-            departs, arrives = (
-                datetime.fromisoformat(f"{row.date}T{time}")
-                for time in (row.departure_time, row.arrival_time)
-            )
+            departs = datetime.fromisoformat(f"{row.date}T{row.departure_time}")
+            arrives = datetime.fromisoformat(f"{row.date}T{row.arrival_time}")
         except ValueError:
             return None
         if minutes is None:
             arrives += timedelta(days=arrives < departs)
             minutes = int((arrives - departs).total_seconds() // 60)
         else:
-            arrives = min(
-                (arrives + timedelta(days=day) for day in (-1, 0, 1)),
-                key=lambda at: abs(at - departs - timedelta(minutes=minutes)),
-            )
-        home = dice_of(
-            self.world, "carrier", *sorted((origin.city, destination.city)), row.number
-        ).choice((origin, destination))
+            due = departs + timedelta(minutes=minutes)
+            days = (arrives + timedelta(days=day) for day in (-1, 0, 1))
+            arrives = min(days, key=lambda at: abs(at - due))
+        ends = sorted((origin.city, destination.city))
+        home = dice_of(self.world, "carrier", *ends, row.number).choice((origin, destination))
         return FlightOffer(
             number=row.number,
             carrier=f"{self.world.cities.get(home.city, home.city)} Airlines",
@@ -273,10 +266,7 @@ class Ways:
         self, origin: CityMap, destination: CityMap, date: str, transfers: bool
     ) -> list[TrainOffer]:
         """By departure; journeys with a change come among the direct trains, if `transfers`."""
-        offers = [
-            self._train(run, origin, destination, date)
-            for run in self.timetable(origin.city, destination.city)
-        ]
+        offers = self._direct(origin, destination, date)
         if transfers:
             offers += self._with_changes(origin, destination, date)
         return sorted(offers, key=lambda offer: (offer.departs_at, offer.minutes, offer.number))
@@ -314,13 +304,16 @@ class Ways:
             for index, (kmh, usd) in enumerate(zip(speeds, fares, strict=True))
         )
 
+    def _direct(self, origin: CityMap, destination: CityMap, date: str) -> list[TrainOffer]:
+        runs = self.timetable(origin.city, destination.city)
+        return [self._train(run, origin, destination, date) for run in runs]
+
     def _train(
         self, run: DailyTrain, origin: CityMap, destination: CityMap, date: str
     ) -> TrainOffer:
         departs = datetime.fromisoformat(date) + timedelta(minutes=run.left)
-        arrives = departs + timedelta(
-            minutes=run.minutes + self._shift_minutes(origin.city, destination.city, date)
-        )
+        ahead = self._shift_minutes(origin.city, destination.city, date)
+        arrives = departs + timedelta(minutes=run.minutes + ahead)
         return TrainOffer(
             number=run.number,
             operator=run.operator,
@@ -343,28 +336,18 @@ class Ways:
         )
         if here is None or there is None:
             return 0
-        return (
-            there.utc_minutes
-            - here.utc_minutes
-            + saving_minutes(date) * (there.saves_daylight - here.saves_daylight)
-        )
+        saved = saving_minutes(date) * (there.saves_daylight - here.saves_daylight)
+        return there.utc_minutes - here.utc_minutes + saved
 
     def _with_changes(self, origin: CityMap, destination: CityMap, date: str) -> list[TrainOffer]:
         offers = []
         for city in self._changes_at(origin.city, destination.city):
             between = CityMap(self.world, city)
-            seconds = [
-                self._train(run, between, destination, date)
-                for run in self.timetable(city, destination.city)
-            ]
-            for run in self.timetable(origin.city, city):
-                one = self._train(run, origin, between, date)
+            seconds = self._direct(between, destination, date)
+            for one in self._direct(origin, between, date):
                 waits = [(_minutes_between(one.arrives_at, two.departs_at), two) for two in seconds]
-                fitting = [
-                    (wait, two)
-                    for wait, two in waits
-                    if CHANGE_MINUTES[0] <= wait <= CHANGE_MINUTES[1]
-                ]
+                shortest, longest = CHANGE_MINUTES
+                fitting = [pair for pair in waits if shortest <= pair[0] <= longest]
                 if fitting:
                     offers.append(_joined(one, *min(fitting, key=lambda pair: pair[0])))
         return sorted(offers, key=lambda offer: (offer.minutes, offer.number))[:MOST_CHANGES]
@@ -376,11 +359,8 @@ class Ways:
             return ()
         ways = []
         for city in self.world.cities:
-            if (
-                city not in (origin, destination)
-                and self.timetable(origin, city)
-                and self.timetable(city, destination)
-            ):
+            joins = self.timetable(origin, city) and self.timetable(city, destination)
+            if joins and city not in (origin, destination):
                 km = (self.road_km(origin, city) or 0.0) + (self.road_km(city, destination) or 0.0)
                 if km <= min(MOST_DETOUR * direct, LONGEST_KM):
                     ways.append((km, city))
@@ -395,16 +375,12 @@ class Ways:
 
 def _joined(one: TrainOffer, wait: float, two: TrainOffer) -> TrainOffer:
     assert one.price is not None and two.price is not None
-    return TrainOffer(
+    return replace(
+        one,
         number=f"{one.number}, {two.number}",
-        operator=one.operator
-        if one.operator == two.operator
-        else f"{one.operator}, {two.operator}",
-        depart_city=one.depart_city,
-        depart_station=one.depart_station,
+        operator=", ".join(dict.fromkeys((one.operator, two.operator))),
         arrive_city=two.arrive_city,
         arrive_station=two.arrive_station,
-        departs_at=one.departs_at,
         arrives_at=two.arrives_at,
         minutes=one.minutes + int(wait) + two.minutes,
         transfers=1,
