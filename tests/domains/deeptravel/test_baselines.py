@@ -17,7 +17,6 @@ from tripwright.domains.deeptravel.requests.make import RequestScope, left_to, m
 from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
-from tripwright.errors import UserError
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
@@ -123,27 +122,3 @@ def test_what_has_no_wish_is_met_by_any_row(provider: WorldProvider) -> None:
     asked = [proven.request for proven in plain]
     first = ErrandRows("errand-first-row")
     assert passes(first, asked, provider, "deeptravel_cards") >= 6
-
-
-def test_emptied_tools_leave_nothing_to_pass_with(
-    requests: list[TravelRequest], provider: WorldProvider
-) -> None:
-    for request in requests[:6]:
-        verdict = played(
-            ErrandRows("errand-first-row"),
-            request,
-            provider,
-            "deeptravel_cards_compact",
-            emptied=True,
-        ).verdict
-        assert verdict is not None and not verdict.final
-
-
-def test_it_refuses_what_it_cannot_play() -> None:
-    class Other:
-        query = "a plan, please"
-
-    with pytest.raises(
-        UserError, match="Policy 'errand-cheapest' plays travellers' requests, found a str"
-    ):
-        list(ErrandRows("errand-cheapest").play([Other()]))  # type: ignore[list-item]

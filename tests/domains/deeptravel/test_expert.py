@@ -96,20 +96,6 @@ def test_what_can_be_met_is_met_within_the_turns(
         ), request.query
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_each_card_is_the_row_that_was_shown(
-    provider: WorldProvider, requests: list[TravelRequest], dialect: str
-) -> None:
-    for request in requests[:15]:
-        transcript = played(provider, request, dialect)
-        cards = cards_of(transcript)
-        for card in (*cards.outbound, *cards.stay, *cards.back):
-            rows = read_answer(transcript.calls[card.call - 1], card.call, "USD").rows
-            row = next(row for row in rows if row.row == card.row)
-            assert row.name == (card.name if card.kind == "hotel" else card.number)
-            assert card.price is not None and card.price.amount == row.record.price.amount
-
-
 def test_second_choices_keep_to_the_budget_too(
     provider: WorldProvider, requests: list[TravelRequest]
 ) -> None:

@@ -183,14 +183,6 @@ def test_rules_leave_prose_unscored_and_say_so(
     assert unjudged(prose) and unjudged(DIALECT) is None
 
 
-def test_emptied_tools_leave_nothing_to_pass_with(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
-    for request in requests[:4]:
-        episode = close_session(played(Errand("e", request, provider, "nano"), emptied=True))
-        assert episode.verdict is not None and not episode.verdict.final
-
-
 def test_an_answer_without_any_call_rests_on_nothing(
     provider: WorldProvider, requests: list[TravelRequest]
 ) -> None:

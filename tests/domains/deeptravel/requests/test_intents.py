@@ -242,12 +242,6 @@ def test_a_file_without_wishes_has_none_and_goes_by_shape(world: World) -> None:
     }
 
 
-def test_equal_seeds_give_equal_requests_and_others_do_not(world: World) -> None:
-    first, again, other = (made_of(world, 12, constraints="mixed", seed=seed) for seed in (5, 5, 6))
-    assert first == again
-    assert {made.request.query for made in first}.isdisjoint(made.request.query for made in other)
-
-
 def test_excluded_trips_are_not_made_again(world: World) -> None:
     first = made_of(world, 12, seed=5)
     keys = frozenset(intents.request_key(made.request) for made in first)

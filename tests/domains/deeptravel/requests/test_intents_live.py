@@ -71,14 +71,6 @@ def made_by(provider: Any, world: World, count: int, **settings: Any) -> list[Pr
     )[0]
 
 
-def test_services_give_the_requests_of_the_world_behind_them(world: World) -> None:
-    places = named_places(",".join(world.cities), f"{world.dates[0]}..{world.dates[-1]}")
-    direct = make_requests(
-        TripSurvey(WorldProvider(world)), places, 12, constraints="mixed", seed=5
-    )[0]
-    assert made_by(WorldProvider(world), world, 12, constraints="mixed", seed=5) == direct
-
-
 def test_only_what_the_tools_can_answer_is_asked_for(world: World) -> None:
     flights = Changed(world, lambda tool, found: found, frozenset(("flight_search",)))
     made = made_by(flights, world, 12, weights=(1, 1, 0), seed=1)

@@ -108,13 +108,6 @@ def test_a_second_recommendation_must_keep_to_the_request_too(
     assert judged(by_hand.changed(("risks", [spare]))).reward == 1.0
 
 
-def test_three_recommendations_are_outside_the_contract(
-    judged: Judged, by_hand: ModuleType
-) -> None:
-    found = judged(by_hand.changed(("outbound", 3 * by_hand.SOUND["outbound"])))
-    assert found.reward == 0.0 and "outbound" in found.problems[0].message
-
-
 def _change_row(calls: list[ToolCall], number: int, **values: Any) -> list[ToolCall]:
     body = json.loads(calls[number - 1].result)
     body["rows"][0].update(values)
