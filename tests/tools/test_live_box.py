@@ -17,7 +17,7 @@ from tripwright.domains import dialect_named, domain_named, face_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.domains.deeptravel.sandbox.sqlite_store import SqliteStore
+from tripwright.domains.deeptravel.sandbox.store import SqliteStore
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,

@@ -17,13 +17,13 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.refresh import refresh
 from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
     describe,
     export_snapshot,
     import_snapshot,
     recorded_providers,
+    refresh,
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import (
@@ -481,7 +481,7 @@ def test_a_killed_refresh_goes_on(
     script = tmp_path / "refresh.py"
     script.write_text(
         f"import runpy, sys\nunstable = runpy.run_path({unstable.__file__!r})\nfrom"
-        " tripwright.domains.deeptravel.sandbox.refresh import refresh\nfrom"
+        " tripwright.domains.deeptravel.sandbox.snapshot import refresh\nfrom"
         " tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\nfrom"
         " tripwright.domains.deeptravel.sandbox.store import open_store\nclient ="
         f" unstable['Client']({service.url!r}, unstable['Terms'](requests_per_second=50))\nsandbox"

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
+from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.provider import LONGEST_QUEUE_S, LocalLimits
-from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, StoredAnswer, open_store
+from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, open_store
 from tripwright.errors import UserError
 
 DAY = "2026-06-20"
@@ -188,7 +188,7 @@ def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
         db.execute("CREATE TABLE city (name TEXT)")
     db.close()
     before = other.read_bytes()
-    with pytest.raises(UserError, match="cannot be used as a store: file is not a database"):
+    with pytest.raises(UserError, match="cannot be used: file is not a database"):
         open_store(str(text))
     with pytest.raises(UserError, match="is no store of live tools: found other tables"):
         open_store(str(other))
@@ -196,14 +196,14 @@ def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_store_of_another_version(store: Store, store_name: str) -> None:
-    store._run("UPDATE sandbox_about SET value = '99'")  # type: ignore[attr-defined]
+    store._run("UPDATE sandbox_about SET value = '99'")
     with pytest.raises(UserError, match="has schema version 99; this tripwright reads version 1"):
         open_store(store_name)
 
 
 def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:
     opened = open_store(str(tmp_path / "live.sqlite"))
-    opened._run("DROP TABLE sandbox_answer")  # type: ignore[attr-defined]
+    opened._run("DROP TABLE sandbox_answer")
     with pytest.raises(UserError, match="The store .*live.sqlite cannot be used: no such table"):
         opened.find("k")
     opened.close()
@@ -240,9 +240,9 @@ def test_a_lost_connection_is_made_again(postgres_name: str) -> None:
     first, second = open_store(postgres_name), open_store(postgres_name)
     first.keep(recorded(1, b"kept"))
     second._run(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND"
-        " application_name = 'tripwright'"
-    )  # type: ignore[attr-defined]
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        " AND application_name = 'tripwright'"
+    )
     assert first.find(recorded(1).question.key) == b"kept"
     first.close()
     second.close()

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
+from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import check_file, recorded_providers
-from tripwright.domains.deeptravel.sandbox.store import StoredAnswer, open_store
+from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.errors import UserError
 
 DAY = "2026-06-20"

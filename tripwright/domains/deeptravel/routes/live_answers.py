@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
-from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.faces import FACES, Json, live_samples, sample_arguments
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
@@ -29,6 +28,9 @@ from tripwright.server.tools_api import ServedTools
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
+
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 DAYS_AHEAD = 30  # of the trip in the examples, where nothing says which days there are
 EXAMPLE_CITIES = ("London", "Paris")

@@ -43,6 +43,17 @@ class SandboxQuestion:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
+@dataclass(frozen=True)
+class StoredAnswer:
+    """One remembered answer: what was asked, and `ProviderAnswer.to_json()` as bytes."""
+
+    question: SandboxQuestion
+    body: bytes
+
+    def row(self) -> dict[str, Any]:
+        return {"key": self.question.key, **vars(self.question), "body": self.body}
+
+
 def canonical_arguments(
     arguments: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
 ) -> str:

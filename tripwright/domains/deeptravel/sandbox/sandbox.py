@@ -17,22 +17,24 @@ from __future__ import annotations
 import json
 import os
 import random
+import secrets
+import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tripwright.domains.deeptravel.sandbox.counts import SandboxCounts
 from tripwright.domains.deeptravel.sandbox.keys import (
     DEFAULTS,
     SandboxQuestion,
+    StoredAnswer,
     canonical_arguments,
     checked_day,
     complete_arguments,
 )
-from tripwright.domains.deeptravel.sandbox.leases import Leases
 from tripwright.domains.deeptravel.sandbox.provider import (
     PASSING,
     LocalLimits,
@@ -41,13 +43,28 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     RateLimits,
     wait_for_turn,
 )
-from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.errors import UserError
 from tripwright.tools.http import Redaction
 
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
+
 Mode = Literal["live", "record", "replay"]
 LONGEST_POLL_S = 0.25  # between two looks at what another process is asking
+FIGURES = (
+    "asked",  # = hits + shared + missed + answered_live + unanswered
+    "hits",  # the store knew the answer
+    "shared",  # a call that another thread or process had under way answered it
+    "missed",  # replay: not recorded
+    "answered_live",
+    "unanswered",  # a fault stayed after all retries
+    "not_stored",  # answered live in record mode, but the terms forbid keeping it
+    "live_calls",  # attempts at the vendor, those that failed too
+    "retries",
+    "waits",  # for a vendor's limit
+    "redacted",  # answers in which a secret stood
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +104,102 @@ class Retries:
             self.first_wait_s * 2.0 ** min(attempt - 1, 20) * (0.75 + 0.5 * random.random()),
             self.longest_wait_s,
         )
+
+
+class SandboxCounts:
+    """What a sandbox did, per tool and vendor and in all. Threads may share one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._figures: dict[tuple[str, str], Counter[str]] = {}
+        self._faults: dict[tuple[str, str], Counter[str]] = {}
+        self._wait_s: Counter[tuple[str, str]] = Counter()
+
+    def add(self, tool: str, vendor: str, *figures: str) -> None:
+        with self._lock:
+            self._figures.setdefault((tool, vendor), Counter()).update(figures)
+
+    def fault(self, tool: str, vendor: str, kind: str) -> None:
+        with self._lock:
+            self._faults.setdefault((tool, vendor), Counter())[kind] += 1
+
+    def waited(self, tool: str, vendor: str, seconds: float) -> None:
+        if seconds > 0:
+            self.add(tool, vendor, "waits")
+            with self._lock:
+                self._wait_s[tool, vendor] += seconds  # type: ignore[assignment]  # a Counter adds seconds as well
+
+    def as_dict(self) -> dict[str, Any]:
+        """{"total": figures, "tools": {tool: {vendor: figures}}}; figures are those above,
+        `wait_s`, and `faults` by kind."""
+        with self._lock:
+            places = sorted({*self._figures, *self._faults})
+            tools: dict[str, dict[str, Any]] = {}
+            for tool, vendor in places:
+                tools.setdefault(tool, {})[vendor] = self._sum([(tool, vendor)])
+            return {"total": self._sum(places), "tools": tools}
+
+    def _sum(self, places: list[tuple[str, str]]) -> dict[str, Any]:
+        figures: Counter[str] = sum(
+            (self._figures.get(place, Counter()) for place in places), Counter()
+        )
+        faults: Counter[str] = sum(
+            (self._faults.get(place, Counter()) for place in places), Counter()
+        )
+        wait_s = round(sum(self._wait_s[place] for place in places), 3)
+        return {
+            **{name: figures[name] for name in FIGURES},
+            "wait_s": wait_s,
+            "faults": dict(sorted(faults.items())),
+        }
+
+
+class Leases:
+    """Locks between threads and processes that share a store, so that only one of them asks a
+    vendor for a missing answer; these are those of one process. While it lives they are renewed in
+    the background, however long a vendor takes; when it is killed they run out after `seconds`."""
+
+    def __init__(self, store: Store, seconds: float):
+        self._store, self._seconds = store, seconds
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._lock = threading.Lock()
+        self._held: set[str] = set()
+        self._idle = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def claim(self, key: str) -> bool:
+        if not self._store.claim(key, self.owner, self._seconds):
+            return False
+        with self._lock:
+            self._held.add(key)
+            self._idle.clear()
+            if self._keeper is None:
+                self._keeper = threading.Thread(
+                    target=self._renew, name="tripwright leases", daemon=True
+                )
+                self._keeper.start()
+        return True
+
+    def release(self, key: str) -> None:
+        with self._lock:
+            self._held.discard(key)
+            if not self._held:
+                self._idle.set()
+        self._store.release(key, self.owner)
+
+    def _renew(self) -> None:
+        """Ends when nothing is held any more: the next claim starts it again."""
+        while True:
+            if self._idle.wait(self._seconds / 3):
+                with self._lock:
+                    if not self._held:
+                        self._keeper = None
+                        return
+                continue  # released and claimed again: a lease that is new needs nothing yet
+            try:
+                self._store.renew(self.owner, self._seconds)
+            except (ProviderFault, UserError):
+                continue  # whoever asks next meets the same fault and reports it
 
 
 class _Process:

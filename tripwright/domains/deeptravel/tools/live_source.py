@@ -7,20 +7,22 @@ import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
 from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
-from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.store import World
+
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
         return
     if options.snapshot is not None:
         checked_day(options.snapshot)  # before a store is made
+    from tripwright.domains.deeptravel.sandbox.store import open_store
+
     store = open_store(options.store, create=not options.replay)
     try:
         if options.replay and options.snapshot is None and options.world is None:

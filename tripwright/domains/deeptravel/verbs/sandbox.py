@@ -13,15 +13,17 @@ from typing import Annotated
 import typer
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.refresh import DAILY, RefreshCounts, refresh
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.snapshot import (
+    DAILY,
+    RefreshCounts,
     Snapshot,
     check_file,
     describe,
     export_snapshot,
     import_snapshot,
+    refresh,
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.errors import UserError, printable
