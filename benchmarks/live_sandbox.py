@@ -4,11 +4,12 @@ D2). For both stores.
     python benchmarks/live_sandbox.py [--stores sqlite postgresql] [--questions 60] [--per-second 2]
     [--faults 0.1] [--replays 3]
 
-The vendor (`unstable.py` of tests/domains/deeptravel/sandbox) changes its prices at every request,
-answers so many requests a second and says 429 to the others, and fails at a tenth of those it lets
-in: status 500, no answer, a cut connection. Eight processes ask the same questions in different
-orders; one of them is killed with SIGKILL after its fifth answer. Then 200 episodes of six calls
-each are replayed three times, through the tool box and its face `deeptravel` as an agent sees them.
+The vendor (`unstable.py` of tests/domains/deeptravel/sandbox, which writes what it did into a log)
+changes its prices at every request, answers so many requests a second and refuses the others, and
+fails at a tenth of those it lets in: an error, no answer, a cut connection. Eight processes ask the
+same questions in different orders; one of them is killed with SIGKILL after its fifth answer. Then
+200 episodes of six calls each are replayed three times, through the tool box and its face
+`deeptravel` as an agent sees them.
 
 Exit 1 unless: every question is in the store, as every process got it, the killed one included; the
 vendor answered each once (one more for the killed process, which may have been waiting for an
@@ -29,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -55,32 +56,16 @@ def helper(name: str) -> ModuleType:
     return module
 
 
-def seen(url: str) -> dict[str, Any]:
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-        f"{url}/seen", timeout=30
-    ) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
-
-
 def record(
-    store: str, url: str, asked: argparse.Namespace
+    store: str, log: Path, asked: argparse.Namespace
 ) -> tuple[list[list[dict[str, Any]]], float]:
     """(what each process said, seconds)."""
     started, processes = time.monotonic(), []
     for number in range(PROCESSES):
-        words = [
-            "--store",
-            store,
-            "--url",
-            url,
-            "--questions",
-            asked.questions,
-            "--per-second",
-            asked.per_second,
-        ]
-        words += ["--shuffle", number, "--timeout-s", 2]
-        command = [sys.executable, str(HELPERS / "unstable.py"), "record", *map(str, words)]
+        words = ["--store", store, "--log", log, "--questions", asked.questions]
+        words += ["--per-second", asked.per_second, "--asked-per-second", asked.per_second]
+        words += ["--faults", asked.faults, "--shuffle", number]
+        command = [sys.executable, str(HELPERS / "unstable.py"), *map(str, words)]
         processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     pipes = [process.stdout for process in processes if process.stdout]
     lines = [[json.loads(pipes[0].readline()) for _ in range(KILLED_AFTER)]]
@@ -93,12 +78,11 @@ def record(
     return lines, time.monotonic() - started
 
 
-def live(url: str, asked: argparse.Namespace, unstable: ModuleType) -> float:
+def live(log: Path, asked: argparse.Namespace, unstable: ModuleType) -> float:
     """Calls a second without a store, one after the other."""
     terms = unstable.Terms(requests_per_second=asked.per_second)
-    sandbox = Sandbox(
-        {"flight_search": unstable.Client(url, terms, 2.0)}, retries=unstable.Retries(8, 0.02, 1.0)
-    )
+    client = unstable.Unstable(log, asked.per_second, asked.faults, terms)
+    sandbox = Sandbox({"flight_search": client}, retries=unstable.Retries(8, 0.02, 1.0))
     started = time.monotonic()
     for number in range(LIVE_CALLS):
         sandbox.ask("flight_search", unstable.question(number))
@@ -131,7 +115,7 @@ def replay(store: str, questions: int, unstable: ModuleType) -> tuple[str, float
 def problems(
     store: str,
     lines: list[list[dict[str, Any]]],
-    vendor: dict[str, Any],
+    answers: Counter[str],
     asked: argparse.Namespace,
     day: str,
 ) -> list[str]:
@@ -145,41 +129,27 @@ def problems(
         found.append(f"{len(kept)} of {asked.questions} questions are in the store")
     if lost := sum(kept.get(line["key"]) != line["sha256"] for line in got):
         found.append(f"{lost} answers that a process got are not those in the store")
-    if vendor["seen"]["answered"] > asked.questions + 1 or vendor["most_answers"] > 2:
-        found.append(
-            f"the vendor answered {vendor['seen']['answered']} times, one question"
-            f" {vendor['most_answers']} times"
-        )
+    most = max(answers.values(), default=0)
+    if answers.total() > asked.questions + 1 or most > 2:
+        found.append(f"the vendor answered {answers.total()} times, one question {most} times")
     return found
 
 
 def measure(store: str, asked: argparse.Namespace, unstable: ModuleType) -> list[str]:
-    serving = [
-        sys.executable,
-        str(HELPERS / "unstable.py"),
-        "serve",
-        "--per-second",
-        str(asked.per_second),
-        "--faults",
-        str(asked.faults),
-    ]
-    vendor = subprocess.Popen(serving, stdout=subprocess.PIPE, text=True)
-    try:
-        assert vendor.stdout is not None
-        url = vendor.stdout.readline().strip()
-        lines, seconds = record(store, url, asked)
-        after = seen(url)
-        found = problems(store, lines, after, asked, unstable.DAY)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "vendor.log"
+        vendor = unstable.Unstable(log)
+        lines, seconds = record(store, log, asked)
+        after, answers = vendor.seen()
+        found = problems(store, lines, answers, asked, unstable.DAY)
         replays = [replay(store, asked.questions, unstable) for _ in range(asked.replays)]
-        if seen(url) != after:
+        if vendor.seen() != (after, answers):
             found.append("a replay asked the vendor")
         if len({observed for observed, _, _ in replays}) != 1 or any(
             counts["hits"] != EPISODES * CALLS for _, _, counts in replays
         ):
             found.append("the replays differ, or missed")
-        live_rate = live(url, asked, unstable)
-    finally:
-        vendor.kill()
+        live_rate = live(log, asked, unstable)
     report(store, lines, seconds, after, replays, live_rate, asked)
     return found
 
@@ -188,7 +158,7 @@ def report(
     store: str,
     lines: list[list[dict[str, Any]]],
     seconds: float,
-    vendor: dict[str, Any],
+    seen: Counter[str],
     replays: list[tuple[str, float, dict[str, Any]]],
     live_rate: float,
     asked: argparse.Namespace,
@@ -206,7 +176,7 @@ def report(
         f"  recorded      {snapshot.answers} answers of {snapshot.snapshot} in {seconds:.1f} s by"
         f" {PROCESSES} processes, one of them killed"
     )
-    print(f"  vendor saw    {vendor['seen']}")
+    print(f"  vendor saw    {dict(seen)}")
     spared = sum(total["hits"] + total["shared"] for total in totals)
     print(
         f"  processes met {faults or 'no faults'}; {sum(total['retries'] for total in totals)}"
@@ -239,7 +209,6 @@ def main() -> None:
     parser.add_argument("--faults", type=float, default=0.1)
     parser.add_argument("--replays", type=int, default=3)
     asked = parser.parse_args()
-    os.environ["NO_PROXY"] = "127.0.0.1"
     unstable, found = helper("unstable"), []
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with ExitStack() as stack:

@@ -1,11 +1,11 @@
-"""Both stores, empty, and a vendor that cannot be relied on."""
+"""Both stores, empty, and a provider that cannot be relied on."""
 
 from __future__ import annotations
 
 import importlib.util
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,24 +28,8 @@ def _module(name: str) -> ModuleType:
 
 @pytest.fixture(scope="session")
 def unstable() -> Any:
-    """tests/live/unstable.py as a module: Vendor, Client, question, DAY; `__file__` is its
-    script."""
+    """unstable.py as a module: Unstable, record, question, DAY; `__file__` is its script."""
     return _module("unstable")
-
-
-@pytest.fixture
-def vendor(unstable: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """vendor(per_second, faults=…, …) → a started Vendor, which ends with the test."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    started: list[Any] = []
-
-    def start(*settings: Any, **more: Any) -> Any:
-        started.append(unstable.Vendor(*settings, **more).start())
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.stop()
 
 
 @pytest.fixture(scope="session")

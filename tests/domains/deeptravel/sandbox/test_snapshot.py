@@ -435,9 +435,7 @@ def test_the_command_line(
     figures = json.loads(run("refresh", "--store", store_name, *days, "--json"))
     assert (figures["known"], figures["calls"]["total"]["hits"], figures["store"]) == (3, 3, shown)
     text = run("info", "--store", store_name)
-    assert (
-        f"Store {shown}: 2 snapshots" in text and "  train_search             3  railway\n" in text
-    )
+    assert f"Store {shown}: 2 snapshots" in text and "  train_search  3  railway\n" in text
     told = json.loads(run("info", "--store", store_name, "--snapshot", NEXT, "--json"))
     out = tmp_path / "day.jsonl.gz"
     assert f"wrote {out}" in run(
@@ -467,27 +465,25 @@ def _text_in_gzip(folder: Path) -> Path:
     return folder / "text.gz"
 
 
-def test_a_killed_refresh_goes_on(
-    unstable: Any, vendor: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
     """kill -9 in the middle; what was answered before it is not asked again."""
-    service, store_name = vendor(300, 0.0), str(tmp_path / "live.sqlite")
+    store_name, log = str(tmp_path / "live.sqlite"), tmp_path / "log"
+    client = unstable.Unstable(log, faults=0)
     store = open_store(store_name)
-    sandbox = Sandbox(
-        {"flight_search": unstable.Client(service.url)}, store, "record", unstable.DAY
-    )
+    sandbox = Sandbox({"flight_search": client}, store, "record", unstable.DAY)
     for number in range(40):
         sandbox.ask("flight_search", unstable.question(number))
     script = tmp_path / "refresh.py"
     script.write_text(
-        f"import runpy, sys\nunstable = runpy.run_path({unstable.__file__!r})\nfrom"
-        " tripwright.domains.deeptravel.sandbox.snapshot import refresh\nfrom"
-        " tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\nfrom"
-        " tripwright.domains.deeptravel.sandbox.store import open_store\nclient ="
-        f" unstable['Client']({service.url!r}, unstable['Terms'](requests_per_second=50))\nsandbox"
-        f" = Sandbox({{'flight_search': client}}, open_store({store_name!r}), 'record', {NEXT!r},"
-        f" lease_s=0.5)\nrefresh(sandbox, {unstable.DAY!r}, threads=2, report=lambda found:"
-        " print(found.answered, flush=True))\n"
+        f"import pathlib, runpy\nunstable = runpy.run_path({unstable.__file__!r})\n"
+        "from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\n"
+        "from tripwright.domains.deeptravel.sandbox.snapshot import refresh\n"
+        "terms = unstable['Terms'](requests_per_second=50)\n"
+        f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
+        f"store = unstable['open_store']({store_name!r})\n"
+        f"sandbox = Sandbox({{'flight_search': client}}, store, 'record', {NEXT!r}, lease_s=0.5)\n"
+        f"refresh(sandbox, {unstable.DAY!r}, threads=2,"
+        " report=lambda found: print(found.answered, flush=True))\n"
     )
     process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -498,10 +494,8 @@ def test_a_killed_refresh_goes_on(
     process.stdout.close()
     kept = describe(store, NEXT).answers
     assert 10 <= kept < 40
-    again = Sandbox(
-        {"flight_search": unstable.Client(service.url)}, store, "record", NEXT, lease_s=0.5
-    )
+    again = Sandbox({"flight_search": client}, store, "record", NEXT, lease_s=0.5)
     found = refresh(again, unstable.DAY)
     assert (found.known, found.answered) == (kept, 40 - kept)
-    assert service.answers.total() <= 40 + 40 + 4
+    assert client.seen()[1].total() <= 40 + 40 + 4
     store.close()

@@ -1,30 +1,21 @@
-"""A deliberately unstable vendor on this machine, and a recorder that asks it: for the tests here
-and for benchmarks/live_sandbox.py.
+"""A provider that cannot be relied on, and a recorder that asks it: for the tests here and for
+benchmarks/live_sandbox.py.
 
-The vendor's prices change at every request. It answers so many requests a second (429 with
-Retry-After above that), and of those it lets in, a tenth fails: status 500, an answer that never
-comes, a connection that is cut. It counts what it did.
-
-    python unstable.py serve --per-second 2 --faults 0.1
-    python unstable.py record --store live.sqlite --url http://127.0.0.1:1234 --questions 100
-    --shuffle 3
+    python unstable.py --store live.sqlite --log seen.log --questions 100 --shuffle 3
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import random
-import socket
-import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
@@ -35,188 +26,93 @@ from tripwright.domains.deeptravel.tools.answers import (
     Provenance,
     ProviderAnswer,
 )
-from tripwright.tools.http import HttpCaller
 
 DAY = "2026-06-20"
 CITIES = (
-    "Suzhou",
-    "Wuhan",
-    "Kunming",
-    "Shíjiāzhuāng",
-    "Lhasa",
-    "Ürümqi",
-    "Xiamen",
-    "Harbin",
-    "Chengdu",
-    "Guilin",
+    *("Suzhou", "Wuhan", "Kunming", "Shíjiāzhuāng", "Lhasa"),
+    *("Ürümqi", "Xiamen", "Harbin", "Chengdu", "Guilin"),
 )
+FAULTS = {"error": "server_error", "hang": "timeout", "cut": "connection"}
 
 
 def question(number: int) -> dict[str, str]:
     """The arguments of question `number`; all are different."""
     depart, arrive = CITIES[number % 10], CITIES[(number // 10 + number + 1) % 10]
     day = f"2026-{7 + number // 280 % 6:02d}-{1 + number // 10 % 28:02d}"
-    return {
-        "depart_city_name": depart,
-        "arrival_city_name": arrive,
-        "depart_date": day,
-        "depart_poi": f"gate {number}",
-    }
+    cities = {"depart_city_name": depart, "arrival_city_name": arrive}
+    return {**cities, "depart_date": day, "depart_poi": f"gate {number}"}
 
 
-class Vendor(ThreadingHTTPServer):
-    """Counts in `seen`: requests, answered, limited, and faults by kind; in `answers`, how often
-    each question was answered."""
-
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(
-        self,
-        per_second: float,
-        faults: float = 0.1,
-        kinds: tuple[str, ...] = ("error", "hang", "cut"),
-        hang_s: float = 5.0,
-    ):
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.per_second, self.faults, self.kinds, self.hang_s = per_second, faults, kinds, hang_s
-        self.lock, self.random, self.ended = threading.Lock(), random.Random(7), threading.Event()
-        self.seen: Counter[str] = Counter()
-        self.answers: Counter[str] = Counter()
-        self._free_at = 0.0
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-
-    def start(self) -> Vendor:
-        threading.Thread(
-            target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        ).start()
-        return self
-
-    def stop(self) -> None:
-        self.ended.set()
-        self.shutdown()
-        self.server_close()
-
-    def admit(self) -> tuple[str, float]:
-        """(what becomes of a request, seconds to come back after). A second's worth of requests may
-        come at once."""
-        with self.lock:
-            self.seen["requests"] += 1
-            now = time.monotonic()
-            if self._free_at - now > 1 - 1 / self.per_second:
-                self.seen["limited"] += 1
-                return "limited", self._free_at - now
-            self._free_at = max(self._free_at, now) + 1 / self.per_second
-            fate = (
-                self.random.choice(self.kinds) if self.random.random() < self.faults else "answered"
-            )
-            self.seen[fate] += 1
-            return fate, 0.0
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that gave up is none of our errors."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Vendor
-
-    def do_GET(self) -> None:
-        place = urlsplit(self.path)
-        if place.path == "/seen":
-            return self._send(
-                200,
-                {
-                    "seen": self.server.seen,
-                    "most_answers": max(self.server.answers.values(), default=0),
-                },
-            )
-        fate, wait_s = self.server.admit()
-        if fate == "limited":
-            return self._send(429, {"error": "too many requests"}, {"Retry-After": f"{wait_s:.3f}"})
-        if fate == "error":
-            return self._send(500, {"error": "out of order"})
-        if fate == "cut":
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
-            self.wfile.flush()
-            self.connection.shutdown(socket.SHUT_RDWR)
-            return None
-        if fate == "hang":
-            self.server.ended.wait(self.server.hang_s)
-            return None
-        asked = json.dumps(parse_qs(place.query), sort_keys=True)
-        with self.server.lock:
-            self.server.answers[asked] += 1
-            request = self.server.seen["requests"]
-        return self._send(
-            200,
-            {
-                "price": 50 + request * 0.37 % 400,
-                "request": request,
-                "key": self.headers.get("authorization", ""),
-            },
-        )
-
-    def _send(
-        self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
-    ) -> None:
-        raw = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(raw)),
-            **(headers or {}),
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-class Client:
-    """Its provider. `key` is sent along, and the vendor repeats it in its answer, as no vendor
-    should."""
+class Unstable:
+    """Its prices change at every request. Asked by however many processes, it answers so many
+    requests a second, refuses the others, and fails at a share of those that it lets in. `log` has
+    a line for each request: when it was, what became of it, and what was asked. `key` it repeats
+    in its answers, as no vendor should."""
 
     name, version, tools = "unstable", "1", frozenset(("flight_search",))
 
-    def __init__(self, url: str, terms: Terms | None = None, timeout_s: float = 5.0, key: str = ""):
-        self.terms = terms or Terms()
-        self._http = HttpCaller(url, {"authorization": key} if key else None, timeout_s)
+    def __init__(
+        self,
+        log: Path,
+        per_second: float = 1000.0,
+        faults: float = 0.1,
+        terms: Terms | None = None,
+        hang_s: float = 0.0,
+        key: str = "",
+        seed: int = 7,
+    ):
+        self.log, self.per_second, self.faults, self.hang_s = log, per_second, faults, hang_s
+        self.terms, self.key, self.random = terms or Terms(), key, random.Random(seed)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
-        said = self._http.get("/flights", dict(arguments))
-        cities = arguments["depart_city_name"], arguments["arrival_city_name"]
+        number, fate = self._admitted(arguments)
+        if fate == "limited":
+            raise ProviderFault("rate_limit", "too many requests", 1 / self.per_second)
+        if fate != "answered":
+            time.sleep(self.hang_s if fate == "hang" else 0.0)
+            raise ProviderFault(FAULTS[fate], fate)  # type: ignore[arg-type]
         day = arguments["depart_date"]
         offer = FlightOffer(
-            *(
-                f"UN {said['request']}",
-                f"Unstable Airways {said['key']}".strip(),
-                cities[0],
-                "A",
-                cities[1],
-                "B",
-            ),
+            *(f"UN {number}", f"Unstable Airways {self.key}".strip()),
+            *(arguments["depart_city_name"], "A", arguments["arrival_city_name"], "B"),
             *(f"{day}T06:54", f"{day}T08:12", 78),
-            price=Money(round(said["price"], 2), "USD"),
+            price=Money(round(50 + number * 0.37 % 400, 2), "USD"),
         )
         return ProviderAnswer((offer,), Provenance(self.name, self.version, f"{DAY}T09:30:00Z"))
 
+    def _admitted(self, arguments: Mapping[str, Any]) -> tuple[int, str]:
+        """(the number of the request, what becomes of it)."""
+        with self.log.open("a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            lines = file.readlines()
+            since = time.time() - 1
+            recent = sum(
+                float(when) > since and fate != "limited"
+                for when, fate, _ in (line.split(" ", 2) for line in lines[-2000:])
+            )
+            fate = "answered"
+            if recent >= self.per_second:
+                fate = "limited"
+            elif self.random.random() < self.faults:
+                fate = self.random.choice(list(FAULTS))
+            file.write(f"{time.time()} {fate} {json.dumps(arguments, sort_keys=True)}\n")
+        return len(lines), fate
+
+    def seen(self) -> tuple[Counter[str], Counter[str]]:
+        """(requests by what became of them, questions by how often they were answered)."""
+        lines = [line.split(" ", 2) for line in self.log.read_text(encoding="utf-8").splitlines()]
+        answers = Counter(asked for _, fate, asked in lines if fate == "answered")
+        return Counter(fate for _, fate, _ in lines), answers
+
 
 def record(
-    store: str,
-    url: str,
-    questions: int,
-    shuffle: int,
-    per_second: float,
-    lease_s: float,
-    timeout_s: float,
+    store: str, client: Unstable, questions: int, shuffle: int, lease_s: float
 ) -> dict[str, Any]:
     """Asks every question once in an order of its own, and says on stdout what it got, each as soon
     as it has it."""
     opened = open_store(store)
     retries = Retries(most=8, first_wait_s=0.02, longest_wait_s=1.0)
-    client = Client(url, Terms(requests_per_second=per_second), timeout_s)
     sandbox = Sandbox(
         {"flight_search": client}, opened, "record", DAY, retries=retries, lease_s=lease_s
     )
@@ -229,32 +125,22 @@ def record(
     return sandbox.counts.as_dict()["total"]
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser()
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    serving = verbs.add_parser("serve")
-    serving.add_argument("--per-second", type=float, default=2.0)
-    serving.add_argument("--faults", type=float, default=0.1)
-    serving.add_argument("--hang-s", type=float, default=5.0)
-    recording = verbs.add_parser("record")
-    recording.add_argument("--store", required=True)
-    recording.add_argument("--url", required=True)
-    recording.add_argument("--questions", type=int, required=True)
-    recording.add_argument("--shuffle", type=int, default=0)
-    recording.add_argument("--per-second", type=float, default=50.0)
-    recording.add_argument("--lease-s", type=float, default=2.0)
-    recording.add_argument("--timeout-s", type=float, default=20.0)
-    asked = vars(parser.parse_args(words))
-    if asked.pop("verb") == "serve":
-        vendor = Vendor(asked["per_second"], asked["faults"], hang_s=asked["hang_s"])
-        print(vendor.url, flush=True)
-        vendor.serve_forever()
-    else:
-        try:
-            print(json.dumps({"counts": record(**asked)}), flush=True)
-        except ProviderFault as fault:
-            sys.exit(f"{fault.kind}: {fault}")
+    parser.add_argument("--store", required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--questions", type=int, required=True)
+    parser.add_argument("--shuffle", type=int, default=0)
+    parser.add_argument("--per-second", type=float, default=1000.0)
+    parser.add_argument("--faults", type=float, default=0.1)
+    parser.add_argument("--asked-per-second", type=float, default=400.0)
+    parser.add_argument("--lease-s", type=float, default=2.0)
+    asked = parser.parse_args()
+    terms = Terms(requests_per_second=asked.asked_per_second)
+    client = Unstable(asked.log, asked.per_second, asked.faults, terms, seed=asked.shuffle)
+    counts = record(asked.store, client, asked.questions, asked.shuffle, asked.lease_s)
+    print(json.dumps({"counts": counts}), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tripwright.cli.table import table_lines
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
@@ -25,9 +26,11 @@ from tripwright.domains.deeptravel.sandbox.snapshot import (
     import_snapshot,
     refresh,
 )
-from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.errors import UserError, printable
 from tripwright.progress import StatusLine
+
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 StoreName = Annotated[
     str, typer.Option("--store", help="A SQLite file, or the URL of a PostgreSQL database.")
@@ -180,6 +183,8 @@ def drop_day(store: StoreName, snapshot: Day, as_json: AsJson = False) -> None:
 @contextmanager
 def _opened(name: str, create: bool = False) -> Iterator[Store]:
     """A store that fails while it is used is one line for the user."""
+    from tripwright.domains.deeptravel.sandbox.store import open_store
+
     store = open_store(name, create)
     try:
         yield store
@@ -194,13 +199,16 @@ def _say(day: Snapshot, done: str, as_json: bool) -> None:
 
 
 def _described(day: Snapshot) -> list[str]:
-    lines = [f"snapshot {day.snapshot}: {day.answers:,} answers"]
-    lines += [
-        f"  {printable(tool):<16} {answers:>9,}  {printable(vendor)}"
+    rows = [
+        (printable(tool), f"{answers:,}", printable(vendor))
         for tool, vendors in day.tools.items()
         for vendor, answers in vendors.items()
     ]
-    return [*lines, f"  content hash {day.content_hash}"]
+    return [
+        f"snapshot {day.snapshot}: {day.answers:,} answers",
+        *table_lines(rows, "<><"),
+        f"  content hash {day.content_hash}",
+    ]
 
 
 def _progress(counts: RefreshCounts, seconds: float) -> str:
