@@ -40,7 +40,7 @@ from tripwright.domains import face_named
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import describe, recorded_providers
 from tripwright.domains.deeptravel.sandbox.store import open_store
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 
 HELPERS = Path(__file__).parents[1] / "tests" / "domains" / "deeptravel" / "sandbox"
 PROCESSES, EPISODES, CALLS = 8, 200, 6

@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL
-from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
+from tripwright.domains.deeptravel.tools.live_tools import LiveTools
 from tripwright.tools.answer import ToolError, defused
 from tripwright.tools.signatures import tool_functions
 

@@ -128,7 +128,7 @@ TEXT = Rows("text")
 class ToolAnswer:
     """`fault` says why this is not the tool's own answer: what was done to it on purpose
     (`tools/faults.py`), or that a live service did not answer
-    (`domains/deeptravel/tools/live_box.py`). The kind first, details after it.
+    (`domains/deeptravel/tools/live_tools.py`). The kind first, details after it.
 
     The data are made when somebody asks for them: `make_rows` gives all of them, `row_ends` after
     how many characters of the text each row stands there whole. Without them the answer is text of

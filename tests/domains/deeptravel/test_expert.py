@@ -26,7 +26,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     Provenance,
     ProviderAnswer,
 )
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.query import Query

@@ -24,7 +24,7 @@ from tripwright.agent.turn import (
 from tripwright.domains import dialect_named, dialects
 from tripwright.domains.deeptravel.dialects import DEEPTRAVEL_TURNS
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.transcript import StopReason
 from tripwright.world.generator import build_tables

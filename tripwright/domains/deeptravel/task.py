@@ -16,8 +16,7 @@ from typing import Any
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.deeptravel.cards import CARDS, NotCards, read_cards
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
-from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
+from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, LiveToolBox, OnFault
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     RUBRICS,
@@ -57,8 +56,8 @@ NO_CALL = "tools"  # the name of the one turn that is missing where nothing was 
 @dataclass(frozen=True)
 class Errand(TaskDefaults):
     """`where` names what answers; `on_fault` says what a service that does not answer means
-    (`tools/live_box.py`). With `every_turn` a trajectory that fails spares no turn: its verdict has
-    both groups of facts, for rewards that read the turns alone."""
+    (`tools/live_tools.py`). With `every_turn` a trajectory that fails spares no turn: its verdict
+    has both groups of facts, for rewards that read the turns alone."""
 
     id: str
     query: TravelRequest

@@ -9,7 +9,7 @@ import pytest
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
 from tripwright.domains.travelplanner.expert.planner import Observations, Search

@@ -41,7 +41,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     Provenance,
     ProviderAnswer,
 )
-from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource, answer_of
+from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, answer_of
 from tripwright.domains.deeptravel.worlds.city import SIGHT
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError

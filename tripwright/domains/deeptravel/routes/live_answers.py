@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
 from tripwright.domains.deeptravel.tools.faces import FACES, Json, live_samples, sample_arguments
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.server.tools_api import ServedTools

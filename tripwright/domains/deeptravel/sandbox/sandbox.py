@@ -224,7 +224,6 @@ class Sandbox:
         *,
         retries: Retries | None = None,
         lease_s: float = 10.0,
-        defaults: Mapping[str, Mapping[str, Any]] = DEFAULTS,
     ):
         if mode not in get_args(Mode):
             raise UserError(
@@ -239,7 +238,7 @@ class Sandbox:
         if mode == "replay" and store is not None:
             _check_recorded(store, self.snapshot)
         self.counts = SandboxCounts()
-        self._retries, self._lease_s, self._defaults = retries or Retries(), lease_s, defaults
+        self._retries, self._lease_s = retries or Retries(), lease_s
         self._limits: RateLimits = (
             store if mode == "record" and store is not None else LocalLimits()
         )
@@ -254,7 +253,7 @@ class Sandbox:
         """Raises KeyError for a tool without a provider. A key of ours in an argument goes to no
         vendor and into no store."""
         provider = self.providers[tool]
-        canonical = canonical_arguments(self._redacted.within(arguments), self._defaults.get(tool))
+        canonical = canonical_arguments(self._redacted.within(arguments), DEFAULTS.get(tool))
         return SandboxQuestion(tool, provider.name, provider.version, canonical, self.snapshot)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> SandboxAnswer:
@@ -341,7 +340,7 @@ class Sandbox:
     def _call(self, question: SandboxQuestion) -> ProviderAnswer:
         """The vendor's answer, after as many attempts as it is worth. Raises ProviderFault."""
         tool, provider, attempt = question.tool, self.providers[question.tool], 0
-        arguments = complete_arguments(question.arguments, self._defaults.get(tool))
+        arguments = complete_arguments(question.arguments, DEFAULTS.get(tool))
         while True:
             attempt += 1
             self.counts.waited(

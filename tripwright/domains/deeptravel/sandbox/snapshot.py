@@ -262,32 +262,26 @@ class RecordedProvider:
 
 
 def recorded_providers(
-    store: Store,
-    day: str,
-    choices: Mapping[str, str] | None = None,
-    tools: Iterable[str] = RECORDS,
+    store: Store, day: str, tools: Iterable[str] = RECORDS
 ) -> dict[str, Provider]:
-    """Who answers which tool in a snapshot. Where several did, `choices` says which, as
-    "railway" or as "railway 2.1". Raises UserError.
+    """Who answers which tool in a snapshot. Raises UserError where several did.
 
     One of `tools` that nobody was asked for stands there too, with nothing recorded: an agent
     is to see the tools that it saw then.
     """
-    who: dict[str, dict[tuple[str, str], None]] = {}
+    who: dict[str, list[tuple[str, str]]] = {}
     for count in store.counts():
         if count.snapshot == checked_day(day):
-            who.setdefault(count.tool, {})[count.provider, count.version] = None
+            who.setdefault(count.tool, []).append((count.provider, count.version))
     providers: dict[str, Provider] = {}
     for tool, pairs in who.items():
-        choice = (choices or {}).get(tool)
-        fitting = [pair for pair in pairs if choice is None or choice in (pair[0], " ".join(pair))]
-        if len(fitting) != 1:
+        if len(pairs) > 1:
             has = ", ".join(f"'{name} {version}'" for name, version in pairs)
             raise UserError(
-                f"The snapshot of {day} has {tool} answered by {has}: choose one of them, found"
-                f" {choice or 'no choice'}."
+                f"The snapshot of {day} has {tool} answered by {has}: one day's answers are of one"
+                " provider. Record the day anew under another."
             )
-        providers[tool] = RecordedProvider(*fitting[0], frozenset((tool,)))
+        providers[tool] = RecordedProvider(*pairs[0], frozenset((tool,)))
     for tool in tools:
         providers.setdefault(tool, RecordedProvider("nobody", "", frozenset((tool,))))
     return providers

@@ -29,7 +29,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     VendorRow,
     WebPage,
 )
-from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
+from tripwright.domains.deeptravel.tools.live_tools import LiveTools
 from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, ToolResult, letters, number
 from tripwright.world.store import World
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
 from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
+from tripwright.domains.deeptravel.tools.live_tools import AnswerSource
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
@@ -61,74 +61,53 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
             "Live tools need --world DIR or --services FILE, or a recorded day to --replay; found"
             " none of them."
         )
+    if options.snapshot is not None:
+        checked_day(options.snapshot)  # before a store is made
     if options.store is None:
         if options.replay or options.snapshot is not None:
             raise UserError(
                 "--replay and --snapshot are of recorded answers: give --store as well."
             )
-        yield _source(options, _providers(options, None), None, "live")
+        yield _source(options, None)
         return
-    if options.snapshot is not None:
-        checked_day(options.snapshot)  # before a store is made
     from tripwright.domains.deeptravel.sandbox.store import open_store
 
-    store = open_store(options.store, create=not options.replay)
-    try:
-        if options.replay and options.snapshot is None and options.world is None:
+    with closing(open_store(options.store, create=not options.replay)) as store:
+        try:
+            source = _source(options, store)
+        except ProviderFault as fault:  # the store can be opened and not be read
+            raise UserError(str(fault)) from None
+        yield source
+
+
+def _source(options: PlaceOptions, store: Store | None) -> LiveSource:
+    if options.world is not None:
+        provider = WorldProvider(World.open(options.world))
+        providers: dict[str, Provider] = dict.fromkeys(sorted(provider.tools), provider)
+        where = provider.world.name
+    elif options.replay and store is not None:
+        if options.snapshot is None:
             raise UserError(
                 "Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there"
                 " are."
             )
-        try:
-            mode: Mode = "replay" if options.replay else "record"
-            source = _source(options, _providers(options, store), store, mode)
-        except ProviderFault as fault:  # the store can be opened and not be read
-            raise UserError(str(fault)) from None
-        yield source
-    finally:
-        store.close()
-
-
-def _providers(options: PlaceOptions, store: Store | None) -> dict[str, Provider]:
-    if (
-        options.replay
-        and options.world is None
-        and options.snapshot is not None
-        and store is not None
-    ):
-        tools = tools_in(options.services) if options.services is not None else RECORDS
         # no key and no vendor's client is needed
-        return recorded_providers(store, options.snapshot, tools=tools)
-    if options.services is not None:
-        return load_services(options.services)
-    assert options.world is not None
-    provider = WorldProvider(World.open(options.world))
-    return dict.fromkeys(sorted(provider.tools), provider)
-
-
-def _source(
-    options: PlaceOptions, providers: dict[str, Provider], store: Store | None, mode: Mode
-) -> LiveSource:
-    first = next(iter(providers.values()))
-    day = options.snapshot or (
-        first.day
-        if isinstance(first, WorldProvider)
-        else datetime.datetime.now(datetime.UTC).date().isoformat()
-    )
-    tools = {tool: f"{provider.name} {provider.version}" for tool, provider in providers.items()}
-    identity: dict[str, Any] = {"tools": tools}
+        tools = tools_in(options.services) if options.services is not None else RECORDS
+        providers = recorded_providers(store, options.snapshot, tools)
+        where = f"{store.name} of {options.snapshot}"
+    else:
+        assert options.services is not None
+        providers, where = load_services(options.services), str(options.services)
+    closed = next((each for each in providers.values() if isinstance(each, WorldProvider)), None)
+    identity: dict[str, Any] = {
+        "tools": {tool: f"{each.name} {each.version}" for tool, each in providers.items()}
+    }
     if store is None:
-        source: AnswerSource = first if options.world is not None else Sandbox(providers)
-    else:
-        source = Sandbox(providers, store, mode, day)
-        identity |= {"snapshot": day, "mode": mode, "store": store.name}
-    if isinstance(first, WorldProvider) and options.world is not None:
-        where = first.world.name
-    else:
-        where = (
-            f"{store.name} of {day}"
-            if options.replay and store is not None
-            else str(options.services)
-        )
-    closed = [each for each in providers.values() if isinstance(each, WorldProvider)]
-    return LiveSource(source, where, identity, closed[0] if closed else None)
+        source = closed if options.world is not None and closed else Sandbox(providers)
+        return LiveSource(source, where, identity, closed)
+    first, today = next(iter(providers.values())), datetime.datetime.now(datetime.UTC).date()
+    first_day = first.day if isinstance(first, WorldProvider) else today.isoformat()
+    day = options.snapshot or first_day
+    mode: Mode = "replay" if options.replay else "record"
+    identity |= {"snapshot": day, "mode": mode, "store": store.name}
+    return LiveSource(Sandbox(providers, store, mode, day), where, identity, closed)

@@ -25,7 +25,7 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     answer_from,
 )
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
-from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
+from tripwright.domains.deeptravel.tools.live_tools import LiveTools
 from tripwright.domains.deeptravel.vendors.rows import MOST_ROWS, BadRow, record_of_row
 from tripwright.errors import UserError
 from tripwright.tools.http import Redaction, asked_wait_s, fault_of_status
@@ -149,34 +149,27 @@ def _run(function: str, path: Path) -> ModuleType:
 def _passed(shown: str, function: Callable[..., Any], tool: str) -> tuple[str, ...]:
     """The arguments of the tool that the function takes. It has to take those that every call has,
     and may leave out the others. Raises UserError."""
-    asked = inspect.signature(getattr(LiveTools, tool)).parameters
-    own = {name: each for name, each in asked.items() if name != "self"}
+    live = getattr(LiveTools, tool)
+    own = dict(inspect.signature(live).parameters)
+    del own["self"]
     try:
-        signature = inspect.signature(function)
-        hints = get_type_hints(function)
+        signature, hints = inspect.signature(function), get_type_hints(function)
     except (TypeError, ValueError, NameError) as error:
         raise UserError(f"{shown} has a signature that cannot be read: {error}.") from None
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+    takes = tuple(name for name in own if takes_all or name in signature.parameters)
     expected = f"{tool} has {', '.join(own)}"
-    kinds = get_type_hints(getattr(LiveTools, tool))
-    takes = dict[str, inspect.Parameter]()
-    for name, parameter in signature.parameters.items():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            return tuple(own)
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            continue
-        if name not in own or parameter.kind is parameter.POSITIONAL_ONLY:
-            if parameter.default is parameter.empty:
-                raise UserError(f"{shown} wants '{name}', which no call has: {expected}.")
-            continue
-        if hints.get(name, kinds[name]) not in (kinds[name], Any):
+    try:
+        signature.bind(**dict.fromkeys(takes))
+    except TypeError as error:
+        raise UserError(f"{shown}: {error}, which no call has: {expected}.") from None
+    for name, each in own.items():
+        if name not in takes and each.default is each.empty:
+            raise UserError(f"{shown} does not take '{name}', which every call has: {expected}.")
+    for name, kind in get_type_hints(live).items():
+        if name in takes and hints.get(name, kind) not in (kind, Any):
             raise UserError(
                 f"{shown}: '{name}' is annotated otherwise than in {tool}, where it is"
-                f" {kinds[name].__name__}."
+                f" {kind.__name__}."
             )
-        takes[name] = parameter
-    absent = [
-        name for name, each in own.items() if each.default is each.empty and name not in takes
-    ]
-    if absent:
-        raise UserError(f"{shown} does not take '{absent[0]}', which every call has: {expected}.")
-    return tuple(takes)
+    return takes

@@ -265,7 +265,7 @@ def test_no_key_is_repeated(made: Callable[..., Any], monkeypatch: pytest.Monkey
         ("async def search(**call): ...\n", "mine.py:search is async or yields"),
         ("def search(**call): yield {}\n", "mine.py:search is async or yields"),
         ("def search(depart_city_name): ...\n", "does not take 'arrival_city_name'"),
-        ("def search(a, **call): ...\n", "wants 'a', which no call has: flight_search has depart_"),
+        ("def search(a, **call): ...\n", "'a', which no call has: flight_search has depart_"),
         ("def search(depart_date: int, **call): ...\n", "'depart_date' is annotated otherwise"),
         ("def search(x: 'Y'): ...\n", "mine.py:search has a signature that cannot be read"),
     ],

@@ -1,19 +1,25 @@
-"""The six live tools as methods, over any source of answers: a provider, or the sandbox that
-remembers what providers answered (DeepTravel, section 3.2; row D1).
+"""The six live tools as methods and as the toolbox of an episode, over any source of answers: a
+provider, or the sandbox that remembers what providers answered (DeepTravel, section 3.2; row D1).
 
 Signature and docstring are the only definition of a tool, as for the seven tools of `catalog.py`.
 The arguments are Table 1's names (A.2.1 and A.6 print others); `hotel_name` (which A.2 leaves
 out), `depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are optional. What is asked is
 checked here, so that no vendor is asked for a day that is none; what a
 vendor says is data, and cannot close a tag or end a turn.
+
+A mistake of the model's is an answer. A service that does not answer is our side's fault (law 4),
+and what then happens is a setting: training stops the episode unscored (`ToolHostDown`), serving
+tells the model, who may ask again or go on without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, SandboxAnswer
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
@@ -23,10 +29,14 @@ from tripwright.domains.deeptravel.tools.answers import (
     Record,
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.tools.answer import ToolError, defused, quoted
+from tripwright.errors import UserError
+from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
+from tripwright.tools.face import Face
 from tripwright.tools.signatures import Core, known_date
+from tripwright.tools.toolbox import AnswerBox, ToolHostDown, read_arguments
 from tripwright.world.store import World
 
+OnFault = Literal["stop", "tell"]
 LONGEST_ARGUMENT = 300  # characters
 YEARS = (1900, 2199)  # an argument outside them is a slip of the pen
 
@@ -227,3 +237,68 @@ def as_text_data(value: Any) -> Any:
         case Mapping():
             return {as_text_data(name): as_text_data(part) for name, part in value.items()}
     return value
+
+
+class LiveToolBox(AnswerBox):
+    """Offers those of the six tools that the source answers, and besides them `own` tools under
+    their own names, such as those of an MCP
+    server: schemas in the JSON function format of OpenAI, whose texts are the server's and
+    therefore data too.
+
+    Raises UserError for a source that answers none of them.
+    """
+
+    def __init__(
+        self,
+        source: AnswerSource,
+        face: Face,
+        *,
+        own: Sequence[Mapping[str, Any]] = (),
+        on_fault: OnFault = "stop",
+        emptied: bool = False,
+    ):
+        names = {tool: name for tool, name in face.names.items() if tool in source.tools}
+        self._own = {str(schema["function"]["name"]): as_text_data(schema) for schema in own}
+        if unknown := [
+            name for name in self._own if name not in source.tools or name in face.names
+        ]:
+            raise UserError(
+                f"'{unknown[0]}' is no tool of the source's own. It answers"
+                f" {', '.join(sorted(source.tools)) or 'nothing'}."
+            )
+        if not names and not self._own:
+            raise UserError(
+                f"No live tools: found {', '.join(sorted(source.tools)) or 'none'}, expected one of"
+                f" {', '.join(face.names)}."
+            )
+        face = face if len(names) == len(face.names) else replace(face, names=names)
+        super().__init__(LiveTools(source, face.offer.name_of), face, emptied=emptied)
+        self.source, self.on_fault = source, on_fault
+
+    @property
+    def schemas(self) -> list[dict[str, Any]]:
+        return [*super().schemas, *copy.deepcopy(list(self._own.values()))]
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
+        """Raises ToolHostDown where a service did not answer, unless the model is to be told."""
+        try:
+            if isinstance(name, str) and name in self._own and not self.emptied:
+                return self._own_answer(name, arguments)
+            return super().call(name, arguments)
+        except ProviderFault as fault:
+            if self.on_fault == "stop":
+                raise ToolHostDown(f"{name} was not answered ({fault.kind}): {fault}") from None
+            message = (
+                f"{defused(name)} cannot be answered now ({fault.kind.replace('_', ' ')}). Ask"
+                " again later, or go on without it."
+            )
+            return replace(
+                self.face.error(message, "unavailable"), fault=f"unavailable {fault.kind}"
+            )
+
+    def _own_answer(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
+        """Arguments are not checked here: only the server knows its schema."""
+        try:
+            return self.face.answer(answer_of(self.source, name, read_arguments(arguments), name))
+        except ToolError as error:
+            return self.face.error(str(error), error.kind)

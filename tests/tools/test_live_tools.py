@@ -30,7 +30,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     VendorRow,
     WebPage,
 )
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults, FaultyTools
