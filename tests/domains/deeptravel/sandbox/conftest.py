@@ -6,11 +6,14 @@ import importlib.util
 import itertools
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tripwright.domains.deeptravel.sandbox.store import open_store
 
 _numbers = itertools.count()
 
@@ -58,3 +61,17 @@ def store_name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "live.sqlite")
     name: str = request.getfixturevalue("postgres_name")
     return name
+
+
+@pytest.fixture
+def store(store_name: str) -> Iterator[Any]:
+    """An empty store of either kind."""
+    with closing(open_store(store_name)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Any]:
+    """One more, a file."""
+    with closing(open_store(str(tmp_path / "other.sqlite"))) as opened:
+        yield opened

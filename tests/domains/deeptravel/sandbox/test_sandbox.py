@@ -7,7 +7,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
     Sandbox,
     SandboxAnswer,
 )
-from tripwright.domains.deeptravel.sandbox.store import Store, open_store
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import PointOfInterest, Provenance, ProviderAnswer
 from tripwright.errors import UserError
 
@@ -66,20 +66,6 @@ def faults(*kinds: Any, retry_after_s: float | None = None) -> Callable[[int], N
             raise ProviderFault(kinds[call - 1], f"fault {call}", retry_after_s)
 
     return act
-
-
-@pytest.fixture
-def store(store_name: str) -> Iterator[Store]:
-    opened = open_store(store_name)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sqlite(tmp_path: Any) -> Iterator[Store]:
-    opened = open_store(str(tmp_path / "live.sqlite"))
-    yield opened
-    opened.close()
 
 
 def recording(maps: Maps, store: Store, **settings: Any) -> Sandbox:
@@ -219,7 +205,7 @@ def test_a_miss_in_replay_is_an_answer_and_counted(store: Store) -> None:
         (("record", "20 June"), "A snapshot is named by its day: found '20 June'"),
         (("record", "2026-02-30"), "found '2026-02-30'"),
         (("record", ""), "A snapshot is named by its day"),
-        (("replay", DAY), "has no snapshot of 2026-06-20: it is empty. Record it first"),
+        (("replay", DAY), "has no snapshot of 2026-06-20: it is empty"),
     ],
 )
 def test_a_sandbox_that_cannot_be(settings: tuple[Any, str], message: str, sqlite: Store) -> None:

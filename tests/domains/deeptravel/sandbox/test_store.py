@@ -25,13 +25,6 @@ def recorded(number: int = 0, body: bytes = b"{}", day: str = DAY) -> StoredAnsw
     )
 
 
-@pytest.fixture
-def store(store_name: str) -> Iterator[Store]:
-    opened = open_store(store_name)
-    yield opened
-    opened.close()
-
-
 def test_the_first_answer_stays(store: Store) -> None:
     key = recorded().question.key
     assert store.find(key) is None

@@ -236,7 +236,7 @@ class Sandbox:
         self.providers, self.store, self.mode = dict(providers), store, mode
         self.snapshot = checked_day(snapshot) if mode != "live" or snapshot else ""
         if mode == "replay" and store is not None:
-            _check_recorded(store, self.snapshot)
+            check_recorded(store, self.snapshot)
         self.counts = SandboxCounts()
         self._retries, self._lease_s = retries or Retries(), lease_s
         self._limits: RateLimits = (
@@ -380,12 +380,10 @@ class Sandbox:
         return ProviderAnswer.from_json(text.encode("utf-8", "replace"))
 
 
-def _check_recorded(store: Store, snapshot: str) -> None:
-    """A replay of a day that nobody recorded is a mistake, not a run full of misses."""
+def check_recorded(store: Store, snapshot: str) -> None:
+    """A replay of a day that nobody recorded is a mistake, not a run full of misses. Raises
+    UserError."""
     days = sorted({count.snapshot for count in store.counts()})
     if snapshot not in days:
-        has = f"it has {', '.join(days[-5:])}" if days else "it is empty"
-        raise UserError(
-            f"The store {store.name} has no snapshot of {snapshot}: {has}. Record it first, or"
-            " import it."
-        )
+        has = f"it has {', '.join(days)}" if days else "it is empty"
+        raise UserError(f"The store {store.name} has no snapshot of {snapshot}: {has}.")

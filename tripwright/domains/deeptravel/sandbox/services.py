@@ -74,7 +74,7 @@ class FunctionOptions(TermsOptions):
 
 class WorldOptions(Options):
     folder: str
-    day: str | date = ""
+    day: date | None = Field(None, strict=False)  # TOML has days without quotes too
 
 
 _Options = TypeVar("_Options", bound=Options)
@@ -218,13 +218,8 @@ def _world(options: WorldOptions) -> Provider:
     from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
     from tripwright.world.store import World
 
-    day = options.day
-    if isinstance(day, str) and day:
-        try:
-            day = date.fromisoformat(day)
-        except ValueError:
-            raise UserError(f"vendors.world.day is a day like 2022-03-01: found '{day}'.") from None
-    return WorldProvider(World.open(options.folder), str(day) or None)
+    day = options.day.isoformat() if options.day else None
+    return WorldProvider(World.open(options.folder), day)
 
 
 def _table(body: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:

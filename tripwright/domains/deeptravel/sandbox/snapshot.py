@@ -32,7 +32,7 @@ from tripwright.domains.deeptravel.sandbox.keys import (
     complete_arguments,
 )
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, SandboxAnswer
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, SandboxAnswer, check_recorded
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.errors import UserError, printable
 from tripwright.files import make_parent
@@ -88,9 +88,10 @@ class _Tally:
 def describe(store: Store, day: str) -> Snapshot:
     """Reads the whole day. Raises UserError where the store has none of it."""
     tally = _Tally(checked_day(day))
+    check_recorded(store, day)
     for answer in store.recorded(day):
         tally.add(_line(answer), answer.question)
-    return _not_empty(tally.snapshot(), store)
+    return tally.snapshot()
 
 
 def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
@@ -101,6 +102,7 @@ def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
         raise UserError(
             f"'{out}' is a folder: name the file to write, for instance {out / f'{day}.jsonl.gz'}."
         )
+    check_recorded(store, day)
     make_parent(out)
     partial = out.with_name(out.name + ".partial")
     with tempfile.TemporaryFile(dir=out.parent) as lines, partial.open("wb") as file:
@@ -110,16 +112,12 @@ def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
                 tally.add(line, answer.question)
                 zipped.write(line)
         snapshot = tally.snapshot()
-        if snapshot.answers:
-            with _zipped(file) as zipped:
-                zipped.write(_json_line(snapshot.header()))
-            lines.seek(0)
-            shutil.copyfileobj(lines, file)  # gzip reads two archives one after the other as one
-            file.flush()
-            os.fsync(file.fileno())
-    if not snapshot.answers:
-        partial.unlink()
-    _not_empty(snapshot, store)
+        with _zipped(file) as zipped:
+            zipped.write(_json_line(snapshot.header()))
+        lines.seek(0)
+        shutil.copyfileobj(lines, file)  # gzip reads two archives one after the other as one
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(partial, out)
     return snapshot
 
@@ -239,14 +237,6 @@ def _damaged(path: Path, why: str) -> UserError:
     )
 
 
-def _not_empty(snapshot: Snapshot, store: Store) -> Snapshot:
-    if not snapshot.answers:
-        days = sorted({count.snapshot for count in store.counts()})
-        has = f"it has {', '.join(days)}" if days else "it is empty"
-        raise UserError(f"The store {store.name} has no snapshot of {snapshot.snapshot}: {has}.")
-    return snapshot
-
-
 @dataclass(frozen=True)
 class RecordedProvider:
     """Stands for a vendor in replay, where none is asked: no key and no client are needed to train
@@ -324,9 +314,8 @@ def refresh(
             f"A refresh records another day than it reads: found {from_day} and {to_day or 'none'},"
             f" mode {sandbox.mode}."
         )
+    check_recorded(store, from_day)
     questions, carried = _divide(store, from_day, tools)
-    if not questions and not carried:
-        raise UserError(f"The store {store.name} has no snapshot of {from_day}.")
     if absent := sorted({tool for tool, _ in questions} - sandbox.tools):
         raise UserError(
             f"No provider answers {absent[0]}, which the snapshot of {from_day} has. Name one, or"
