@@ -106,89 +106,41 @@ def test_what_is_left_out_is_filled_in_so_that_one_question_is_asked_in_one_way(
     }
 
 
+DAY = {**ROUTE, "depart_date": "2026-06-26"}
+
+
 @pytest.mark.parametrize(
-    ("tool", "arguments", "kind", "said"),
+    ("tool", "arguments", "kind"),
     [
-        (
-            "train_search",
-            {**ROUTE, "depart_date": "26 June"},
-            "bad_date",
-            "Date '26 June' is not YYYY-MM-DD.",
-        ),
-        (
-            "flight_search",
-            {**ROUTE, "depart_date": "2026-02-30"},
-            "no_such_day",
-            "is not a day of the calendar",
-        ),
-        (
-            "flight_search",
-            {**ROUTE, "depart_date": "0026-06-26"},
-            "no_such_day",
-            "not in the years 1900 to 2199",
-        ),
-        (
-            "train_search",
-            {**ROUTE, "depart_date": "2026-06-26", "is_transfer": 2},
-            "bad_choice",
-            "is_transfer is 0 or 1, found 2.",
-        ),
-        (
-            "train_search",
-            {**ROUTE, "depart_date": "2026-06-26", "is_transfer": "1"},
-            "wrong_type",
-            "must be an integer, found string '1'",
-        ),
-        (
-            "train_search",
-            {**ROUTE, "depart_date": "2026-06-26", "is_transfer": None},
-            "wrong_type",
-            "must be an integer, found null",
-        ),
-        ("train_search", {**ROUTE}, "missing_argument", "Missing argument 'depart_date'."),
-        (
-            "train_search",
-            {**ROUTE, "depart_date": "2026-06-26", "day": 1},
-            "unknown_argument",
-            "Unknown argument 'day'.",
-        ),
+        ("train_search", {**ROUTE, "depart_date": "26 June"}, "bad_date"),
+        ("flight_search", {**ROUTE, "depart_date": "2026-02-30"}, "no_such_day"),
+        ("flight_search", {**ROUTE, "depart_date": "0026-06-26"}, "no_such_day"),
+        ("train_search", {**DAY, "is_transfer": 2}, "bad_choice"),
+        ("train_search", {**DAY, "is_transfer": "1"}, "wrong_type"),
+        ("train_search", {**DAY, "is_transfer": None}, "wrong_type"),
+        ("train_search", ROUTE, "missing_argument"),
+        ("train_search", {**DAY, "day": 1}, "unknown_argument"),
         (
             "hotel_search",
             {"city_name": "Salem", "checkin_date": "2026-06-26", "checkout_date": "2026-06-26"},
             "bad_stay",
-            "checkout_date 2026-06-26 is not after checkin_date 2026-06-26.",
         ),
-        (
-            "web_search",
-            {"query": "q" * 301},
-            "too_long",
-            "Argument 'query' has 301 characters, at most 300 are taken.",
-        ),
+        ("web_search", {"query": "q" * 301}, "too_long"),
     ],
 )
-def test_a_wrong_call_reaches_no_vendor(
-    tool: str, arguments: dict[str, Any], kind: str, said: str
-) -> None:
+def test_a_wrong_call_reaches_no_vendor(tool: str, arguments: dict[str, Any], kind: str) -> None:
     vendor = Vendor()
     with pytest.raises(ToolError) as refused:
         call(vendor, tool, arguments)
-    assert refused.value.kind == kind and said in str(refused.value) and not vendor.asked
+    assert refused.value.kind == kind and not vendor.asked
 
 
-def test_a_refusal_of_the_vendor_is_the_callers_mistake() -> None:
-    with pytest.raises(ToolError, match="Unknown city 'Bostn'. Did you mean 'Boston'") as refused:
-        call(
-            Vendor(
-                ProviderAnswer(
-                    (), SOURCE, "Unknown city 'Bostn'. Did you mean 'Boston'?", refused=True
-                )
-            ),
-            "web_search",
-            {"query": "x"},
-        )
-    assert refused.value.kind == "refused"
-    with pytest.raises(ToolError, match="web_search refused this call"):
-        call(Vendor(ProviderAnswer((), SOURCE, refused=True)), "web_search", {"query": "x"})
+@pytest.mark.parametrize("note", ["Unknown city 'Bostn'. Did you mean 'Boston'?", ""])
+def test_a_refusal_of_the_vendor_is_the_callers_mistake(note: str) -> None:
+    refusing = Vendor(ProviderAnswer((), SOURCE, note, refused=True))
+    with pytest.raises(ToolError) as refused:
+        call(refusing, "web_search", {"query": "x"})
+    assert refused.value.kind == "refused" and str(refused.value).startswith(note or "web_search")
 
 
 def test_vendors_words_cannot_close_a_tag_and_are_otherwise_untouched() -> None:

@@ -70,22 +70,9 @@ def test_the_schemas_are_listed_without_a_world(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("name", "arguments", "problem"),
     [
-        (
-            "flight_search",
-            WAY.replace("Salem", "Slem"),
-            "Unknown city 'Slem'. Did you mean 'Salem'?",
-        ),
-        (
-            "search_flights",
-            "{}",
-            "Unknown tool 'search_flights'. The tools are flight_search, train_search",
-        ),
-        ("web_search", "{}", "Missing argument 'query'. web_search takes query."),
-        (
-            "hotel_search",
-            '{"city_name": "Salem", "checkin_date": "2022-03-18", "checkout_date": "2022-03-16"}',
-            "checkout_date 2022-03-16 is not after checkin_date 2022-03-18.",
-        ),
+        ("flight_search", WAY.replace("Salem", "Slem"), "Did you mean 'Salem'?"),
+        ("search_flights", "{}", "Unknown tool 'search_flights'"),
+        ("web_search", "{}", "Missing argument 'query'"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_exit_2(
@@ -97,45 +84,13 @@ def test_a_wrong_call_is_one_line_and_exit_2(
 
 
 def test_a_recorded_answer_is_given_again_and_nobody_is_asked(
-    folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = str(tmp_path / "live.sqlite")
-    live = said(
-        capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel", "--store", store
-    )
-    replayed = said(
-        capsys,
-        "flight_search",
-        WAY,
-        "--face",
-        "deeptravel",
-        "--store",
-        store,
-        "--snapshot",
-        DAY,
-        "--replay",
-    )
-    assert replayed == live
-    assert (
-        main(
-            [
-                "tool",
-                "web_search",
-                '{"query": "x"}',
-                "--face",
-                "deeptravel",
-                "--store",
-                store,
-                "--snapshot",
-                DAY,
-                "--replay",
-            ]
-        )
-        == 2
-    )
+    stored = ["--face", "deeptravel", "--store", str(tmp_path / "live.sqlite")]
+    replay = [*stored, "--snapshot", DAY, "--replay"]
+    live = said(capsys, "flight_search", WAY, "--world", folder, *stored)
+    assert said(capsys, "flight_search", WAY, *replay) == live
+    assert main(["tool", "web_search", '{"query": "x"}', *replay]) == 2
     assert f"not recorded in the snapshot of {DAY}" in capsys.readouterr().err
-    assert main(["tool", "flight_search", WAY, "--face", "star", "--store", store]) == 2
+    assert main(["tool", "flight_search", WAY, "--face", "star", *stored[2:]]) == 2
     assert "answer from a closed world" in capsys.readouterr().err

@@ -43,26 +43,12 @@ LIVE_FACES = [face.name for face in domain_named("deeptravel").faces]
 THOUGHT = "<think>I look it up.</think>\n"  # row D2: a turn without one is out of format
 SOURCE = Provenance("vendor", "2", "2026-06-20T09:30:00Z")
 TRAIN = TrainOffer(
-    "G3124",
-    "China Railway",
-    "Suzhou",
-    "Suzhou station",
-    "Wuhan",
-    "Wuhan station",
-    "2026-06-26T06:54",
-    "2026-06-26T11:02",
-    248,
+    *("G3124", "China Railway", "Suzhou", "Suzhou station", "Wuhan", "Wuhan station"),
+    *("2026-06-26T06:54", "2026-06-26T11:02", 248),
 )
 FLIGHT = FlightOffer(
-    "TW 214",
-    "Tripwright",
-    "Suzhou",
-    "SZV",
-    "Wuhan",
-    "WUH",
-    "2026-06-26T23:10",
-    "2026-06-27T00:28",
-    78,
+    *("TW 214", "Tripwright", "Suzhou", "SZV", "Wuhan", "WUH"),
+    *("2026-06-26T23:10", "2026-06-27T00:28", 78),
     price=Money(123.0, "CNY"),
 )
 ASK = (
@@ -95,37 +81,10 @@ def test_rows_are_numbered_objects_with_what_is_known_and_the_source() -> None:
     )
     answer = box.call(*ASK)
     assert not answer.error and answer.fault is None
+    train = {name: value for name, value in vars(TRAIN).items() if value is not None}
+    flight = {**vars(FLIGHT), "price": 123.0, "currency": "CNY"}
     assert json.loads(answer.text) == {
-        "rows": [
-            {
-                "row": 1,
-                "number": "G3124",
-                "operator": "China Railway",
-                "depart_city": "Suzhou",
-                "depart_station": "Suzhou station",
-                "arrive_city": "Wuhan",
-                "arrive_station": "Wuhan station",
-                "departs_at": "2026-06-26T06:54",
-                "arrives_at": "2026-06-26T11:02",
-                "minutes": 248,
-                "transfers": 0,
-            },
-            {
-                "row": 2,
-                "number": "TW 214",
-                "carrier": "Tripwright",
-                "depart_city": "Suzhou",
-                "depart_airport": "SZV",
-                "arrive_city": "Wuhan",
-                "arrive_airport": "WUH",
-                "departs_at": "2026-06-26T23:10",
-                "arrives_at": "2026-06-27T00:28",
-                "minutes": 78,
-                "stops": 0,
-                "price": 123.0,
-                "currency": "CNY",
-            },
-        ],
+        "rows": [{"row": 1, **train}, {"row": 2, **flight}],
         "source": "vendor, 2026-06-20T09:30:00Z",
     }
     attributed = Provenance(

@@ -41,13 +41,8 @@ DAY, NEXT = "2026-06-20", "2026-06-21"
 VERBS = tuple(
     Verb(f"sandbox {name}", "tripwright.domains.deeptravel.verbs.sandbox", function, "")
     for name, function in (
-        *(
-            ("info", "info"),
-            ("refresh", "refresh_day"),
-            ("export", "export_day"),
-            ("import", "import_day"),
-            ("drop", "drop_day"),
-        ),
+        *(("info", "info"), ("refresh", "refresh_day"), ("export", "export_day")),
+        *(("import", "import_day"), ("drop", "drop_day")),
     )
 )
 
@@ -74,15 +69,8 @@ class Railway:
             )
         day = arguments["depart_date"]
         offer = TrainOffer(
-            "G 7",
-            "railway",
-            "Suzhou",
-            "Süd",
-            "Wuhan",
-            "Hankou",
-            f"{day}T06:54",
-            f"{day}T11:02",
-            248,
+            *("G 7", "railway", "Suzhou", "Süd", "Wuhan", "Hankou"),
+            *(f"{day}T06:54", f"{day}T11:02", 248),
         )
         return ProviderAnswer(
             (offer, TrainOffer(**{**vars(offer), "price": Money(self.price, "CNY")})), source
@@ -152,86 +140,47 @@ def test_a_file_that_contradicts_the_store_is_refused_whole(
     assert describe(sqlite, DAY) == before
 
 
-def _changed(raw: bytes, change: Callable[[list[dict[str, Any]]], object]) -> bytes:
-    entries = [json.loads(line) for line in gzip.decompress(raw).splitlines()]
-    change(entries)
-    return gzip.compress(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+Change = Callable[[list[dict[str, Any]]], object]
+
+
+def changed(change: Change) -> Callable[[bytes], bytes]:
+    """A damage to a snapshot file, whose lines are given to `change`."""
+
+    def damage(raw: bytes) -> bytes:
+        entries = [json.loads(line) for line in gzip.decompress(raw).splitlines()]
+        change(entries)
+        return gzip.compress(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+
+    return damage
+
+
+def replaced(old: str, new: str) -> Change:
+    return lambda lines: lines[1].update(answer=lines[1]["answer"].replace(old, new))
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda raw: raw[: len(raw) // 2], "is damaged: Compressed file ended before"),
+        (lambda raw: raw[: len(raw) // 2], "is damaged"),
         (lambda raw: raw[:-60] + b"\0" * 60, "is damaged"),
-        (
-            lambda raw: b"no gzip",
-            (
-                "is no snapshot: found a file that is not gzip, expected a day's answers as"
-                " 'tripwright sandbox export'"
-            ),
-        ),
-        (lambda raw: b"", "is no snapshot: found a file that is not gzip"),
-        (
-            lambda raw: gzip.compress(b""),
-            "is no snapshot: found gzip over something else, expected a day's answers",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines[0].update(version=2)),
-            "is a snapshot of version 2; this tripwright reads",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines.pop()),
-            "its header says 5 answers with hash .*, it holds 4",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines[0].update(answers=4)),
-            "its header says 4 answers",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines[0].update(content_hash="0")),
-            "its header says 5 answers with hash 0, it holds 5",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines[0].update(snapshot="today")),
-            "found 'today', expected one like 2026-06-20",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines[0].update(snapshot=NEXT)),
-            "line 2 is no answer of 2026-06-21",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines[1].update(arguments="{}")),
-            "line 2 is no answer",
-        ),
-        (
-            lambda raw: _changed(raw, lambda lines: lines[2].update(answer="{}")),
-            "line 3 is no answer",
-        ),
-        (lambda raw: _changed(raw, lambda lines: lines[2].update(answer=7)), "line 3 is no answer"),
-        (
-            lambda raw: _changed(
-                raw,
-                lambda lines: lines[1].update(
-                    answer=lines[1]["answer"].replace('"may_store":true', '"may_store":false')
-                ),
-            ),
-            "line 2 is no answer of 2026-06-20 that may be kept",
-        ),
-        (
-            lambda raw: _changed(
-                raw,
-                lambda lines: lines[1].update(answer=lines[1]["answer"].replace("Wuhan", "Wuxi")),
-            ),
-            "its header says",
-        ),
+        (lambda raw: b"no gzip", "is no snapshot"),
+        (lambda raw: b"", "is no snapshot"),
+        (lambda raw: gzip.compress(b""), "is no snapshot"),
+        (changed(lambda lines: lines[0].update(version=2)), "is a snapshot of version 2"),
+        (changed(lambda lines: lines.pop()), "it holds 4"),
+        (changed(lambda lines: lines[0].update(answers=4)), "its header says 4 answers"),
+        (changed(lambda lines: lines[0].update(content_hash="0")), "with hash 0, it holds 5"),
+        (changed(lambda lines: lines[0].update(snapshot="today")), "found 'today'"),
+        (changed(lambda lines: lines[0].update(snapshot=NEXT)), "line 2 is no answer"),
+        (changed(lambda lines: lines[1].update(arguments="{}")), "line 2 is no answer"),
+        (changed(lambda lines: lines[2].update(answer="{}")), "line 3 is no answer"),
+        (changed(lambda lines: lines[2].update(answer=7)), "line 3 is no answer"),
+        (changed(replaced('"may_store":true', '"may_store":false')), "that may be kept"),
+        (changed(replaced("Wuhan", "Wuxi")), "its header says"),
     ],
 )
 def test_a_file_that_is_not_what_it_says(
-    damage: Callable[[bytes], bytes],
-    message: str,
-    sqlite: Store,
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    damage: Callable[[bytes], bytes], message: str, sqlite: Store, tmp_path: Path
 ) -> None:
     source = open_store(str(tmp_path / "source.sqlite"))
     record(source)

@@ -21,7 +21,7 @@ import secrets
 import socket
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -65,6 +65,7 @@ FIGURES = (
     "waits",  # for a vendor's limit
     "redacted",  # answers in which a secret stood
 )
+FAULT = "fault "  # before its kind, among the counts
 
 
 @dataclass(frozen=True)
@@ -111,47 +112,37 @@ class SandboxCounts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._figures: dict[tuple[str, str], Counter[str]] = {}
-        self._faults: dict[tuple[str, str], Counter[str]] = {}
-        self._wait_s: Counter[tuple[str, str]] = Counter()
+        self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def add(self, tool: str, vendor: str, *figures: str) -> None:
         with self._lock:
-            self._figures.setdefault((tool, vendor), Counter()).update(figures)
+            self._counts[tool, vendor].update(figures)
 
     def fault(self, tool: str, vendor: str, kind: str) -> None:
-        with self._lock:
-            self._faults.setdefault((tool, vendor), Counter())[kind] += 1
+        self.add(tool, vendor, f"{FAULT}{kind}")
 
     def waited(self, tool: str, vendor: str, seconds: float) -> None:
         if seconds > 0:
-            self.add(tool, vendor, "waits")
             with self._lock:
-                self._wait_s[tool, vendor] += seconds  # type: ignore[assignment]  # a Counter adds seconds as well
+                self._counts[tool, vendor].update(waits=1, wait_ms=round(seconds * 1000))
 
     def as_dict(self) -> dict[str, Any]:
         """{"total": figures, "tools": {tool: {vendor: figures}}}; figures are those above,
         `wait_s`, and `faults` by kind."""
         with self._lock:
-            places = sorted({*self._figures, *self._faults})
             tools: dict[str, dict[str, Any]] = {}
-            for tool, vendor in places:
-                tools.setdefault(tool, {})[vendor] = self._sum([(tool, vendor)])
-            return {"total": self._sum(places), "tools": tools}
+            for (tool, vendor), counts in sorted(self._counts.items()):
+                tools.setdefault(tool, {})[vendor] = _figures(counts)
+            return {"total": _figures(sum(self._counts.values(), Counter())), "tools": tools}
 
-    def _sum(self, places: list[tuple[str, str]]) -> dict[str, Any]:
-        figures: Counter[str] = sum(
-            (self._figures.get(place, Counter()) for place in places), Counter()
-        )
-        faults: Counter[str] = sum(
-            (self._faults.get(place, Counter()) for place in places), Counter()
-        )
-        wait_s = round(sum(self._wait_s[place] for place in places), 3)
-        return {
-            **{name: figures[name] for name in FIGURES},
-            "wait_s": wait_s,
-            "faults": dict(sorted(faults.items())),
-        }
+
+def _figures(counts: Counter[str]) -> dict[str, Any]:
+    faults = {name.removeprefix(FAULT): n for name, n in counts.items() if name.startswith(FAULT)}
+    return {
+        **{name: counts[name] for name in FIGURES},
+        "wait_s": counts["wait_ms"] / 1000,
+        "faults": dict(sorted(faults.items())),
+    }
 
 
 class Leases:

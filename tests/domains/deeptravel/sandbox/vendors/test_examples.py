@@ -4,6 +4,7 @@ them (recorded.json). No server is asked."""
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
@@ -13,6 +14,8 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.services import EXAMPLES, load_services
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.errors import UserError
+from tripwright.world.folder import write_world
+from tripwright.world.generator import build_tables
 
 httpx2 = pytest.importorskip("httpx2")
 
@@ -56,6 +59,24 @@ def test_the_services_file_beside_them_answers_all_six_tools() -> None:
     services = load_services(FOLDER / "live.toml")
     assert list(services) == list(RECORDS)
     assert all(tool in provider.tools for tool, provider in services.items())
+
+
+def test_what_that_file_shows_as_a_comment_works_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAIL_TOKEN", "s3cret-of-the-rail")
+    write_world(tmp_path / "world", build_tables("nano", 7))
+    text = (FOLDER / "live.toml").read_text(encoding="utf-8")
+    shown = [part.partition("\n# [")[2] for part in text.split("\n\n") if "\n# [" in part]
+    assert len(shown) == 3
+    for part in shown:
+        tables = "[" + part.replace("\n# ", "\n").replace("worlds/small", str(tmp_path / "world"))
+        if "python-tavily" in tables:
+            tools = '[tools]\nweb_search = "python-tavily"\n'
+            tables = tools + tables.replace("tavily.py", f"{FOLDER}/tavily.py")
+        if "mcp" not in tables or find_spec("mcp"):
+            (tmp_path / "live.toml").write_text(tables)
+            assert len(load_services(tmp_path / "live.toml")) == 1
 
 
 @pytest.mark.parametrize("vendor", sorted(EXAMPLES))

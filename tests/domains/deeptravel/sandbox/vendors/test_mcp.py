@@ -127,33 +127,13 @@ def fault_of(provider: McpProvider, tool: str, arguments: dict[str, Any]) -> Pro
 
 def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http: McpProvider) -> None:
     found = over_http.ask("train_search", CALL)
+    suzhou_wuhan = ("Suzhou", "", "Wuhan", "")
     assert found.records == (
         TrainOffer(
-            "G 3124",
-            "CR",
-            "Suzhou",
-            "",
-            "Wuhan",
-            "",
-            "2026-06-26T06:54",
-            "2026-06-26T11:02",
-            248,
-            0,
-            Money(233.0, "CNY"),
+            *("G 3124", "CR", *suzhou_wuhan, "2026-06-26T06:54", "2026-06-26T11:02", 248),
+            price=Money(233.0, "CNY"),
         ),
-        TrainOffer(
-            "571",
-            "",
-            "Suzhou",
-            "",
-            "Wuhan",
-            "",
-            "2026-06-26T09:00",
-            "2026-06-26T10:30",
-            90,
-            0,
-            None,
-        ),
+        TrainOffer("571", "", *suzhou_wuhan, "2026-06-26T09:00", "2026-06-26T10:30", 90),
     )
     assert found.source.provider == "trains" and not found.source.may_store
 
