@@ -82,7 +82,7 @@ def test_a_refusal_does_not_say_them(serve: Callable[..., str]) -> None:
 
 def test_other_servers_messages_do_not_say_them() -> None:
     with pytest.raises(ProviderFault) as dead:
-        HttpCaller(DEAD).get("/x")
+        HttpCaller(DEAD).post("/x", {})
     with pytest.raises(UserError) as tools:
         RemoteToolBox(DEAD, face_named("planner_r1"), max_retries=0)
     assert str(dead.value).startswith(SHOWN) and str(tools.value).startswith(SHOWN)

@@ -180,30 +180,12 @@ class HttpCaller:
         self.shown = Redaction().shown
         self._clients: dict[int, httpx2.AsyncClient] = {}  # by process: forks share no connection
 
-    def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        return self.request("GET", path, parameters=parameters)
-
     def post(self, path: str, body: Any) -> Any:
-        return self.request("POST", path, body=body)
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        parameters: Mapping[str, Any] | None = None,
-        body: Any = None,
-        form: Mapping[str, str] | None = None,
-    ) -> Any:
-        """The JSON of a 2xx answer. Raises ProviderFault; a 4xx that is the call's own fault is
-        `Refused`, with the vendor's JSON."""
+        """The JSON of a 2xx answer. Raises ProviderFault."""
         import httpx2
 
-        asked = {"params": parameters, "json": body, "data": form}
         try:
-            response, content = run(
-                self._exchange(method, self._url + path, asked), self._timeout_s
-            )
+            response, content = run(self._exchange(self._url + path, body), self._timeout_s)
         except TimeoutError:
             raise ProviderFault(
                 "timeout", f"{self.base_url} did not answer within {self._timeout_s:g} s."
@@ -212,27 +194,24 @@ class HttpCaller:
             raise ProviderFault(
                 "connection", f"{self.base_url} cannot be reached: {self.shown(error)}"
             ) from None
+        status, said = response.status_code, self.shown(content.decode("utf-8", "replace"))
+        if not response.is_success:
+            kind = fault_of_status(status) or "bad_response"
+            wait_s = asked_wait_s(response.headers, limited=status == 429)
+            raise ProviderFault(kind, f"{self.base_url} answered {status}: {said}", wait_s)
         try:
-            value = json.loads(content)
+            return json.loads(content)
         except (ValueError, RecursionError):
-            value = None
-            if response.is_success:
-                raise ProviderFault(
-                    "bad_response",
-                    f"{self.base_url} answered no JSON: {self.shown(_text(content))}",
-                ) from None
-        if response.is_success:
-            return value
-        raise self._problem(response, self.shown(_text(content)), value)
+            raise ProviderFault(
+                "bad_response", f"{self.base_url} answered no JSON: {said}"
+            ) from None
 
-    async def _exchange(
-        self, method: str, url: str, asked: Mapping[str, Any]
-    ) -> tuple[httpx2.Response, bytes]:
+    async def _exchange(self, url: str, body: Any) -> tuple[httpx2.Response, bytes]:
         """The answer and its content. Read piece by piece, and a piece is unpacked to at most a
         megabyte: what is too long is noticed before it is in memory."""
         content, client = bytearray(), self._client()
         client.cookies.clear()  # an answer depends on its question alone
-        async with client.stream(method, url, **asked) as response:
+        async with client.stream("POST", url, json=body) as response:
             async for piece in response.aiter_bytes():
                 content += piece
                 if len(content) > self.max_answer_mb * 1e6:
@@ -242,13 +221,6 @@ class HttpCaller:
                         " is max_answer_mb.",
                     )
         return response, bytes(content)
-
-    def _problem(self, response: httpx2.Response, text: str, body: Any) -> Exception:
-        status = response.status_code
-        if (kind := fault_of_status(status)) is not None:
-            wait_s = asked_wait_s(response.headers, limited=status == 429)
-            return ProviderFault(kind, f"{self.base_url} answered {status}: {text}", wait_s)
-        return RefusedCall(status, text, body)
 
     def _client(self) -> httpx2.AsyncClient:
         import httpx2
@@ -265,19 +237,6 @@ class HttpCaller:
     def close(self) -> None:
         if client := self._clients.pop(os.getpid(), None):
             run(client.aclose(), self._timeout_s)
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
-
-
-class RefusedCall(Exception):
-    """A 4xx about the call itself. A client turns it into an answer (`ProviderAnswer`, refused) or,
-    where it makes no sense, into a fault."""
-
-    def __init__(self, status: int, message: str, body: Any):
-        super().__init__(message)
-        self.status, self.body = status, body
 
 
 def fault_of_status(status: int) -> FaultKind | None:

@@ -36,6 +36,9 @@ class VendorServer(ThreadingHTTPServer):
         self.content = text if isinstance(text, bytes) else text.encode()
         self.status, self.headers, self.cut = status, headers or {}, cut
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gave up is none of our errors."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: VendorServer

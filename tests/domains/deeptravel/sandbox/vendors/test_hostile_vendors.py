@@ -97,7 +97,7 @@ def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(
     """Each read gets its byte in time; the attempt as a whole has none."""
     caller = HttpCaller(raw(drip(head), pause_s=0.05).url, timeout_s=0.6)
     began = time.monotonic()
-    fault = fault_of(lambda: caller.get("/"))
+    fault = fault_of(lambda: caller.post("/", {}))
     assert fault.kind == "timeout" and "did not answer within 0.6 s" in str(fault)
     assert time.monotonic() - began < 5  # dripping, it would take hours
 
@@ -154,7 +154,7 @@ from tripwright.tools.http import HttpCaller, ProviderFault
 import httpx2, tripwright.tools.http
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    HttpCaller({raw(pieces).url!r}, max_answer_mb=5).get("/")
+    HttpCaller({raw(pieces).url!r}, max_answer_mb=5).post("/", None)
 except ProviderFault as fault:
     print(fault.kind, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, fault)
 """
@@ -167,7 +167,7 @@ except ProviderFault as fault:
 @pytest.mark.parametrize("name", ["br", "zstd", "gzip, gzip, gzip, gzip, gzip, gzip", "nonsense"])
 def test_encodings_that_nobody_here_unpacks_are_no_answer(vendor: Any, name: str) -> None:
     vendor.says(gzip.compress(b"{}"), headers={"content-encoding": name})
-    fault = fault_of(lambda: HttpCaller(vendor.base_url).get("/"))
+    fault = fault_of(lambda: HttpCaller(vendor.base_url).post("/", {}))
     assert fault.kind in ("bad_response", "connection"), name
 
 
@@ -176,7 +176,7 @@ def test_encodings_that_nobody_here_unpacks_are_no_answer(vendor: Any, name: str
 )
 def test_a_wait_that_is_none_is_no_wait(vendor: Any, wait: str) -> None:
     vendor.says("", 429, headers={"retry-after": wait})
-    fault = fault_of(lambda: HttpCaller(vendor.base_url).get("/"))
+    fault = fault_of(lambda: HttpCaller(vendor.base_url).post("/", {}))
     assert (fault.kind, fault.retry_after_s) == ("rate_limit", None)
 
 
@@ -204,7 +204,7 @@ def test_a_key_in_the_path_comes_from_a_variable_and_is_written_nowhere(
     monkeypatch.setenv("MAPS_PASS", KEY)  # a name that says nothing
     vendor.says(f"no: {KEY}", 500)
     caller = HttpCaller(f"{vendor.base_url}/{{MAPS_PASS}}/v1")
-    fault = fault_of(lambda: caller.get("/search"))
+    fault = fault_of(lambda: caller.post("/search", {}))
     assert vendor.asked[0][0] == "/s3cret%2Fof%2Bmine%3F42/v1/search"
     assert not any(secret in f"{fault}{caller.base_url}" for secret in (KEY, "s3cret%2F"))
 
@@ -247,7 +247,7 @@ def test_a_key_is_hidden_in_base64_in_hexadecimal_digits_and_in_urls(key: str) -
 
 def test_a_message_holds_no_control_characters(vendor: Any) -> None:
     vendor.says("\x1b[2J\x1b]0;owned\x07 no\u202e\x00", 500)
-    fault = fault_of(lambda: HttpCaller(vendor.base_url).get("/"))
+    fault = fault_of(lambda: HttpCaller(vendor.base_url).post("/", {}))
     assert str(fault).isprintable()
 
 
@@ -258,5 +258,5 @@ def test_a_redirect_is_not_followed_and_takes_no_key_along(
     for location in (f"{elsewhere.url}/x", "file:///etc/passwd"):
         vendor.says("", 307, {"location": location})
         with suppress(Exception):
-            HttpCaller(vendor.base_url, {"authorization": KEY}).get("/")
+            HttpCaller(vendor.base_url, {"authorization": KEY}).post("/", {})
     assert elsewhere.paths == []
