@@ -81,7 +81,7 @@ def played(talker: Any, chat: Any, world: World, **settings: Any) -> list[Transc
             Session(query, ToolBox(world, DIALECT.face), DIALECT, chat, id=f"{q}/{g}")
             for g in range(4)
         ]
-        for q, query in enumerate(make_queries(world, 5, 3))
+        for q, query in enumerate(make_queries(world, 3, 3))
     ]
     policy = LocalPolicy(talker, chat, Sampling(1.0, dtype="float32", seed=2, **settings))
     done = {session.id: session.transcript for session in policy.play_groups(groups, branching)}
