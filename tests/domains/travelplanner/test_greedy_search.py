@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.greedy_search import GreedySearch, greedy_plan
+from tripwright.domains.travelplanner.baselines import GreedySearch, greedy_plan
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries

@@ -1,22 +1,31 @@
-"""Policies without a mind, which measure how hard a set of queries is: take the first row of every
-answer, or the cheapest.
+"""Policies without a model, which measure how hard a set of queries is: take the first row of every
+answer, or the cheapest; and the benchmark's greedy search.
 
-They use the real tools and give well-formed plans of distinct meals, so that what they fail on is
-what the query asks to be decided.
+The first two use the real tools and give well-formed plans of distinct meals, so that what they
+fail on is what the query asks to be decided.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.careful import check_tools
+from tripwright.domains.travelplanner.expert.turns import answer_text
+from tripwright.domains.travelplanner.plan.plan import MEALS
+from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED
+from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import trip_query
-from tripwright.policies.base import say
+from tripwright.domains.travelplanner.tools.catalog import TravelTools
+from tripwright.policies.base import at_hand, say
+from tripwright.tools.answer import ToolError
+from tripwright.world.store import World
 
 PRICES = ("price_usd", "average_cost_usd", "cost_usd")
 
@@ -49,53 +58,36 @@ class RowsPolicy:
         )
         if session.done:
             return
-        day = {"transportation": "-", "attraction": "-", "accommodation": stay[0] if stay else "-"}
-        no_meals = dict.fromkeys(("breakfast", "lunch", "dinner"), "-")
-        three = dict(zip(no_meals, meals, strict=False))
+        places = {
+            "transportation": "-",
+            "attraction": "-",
+            "accommodation": stay[0] if stay else "-",
+        }
+        places |= dict.fromkeys(MEALS, "-")
         out, back = {"from": query.org, "to": query.dest}, {"from": query.dest, "to": query.org}
+        full = {"attraction": sights[:1] or "-", **dict(zip(MEALS, meals, strict=False))}
         plan = [
-            {"days": 1, "city": out, **day, "transportation": legs[0], **no_meals},
-            {
-                "days": 2,
-                "city": query.dest,
-                **day,
-                "attraction": sights[:1] or "-",
-                **no_meals,
-                **three,
-            },
-            {
-                "days": 3,
-                "city": back,
-                **day,
-                "transportation": legs[1],
-                "accommodation": "-",
-                **no_meals,
-            },
+            {"days": 1, "city": out, **places, "transportation": legs[0]},
+            {"days": 2, "city": query.dest, **places, **full},
+            {"days": 3, "city": back, **places, "transportation": legs[1], "accommodation": "-"},
         ]
         say(session, f"<answer>{json.dumps(plan)}</answer>")
 
     def _leg(self, session: Session, origin: str, destination: str, date: str) -> Any:
-        query = trip_query(session)
-        flights = self._rows(
-            session, "search_flights", origin=origin, destination=destination, date=date
+        ends, people = (
+            {"origin": origin, "destination": destination},
+            trip_query(session).party_size,
         )
-        roads = self._rows(
-            session,
-            "search_ground_transportation",
-            origin=origin,
-            destination=destination,
-            mode="self-driving",
-        )
-        choices = [(row["price_usd"] * query.party_size, "flight", row) for row in flights]
-        choices += [
-            (row["cost_usd"] * math.ceil(query.party_size / 5), "self-driving", row)
-            for row in roads
-        ]
+        flights = self._rows(session, "search_flights", **ends, date=date)
+        roads = self._rows(session, "search_ground_transportation", **ends, mode="self-driving")
+        choices = [(row["price_usd"] * people, "flight", row) for row in flights]
+        cars = math.ceil(people / 5)
+        choices += [(row["cost_usd"] * cars, "self-driving", row) for row in roads]
         if not choices:
             return "-"
-        _, mode, row = (
-            min(choices, key=lambda choice: choice[0]) if self._pick == "cheapest" else choices[0]
-        )
+        if self._pick == "cheapest":
+            choices.sort(key=lambda choice: choice[0])
+        _, mode, row = choices[0]
         distance = row.get("distance", row.get("distance_miles", "-"))
         leg = {
             "mode": mode,
@@ -121,3 +113,119 @@ class RowsPolicy:
         if self._pick == "cheapest":
             records.sort(key=lambda row: next((row[price] for price in PRICES if price in row), 0))
         return records
+
+
+class GreedySearch:
+    """TravelPlanner's own baseline without a language model, `agents/greedy_search.py` of
+    OSU-NLP-Group/TravelPlanner (the papers' tables call it "Greedy Search"): it looks at prices
+    alone, and at the tables themselves, so its episodes hold an answer and no calls.
+
+    Its choices, kept as they are:
+    - 3 days go to the destination; 5 and 7 days to the first two and three cities of the state in
+      the order of the file, the origin left out, two nights each. A state with fewer cities stops
+      the authors' program; here the trip then gets no plan.
+    - Each leg takes whatever is cheapest for ONE person, however large the party: the cheapest
+      flight of the day, a car, a taxi, in this order where they cost the same. Nothing keeps it
+      from driving there and flying back. A leg without any of them is left out of the plan.
+    - All three meals of each day are at the cheapest restaurant of the city in which the day ends,
+      so no plan is ever diverse; on the last day that city is home.
+    - The sight of a day is drawn at random, and may be the same twice. The authors draw without a
+      seed; here `seed` and the request's words decide.
+    - The room is the cheapest, whatever its rules, its kind, its minimum of nights and its size.
+
+    Two things differ, neither of them a choice. Among equal prices the authors take what an
+    unstable sort leaves on top, which depends on their numpy and their processor; here it is the
+    first row of the file. And their text of a sight has no ';' at its end, so that their evaluator
+    never checks it; an answer in the dialects' formats has one, and is checked. Where an imported
+    world does not know a flight search, there are no flights: the authors' table has no such gaps.
+    """
+
+    name = "greedy-search"
+
+    def __init__(self, seed: int = 0):
+        self._seed = seed
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        for session in sessions:
+            query = trip_query(session)
+            days = greedy_plan(
+                query,
+                at_hand(session, "The greedy search"),
+                random.Random(f"greedy {self._seed} {query.query}"),
+            )
+            say(session, _answer(query, days, session.dialect.plan_format))
+            yield session
+
+
+def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str, Any]] | None:
+    """The plan in Planner-R1's schema; None where the authors' program would stop."""
+    cities = _route(query, world)
+    if cities is None or len(query.date) != query.days:
+        return None
+    stops = [query.org, *cities, query.org]
+    days: list[dict[str, Any]] = []
+    for number, date in enumerate(query.date, start=1):
+        is_travel, here, there = number % 2 == 1, stops[(number - 1) // 2], stops[(number + 1) // 2]
+        rooms = [(room.price_usd, room.name) for room in world.accommodations(there)]
+        tables = [(each.average_cost_usd, each.name) for each in world.restaurants(there)]
+        days.append(
+            {
+                "days": number,
+                "city": {"from": here, "to": there} if is_travel else there,
+                "transportation": _cheapest_leg(world, here, there, date) if is_travel else "-",
+                "attraction": _sight(world, there, rng),
+                "accommodation": _cheapest(rooms) if number < query.days else "-",
+                **dict.fromkeys(MEALS, _cheapest(tables)),
+            }
+        )
+    return days
+
+
+def _route(query: Query, world: World) -> list[str] | None:
+    if query.days == 3:
+        return [query.dest]
+    count = CITIES_VISITED.get(query.days)
+    cities = [city for city in world.states.get(query.dest, []) if city != query.org]
+    return cities[:count] if count and len(cities) >= count else None
+
+
+def _cheapest_leg(world: World, origin: str, destination: str, date: str) -> Any:
+    """The cheapest way for one person, as the official tools find and price it; "-" without any.
+    `min` keeps the first of equals: flight, car, taxi."""
+    route, ways, tools = {"from": origin, "to": destination}, list[Any](), TravelTools(world)
+    flights = world.flights(origin, destination, date) or []
+    if flight := min(flights, key=lambda row: row.price_usd, default=None):
+        ways.append(
+            {
+                "mode": "flight",
+                **route,
+                "duration": flight.duration,
+                "distance": f"{flight.distance_miles:g} miles",
+                "cost": int(flight.price_usd),
+                "flight_number": flight.number,
+            }
+        )
+    modes: tuple[Literal["self-driving"], Literal["taxi"]] = ("self-driving", "taxi")
+    for mode in modes:
+        with suppress(ToolError):
+            road = tools.search_ground_transportation(origin, destination, mode)
+            facts = {"duration": road.duration, "distance": road.distance, "cost": road.cost_usd}
+            ways.append({"mode": mode, **route, **facts})
+    return min(ways, key=lambda way: way["cost"], default="-")
+
+
+def _sight(world: World, city: str, rng: random.Random) -> list[str] | str:
+    sights = world.attractions(city)
+    return [rng.choice(sights).name] if sights else "-"
+
+
+def _cheapest(offers: list[tuple[float, str]]) -> str:
+    return min(offers, key=lambda offer: offer[0])[1] if offers else "-"
+
+
+def _answer(query: Query, days: list[dict[str, Any]] | None, plan_format: str) -> str:
+    if days is None:
+        return f"The greedy search has no plan for {query.days} days in {query.dest}."
+    if plan_format == "json":
+        return f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"
+    return answer_text(query, days, plan_format)

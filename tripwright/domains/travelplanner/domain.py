@@ -13,13 +13,12 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Credit, Domain, Place
 from tripwright.domains.judging import Judged, JudgingModel
 from tripwright.domains.travelplanner import written_work
-from tripwright.domains.travelplanner.baselines import RowsPolicy
+from tripwright.domains.travelplanner.baselines import GreedySearch, RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
 from tripwright.domains.travelplanner.desk import DESK
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, style_named
 from tripwright.domains.travelplanner.expert.careful import check_tools
-from tripwright.domains.travelplanner.greedy_search import GreedySearch
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.plan.formatter import Formatter, FormatterSettings
 from tripwright.domains.travelplanner.plan_view import answer_days

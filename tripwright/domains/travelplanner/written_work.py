@@ -5,6 +5,10 @@ They are read by writing: what would be true is rendered by the records of the e
 there is one grammar, and whoever shows work in other words has no steps. Each step is held to its
 own place alone: after a wrong one, what follows can be true again.
 
+A way is true where it was shown for that leg, on whatever day: which of them to take is the agent's
+to choose. That there is none is true where the last search for it says so. A cost is that of the
+ways, nights and meals last noted, and the sum of a trip is asked of the costs that were said.
+
 Not read: letters of cities and dates, said again; what a call is made for ("Look at", "From");
 which cities are driven or flown to, and left for which end; how nights may be spent; "Eaten".
 """
@@ -13,32 +17,30 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
 from tripwright.domains.domain import Counts, Grounding, Json
-from tripwright.domains.travelplanner.expert.work import (
-    HOME,
-    MEAL_FIELDS,
-    MOST_CITIES,
-    STAY_FIELDS,
-    called,
-    city_letter,
-    named,
+from tripwright.domains.travelplanner.expert import work
+from tripwright.domains.travelplanner.oracle.options import (
+    FORBIDDEN_BY_RULE,
+    ROOM_TYPES,
+    SEATS,
+    sights_to_plan,
 )
-from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
+from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE
-from tripwright.domains.travelplanner.written_rows import Called, Stays, read_note
-from tripwright.domains.travelplanner.written_ways import WrittenWays
+from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate
 from tripwright.episode import Episode
+from tripwright.tools.answer import ToolError
 from tripwright.tools.face import letters
 from tripwright.tools.faults import UNANSWERED, fault_kind
-from tripwright.transcript import Rows, Segment, Transcript
+from tripwright.transcript import Rows, Segment, ToolCall, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
 # Of the cities of a trip: the price of one beside the others', which is taken, where one eats how
@@ -50,6 +52,42 @@ KINDS = (
     *("way: road", "way: choice", "way: trip", "way: plan"),
     *("meal: asked", "meal: row", "meal: choice", "cost: term", "cost: asked", "cost: sum"),
 )
+PURPOSES = tuple(meal.title() for meal in MEALS)
+HEADS = (work.GO, work.BACK, work.TRIP, work.EATING, work.SEE, work.PLAN, work.COST)
+NO_WAY = ("no_flights", "unknown_search", "no_road", "no_road_data", "road_over_a_day")
+Found = tuple[str, str, str]  # kind, said, expected
+Called = list[tuple[str, Any]]  # (letter, row)
+# letter of a city → its name, its places to stay, as far as they were shown
+Stays = dict[str, tuple[str, Called]]
+
+
+class Sentence(NamedTuple):
+    """A walk and its choice, or one of them."""
+
+    head: str  # for what
+    asked: str
+    steps: list[str]  # rows looked at
+    said: str  # what is chosen
+
+
+class ShownWay(NamedTuple):
+    name: str  # a flight's number, "self-driving" or "taxi"
+    cost_usd: float  # of a seat, or a car
+    words: str
+
+
+class ChosenStay(NamedTuple):
+    city: str
+    words: str
+    nights: int
+    price_usd: float
+    here: str  # where one is before, by its letter; empty if one cannot know
+    day: int  # on which one is there
+
+
+Look = Callable[[str, Any, Any], work.RowStep]
+Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
+Meal = tuple[str, float | None]  # its name, what it costs, if one can know
 
 
 @dataclass(frozen=True)
@@ -121,8 +159,8 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
 
 def _city_letters(query: Query, shown: Rows) -> dict[str, str]:
     cities = [record["city"] for record in shown.records() if record["city"] != query.org]
-    in_order = map(city_letter, range(1, MOST_CITIES + 1))
-    return {query.org: HOME} | dict(zip(cities, in_order, strict=False))
+    in_order = map(work.city_letter, range(1, work.MOST_CITIES + 1))
+    return {query.org: work.HOME} | dict(zip(cities, in_order, strict=False))
 
 
 def _note(segment: Segment) -> str:
@@ -141,19 +179,543 @@ def _with_page(before: Rows | None, rows: Rows | None) -> Rows | None:
 def _called(shown: Rows, note: str) -> Called:
     """Each row with its letter, where the note uses letters; none where the face hides what
     decides."""
-    fields = {"Accommodation": STAY_FIELDS, "Restaurant": MEAL_FIELDS}.get(shown.kind)
+    fields = {"Accommodation": work.STAY_FIELDS, "Restaurant": work.MEAL_FIELDS}.get(shown.kind)
     if fields is None or not {*fields, "name"} <= set(shown.fields):
         return []
     rows = [SimpleNamespace(**record) for record in shown.records()]
     if any(vars(row)[field] is None for row in rows for field in (*fields, "name")):
         return []
     numbered = [(letters(number), row) for number, row in enumerate(rows, start=1)]
-    of_rows = numbered[: 26 - MOST_CITIES]  # the other letters are those of cities, too
+    of_rows = numbered[: 26 - work.MOST_CITIES]  # the other letters are those of cities, too
     price = "price_usd" if shown.kind == "Accommodation" else "average_cost_usd"
-    looked = (f"{called(letter, f'{vars(row)[price]:g}')} " for letter, row in of_rows)
-    chosen = (named(letter, row.name) for letter, row in of_rows)
+    looked = (f"{work.called(letter, f'{vars(row)[price]:g}')} " for letter, row in of_rows)
+    chosen = (work.named(letter, row.name) for letter, row in of_rows)
     has_letters = any(words in note for words in itertools.chain(looked, chosen))
     return [(letter if has_letters else "", row) for letter, row in numbered]
+
+
+# ---- rows and cities
+
+
+def read_note(
+    query: Query,
+    note: str,
+    kind: str,
+    rows: Called,
+    city: str,
+    stays_of: Stays,
+    ways: WrittenWays,
+) -> Iterator[Found]:
+    """What stands in the note behind an answer of this kind, about rows, cities and ways. `rows`:
+    the places to stay that the answer has shown, or the restaurants last shown."""
+    names = [*_names(rows), *ways.shown_legs(), *ways.seen()]
+    is_of_stays = kind == "Accommodation"
+    own_heads = (name for name, _ in _choices(query, city, rows)) if is_of_stays else PURPOSES
+    heads = {work.STAY, *HEADS, *own_heads}
+    for each, (_, its) in stays_of.items():
+        names += [f"{nights}: {taken}" for nights, taken in _choices(query, each, its)]
+    sentences = list(_sentences(note, heads, names))
+    others = [e for e in sentences if e.head in HEADS or _compared(query, e.steps)]
+    # a choice of nothing where nothing is left
+    nothing = [e for e in sentences if not e.steps and (e.head, e.said) == (work.STAY, work.NONE)]
+    own = [e for e in sentences if e not in others and e not in nothing]
+    if is_of_stays:
+        yield from _stays(query, own, rows, city) if rows else ()
+        own = []
+    else:  # elsewhere than behind restaurants a sum may stand
+        own = [e for e in own if rows and (kind == "Restaurant" or e.head in PURPOSES)]
+    meals: list[Sentence] = []
+    for sentence in sentences:
+        head, asked, steps, said = sentence
+        if sentence in own:
+            meals.append(sentence)
+            continue
+        yield from _meals(query, meals, rows, ways.meals_to_come)
+        if sentence in others:
+            yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
+        if head in HEADS:
+            eaten = (meal.said for meal in meals if meal.head in PURPOSES)
+            prices = [(taken, _price_usd(taken, rows)) for taken in eaten]
+            yield from ways.read(head, said, prices if head == work.COST else [])
+        meals = []
+    yield from _meals(query, meals, rows, ways.meals_to_come)
+
+
+def _price_usd(taken: str, rows: Called) -> float | None:
+    """None where no row has this name, or several have it."""
+    named = zip(_names(rows), rows, strict=True)
+    prices = {row.average_cost_usd for name, (_, row) in named if name == taken}
+    return prices.pop() if len(prices) == 1 else None
+
+
+def _names(rows: Called) -> list[str]:
+    return [work.named(letter, row.name) for letter, row in rows]
+
+
+def _are_lettered(rows: Called) -> bool:
+    """Only rows in order of price have letters."""
+    return any(letter for letter, _ in rows)
+
+
+def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> Iterator[Found]:
+    nights, at = query.days - 1, -1
+    forms: Callable[[int], tuple[str, ...]] = partial(work.asked_of_stays, query)
+    lengths, last = range(1, query.days), work.to_the_last(rows)
+    for head, asked, steps, said in sentences:
+        if asked:
+            ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
+            if query.visiting_city_number > 1:  # how long in each is the agent's to choose
+                said_so = (n for n in lengths if asked == _listed((*forms(n), *ends)))
+                nights = next(said_so, nights)
+            yield "stay: asked", asked, _listed((*forms(nights), *ends))
+        look = partial(work.look_at_stay, query, nights)
+        looked, at, found = _walked("stay: row", steps, rows, at, look)
+        yield from looked
+        if said and head == work.STAY:
+            yield "stay: choice", said, _choice(said, rows, found, bool(steps))
+        elif said:  # of one of several lengths; the next walk begins with the row that it took
+            nights = next((n for n in lengths if head.startswith(work.nights_in(city, n))), nights)
+            yield "stay: choice", f"{head}: {said}", _stay(query, city, nights, rows)[1]
+            forms, at = work.asked_again, max(at - 1, -1) if last else -1
+
+
+def _choices(query: Query, city: str, rows: Called) -> Iterator[tuple[str, str]]:
+    """(for how long, what) a choice in a city may say."""
+    for nights in range(1, query.days):
+        yield work.stay_for(city, nights, None), work.NONE
+        for name, (_, row) in zip(_names(rows), rows, strict=True):
+            yield work.stay_for(city, nights, row), name
+
+
+def _compared(query: Query, steps: list[str]) -> int:
+    """For how many nights the cities are that are compared; 0 where these steps are of rows."""
+    cities = map(work.city_letter, range(1, work.MOST_CITIES + 1))
+    every = ((n, work.nights_in(city, n)) for city in cities for n in range(1, query.days))
+    return next((n for n, words in every if steps and steps[0].startswith(f"{words} ")), 0)
+
+
+def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]:
+    """The cheapest row that fits, and the words for it."""
+    look = partial(work.look_at_stay, query, nights)
+    row = work.along(rows, look, _are_lettered(rows))[1]
+    names = zip(_names(rows), rows, strict=True)
+    taken = next((name for name, (_, each) in names if each is row), work.NONE)
+    return row, f"{work.stay_for(city, nights, row)}: {taken}"
+
+
+def _cities(
+    query: Query, asked: str, steps: list[str], said: str, stays_of: Stays, ways: WrittenWays
+) -> Iterator[Found]:
+    """Prices of the same nights in several cities, and the least of them."""
+    nights, words, least = _compared(query, steps), work.NONE, None
+    if not nights:
+        return
+    letters = [step.partition(" ")[0] for step in steps]
+    free = (at for at in ways.reached() if {*letters}.isdisjoint(at[0]))
+    stops = query.visiting_city_number + 1  # home is no stop
+    may = {
+        _listed(work.asked_of_cities(been, day, to_come, letters)): (been[-1], day)
+        for been, day in free
+        for to_come in _shared(query.days - day, stops - len(been))
+        if to_come[0] == nights
+    }
+    yield "city: asked", asked, asked if asked in may else [*may][-1] if may else ""
+    for step in steps:
+        city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
+        name, rows = stays_of.get(city, ("", []))
+        row, stay = _stay(query, city, nights, rows)
+        yield "city: price", step, work.beside(city, nights, row, least).words()
+        if row is not None and said.startswith(f"{work.nights_in(city, nights)} "):
+            at = may.get(asked, ("", 0))
+            ways.stay_in(ChosenStay(name, stay, nights, row.price_usd, *at))
+        if step.endswith(f" {work.OK}") and row is not None:
+            words, least = stay, row
+    if said:
+        yield "city: choice", said, words
+
+
+def _shared(nights: int, stops: int) -> Iterator[tuple[int, ...]]:
+    """All ways to share them among so many stops, none where a city has no letter."""
+    shared = itertools.product(work.LENGTHS, repeat=stops) if 0 < stops <= work.MOST_CITIES else ()
+    return (each for each in shared if sum(each) == nights)
+
+
+def _meals(query: Query, sentences: list[Sentence], rows: Called, to_come: int) -> Iterator[Found]:
+    """`to_come`: as many meals as were said before, 0 if one cannot know."""
+    signs, at, taken, eaten = work.signs_of(query), -1, list[Any](), list[str]()
+    last, counts = work.to_the_last(rows), [to_come] if to_come else _meal_counts(query, sentences)
+    is_lettered = _are_lettered(rows)  # there a walk goes on where the last one ended
+    for _, asked, steps, said in sentences:
+        if asked:
+            purpose = PURPOSES[len(taken) % len(PURPOSES)]
+            ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
+            frees = [work.free_meals(count - len(taken), signs, is_lettered) for count in counts]
+            forms = [_listed((*work.asked_of_meals(purpose, free, signs), *ends)) for free in frees]
+            counts = [c for c, form in zip(counts, forms, strict=True) if form == asked] or counts
+            yield "meal: asked", asked, asked if asked in forms else forms[0]
+        free = work.free_meals(counts[0] - len(taken), signs, is_lettered)
+        look = partial(work.look_at_meal, free, signs, taken)
+        looked, at, found = _walked("meal: row", steps, rows, at if is_lettered else -1, look)
+        yield from looked
+        if said:
+            names = zip(rows, _names(rows), strict=True)
+            others = [each for each, name in names if name not in eaten]
+            chosen = _choice(said, others, found, bool(steps))
+            eaten.append(said)
+            if said == work.NONE and found is None:
+                left = rows[at + 1 :] if is_lettered or steps else rows
+                # a walk that is shown goes to the end
+                is_in_vain = not left if steps else work.along(left, look, is_lettered)[1] is None
+                chosen = work.NONE if is_in_vain else chosen
+            yield "meal: choice", said, chosen
+            taken.append(found)
+            signs |= dict.fromkeys(work.served_first(signs, found) if found else (), work.DONE)
+
+
+def _meal_counts(query: Query, sentences: list[Sentence]) -> list[int]:
+    """How many meals a city may have. On a trip to several that is the agent's to choose, by the
+    nights: as many as it says, or more where a walk ends in vain."""
+    said, a_day = [each.said for each in sentences if each.said], len(MEALS)
+    if query.days <= 3 or work.NONE not in said:
+        return [a_day if query.days == 3 else len(said)]
+    return list(range(a_day, a_day * (query.days - 1), a_day))
+
+
+def _walked(
+    kind: str, steps: list[str], rows: Called, at: int, look: Look
+) -> tuple[list[Found], int, Any]:
+    """(what each step says, the number of the last row, the row last said to be ok) of a walk that
+    goes on behind row `at`. One of a single row may be a short one: it is true where that is the
+    row that a long one would take."""
+    has_letters = _are_lettered(rows)
+    if len(steps) == 1:
+        whole, taken = work.along(rows[at + 1 :] if has_letters else rows, look, has_letters)
+        if [step.words() for step in whole if step.judged == work.OK][-1:] == steps:
+            number = next(number for number, (_, row) in enumerate(rows) if row is taken)
+            return [(kind, steps[0], steps[0])], number, taken
+    looked: list[Found] = []
+    found: Any = None
+    for step in steps:
+        at, letter, row = _next(step, rows, at)
+        # in order of price, what was found ends the walk
+        expected = look(letter, row, None if has_letters else found).words() if row else ""
+        looked.append((kind, step, expected))
+        if step.endswith(f" {work.OK}") and at < len(rows):
+            found = rows[at][1]
+    return looked, at, found
+
+
+def _sentences(note: str, heads: Collection[str], names: Sequence[str]) -> Iterator[Sentence]:
+    """A walk and its choice, or a choice alone. A walk that breaks off has no choice. "French
+    done." is left out."""
+    asked, steps = "", list[str]()
+    while note:
+        before, colon, rest = note.partition(": ")
+        if not colon:
+            break
+        ends = (head for head in heads if before == head or before.endswith(f". {head}"))
+        head = max(ends, key=len, default="")  # names may hold full stops of their own
+        if head:
+            is_long = head in (work.TRIP, work.EATING, work.PLAN)
+            said, note = _to_the_end(rest) if is_long else _name(rest, names)
+            yield Sentence(head, asked, steps, said)
+            asked, steps = "", []
+            while _is_done(note.partition(". ")[0]):
+                note = note.partition(". ")[2]
+            continue
+        if asked:
+            yield Sentence("", asked, steps, "")
+        walk, note = _walk(rest)
+        steps = walk.split("; ") if walk else []  # prose is no walk
+        asked = before.rpartition(". ")[2] if walk else ""
+    if asked:
+        yield Sentence("", asked, steps, "")
+
+
+def _walk(rest: str) -> tuple[str, str]:
+    """(a walk, what follows it): it ends with what becomes of a row. "" for prose."""
+    words = [f" {judged}" for judged in work.JUDGED]
+    end = min((rest.find(f"{w}.") + len(w) for w in words if f"{w}." in rest), default=0)
+    if not end or ": " in rest[:end]:
+        return "", rest.partition(". ")[2]
+    return rest[:end], rest[end + 2 :]
+
+
+def _to_the_end(rest: str) -> tuple[str, str]:
+    """A trip: it ends where its cost begins, or with the note: names may hold full stops."""
+    said, cost, note = rest.partition(f". {work.COST}: ")
+    return said if cost else said.removesuffix("."), f"{work.COST}: {note}" if cost else ""
+
+
+def _is_done(sentence: str) -> bool:
+    return sentence.removesuffix(".").endswith(work.DONE) and ": " not in sentence
+
+
+def _name(rest: str, names: Sequence[str]) -> tuple[str, str]:
+    """(name, what follows it). One of `names` may hold a full stop of its own."""
+    for name in names:
+        if rest == f"{name}." or rest.startswith(f"{name}. "):
+            return name, rest[len(name) + 2 :]
+    name, _, rest = rest.partition(". ")
+    return name.removesuffix("."), rest
+
+
+def _next(step: str, rows: Called, at: int) -> tuple[int, str, Any]:
+    """(its number, letter, row) of the row that has to come after row `at`. One that is called by
+    another's letter is wrong, and what follows goes on from there."""
+    number = at + 1
+    letter, row = rows[number] if number < len(rows) else ("", None)
+    first = step.partition(" ")[0]
+    at = next((n for n, (each, _) in enumerate(rows) if each and each == first), number)
+    return at, letter, row
+
+
+def _choice(said: str, rows: Called, found: Any, is_walk: bool) -> str:
+    """The name of the row that a walk found; without a walk, any row's own name will do."""
+    names = _names([each for each in rows if not is_walk or each[1] is found])
+    return said if said in names else names[0] if names and is_walk else ""
+
+
+def _listed(asked: tuple[str, ...]) -> str:
+    return ", ".join(asked)
+
+
+# ---- ways, costs and the sum
+
+
+@dataclass
+class WrittenWays:
+    """What was shown of ways, and what the last sentences chose."""
+
+    query: Query
+    letter_of: Mapping[str, str] = field(default_factory=dict)  # city → what it is called
+    # what was taken from home on, by letters, as far as one can know; the way back and its cost
+    path: dict[str, work.TripStop] = field(default_factory=dict)
+    _back: tuple[str, str] | None = None
+    is_known: bool = True
+    # by the leg's ends; None: there was no way when it was asked for
+    _shown: dict[tuple[str, str], list[ShownWay | None]] = field(default_factory=dict)
+    _destination: str = ""  # of the last search
+    _stay: ChosenStay | None = None  # the last one
+    # where one has yet to, on the trip just said, and how many meals; None before it is said
+    _to_eat: list[tuple[str, int]] | None = None
+    meals_to_come: int = 0  # in the city where one eats next; 0 if one cannot know
+    _was_trip: bool = False  # what the next cost is of, unless meals stand before it
+    _costs: str = ""  # of the trip just said, in its own words
+    _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
+    _meals: list[str] = field(default_factory=list)  # those, by name
+    _sights: dict[str, list[str]] = field(default_factory=dict)  # by city, that a plan can name
+    _seen: str = ""  # the city whose sights were shown last
+    _calculated: str = ""  # the expression, if the last call has one
+
+    def look(self, call: ToolCall) -> None:
+        """At what a search for a way has shown, or what a calculator was asked."""
+        asked = call.arguments
+        self._calculated = str(asked.get("expression", ""))
+        origin = str(asked.get("origin", asked.get("departure")))  # STAR's word
+        self._destination = str(asked.get("destination"))
+        ways = self._shown.setdefault((origin, self._destination), [])
+        for row in call.rows.records() if call.rows else ():
+            mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
+            usd, name = (row.get("price_usd"), str(number)) if number else (None, mode)
+            if usd is None and mode in SEATS:
+                usd, name = row.get("cost_usd"), mode
+            if usd is not None:
+                facts = [str(row.get(fact) or "") for fact in ("duration", "distance")]
+                ways.append(ShownWay(name, usd, work.way_words(usd, name, *facts)))
+        if call.rows and call.rows.problem in NO_WAY:
+            ways.append(None)
+
+    def see(self, city: str, sights: Sequence[str]) -> None:
+        """All that were shown of it so far."""
+        self._seen = city
+        self._sights[city] = [sights[number] for number in sights_to_plan(sights)]
+
+    def stay_in(self, stay: ChosenStay) -> None:
+        self._stay, self._back = stay, None
+        self._to_eat, self._costs = None, ""
+
+    def reached(self) -> list[tuple[Sequence[str], int]]:
+        """Where one has been, and on which day that is: at home, and after each stop of the way so
+        far; if one cannot know, in any cities of the state on any day."""
+        if not self.is_known:
+            letters = [letter for letter in self.letter_of.values() if letter != work.HOME]
+            stops = range(min(self.query.visiting_city_number, len(letters) + 1))
+            paths = (path for n in stops for path in itertools.permutations(letters, n))
+            been = ((work.HOME, *path) for path in paths)
+            return list(itertools.product(been, range(1, self.query.days)))
+        days = itertools.accumulate((stop.nights for stop in self.path.values()), initial=1)
+        letters = [work.HOME, *self.path]
+        return [(letters[:count], day) for count, day in enumerate(days, start=1)]
+
+    def read(self, head: str, said: str, meals: Sequence[Meal]) -> Iterator[Found]:
+        """`meals`: those that the note has just chosen."""
+        if head in (work.GO, work.BACK):
+            legs = self._named(head)
+            several = said.split(", ")  # where no work is shown
+            is_true = all(each in legs for each in several)
+            yield "way: choice", said, said if is_true else next(iter(legs), "")
+            self._go(head, said, legs.get(said))
+        elif head == work.TRIP:
+            if trip := self.trip():
+                yield "way: trip", said, trip
+            self._was_trip, self._to_eat = True, list(self._eating()) if trip else []
+        elif head == work.EATING:
+            left = [*self._to_serve()] if self._to_eat is None else self._to_eat
+            to_come = left.pop(0) if left else None
+            self.meals_to_come = to_come[1] if to_come and to_come[0] == said else 0
+            if to_come:
+                yield "city: meals", said, to_come[0]
+        elif head == work.SEE:
+            for words in self.seen()[:1]:
+                yield "city: sights", said, words
+        elif head == work.PLAN:
+            full_days = self._full_days()
+            if self.is_known and self._back and full_days is not None:
+                plan = work.plan_words(self.path.values(), full_days, self._back[0])
+                yield "way: plan", said, plan
+        elif meals:
+            before = self._costs and self._eaten  # of this trip
+            known = [price for _, price in meals if price is not None]
+            if len(known) == len(meals):
+                cost = work.meals_cost(self.query.party_size, known)
+                is_whole = len(meals) == (self.meals_to_come or len(meals))
+                true = f"{self._eaten}+{cost}" if before else cost
+                yield "cost: term", said, true if is_whole else ""
+            names = [name for name, _ in meals]
+            self.meals_to_come = 0
+            self._eaten, self._meals = said, [*(self._meals if before else ()), *names]
+        elif self._was_trip:
+            if self.trip() and self._back:
+                there = itertools.chain(*(stop.costs for stop in self.path.values()))
+                costs = (*there, self._back[1])
+                yield "cost: term", said, "+".join(costs)
+            self._was_trip, self._costs = False, said
+            if not self.query.local_constraint.cuisine:
+                self._eaten = ""
+        else:  # of meals of which no work is shown
+            self._eaten = said
+
+    def trip(self) -> str:
+        """Its words; none where a way was taken that nobody has shown."""
+        if not self.is_known or self._back is None:
+            return ""
+        return work.trip_words(self.query.party_size, [*self.path.values()], self._back[0])
+
+    def _to_serve(self) -> Iterator[tuple[str, int]]:
+        """Before a trip is said: where all wanted cuisines are to be served, in the city chosen
+        last, and by how many meals."""
+        signs, stay = work.signs_of(self.query), self._stay
+        if signs and stay and stay.here:
+            name = work.called(self.letter_of.get(stay.city, ""), stay.city)
+            meals = len(MEALS) * (stay.nights - 1)
+            yield work.eating_words(stay.day, stay.here, name, meals, signs), meals
+
+    def _eating(self) -> Iterator[tuple[str, int]]:
+        """Where one eats: cuisines were seen to before the trip was said, in the first city with
+        full days."""
+        day, here, is_left = 1, work.HOME, not self.query.local_constraint.cuisine
+        for letter, stop in self.path.items():
+            if stop.nights > 1:
+                if is_left:
+                    meals = len(MEALS) * (stop.nights - 1)
+                    yield work.eating_words(day, here, stop.city, meals, {}), meals
+                is_left = True
+            day, here = day + stop.nights, letter
+
+    def seen(self) -> list[str]:
+        """The words for what one sees in the city whose sights were shown last, if one stays
+        there: as was chosen last, or on the trip just said."""
+        stays = [(self._stay.city, self._stay.nights)] if self._stay else []
+        stays += [(stop.name, stop.nights) for stop in self.path.values()]
+        letter, shown = self.letter_of.get(self._seen, ""), self._sights.get(self._seen, [])
+        return [work.sights_words(letter, shown, n) for city, n in stays if city == self._seen]
+
+    def _full_days(self) -> list[str] | None:
+        """None where nobody has shown a sight for each, or chosen as many meals."""
+        shown = (self._sights.get(s.name, [])[: s.nights - 1] for s in self.path.values())
+        sights = list(itertools.chain(*shown))
+        days = sum(stop.nights - 1 for stop in self.path.values())
+        if len(sights) < days or len(self._meals) != days * len(MEALS):
+            return None
+        meals = iter(self._meals)
+        return [work.full_day(sight, itertools.islice(meals, len(MEALS))) for sight in sights]
+
+    def _go(self, head: str, said: str, leg: Leg | None) -> None:
+        if self._stay is None:
+            return
+        here, there, way = leg or ("", "", None)
+        if way is None:  # there is none, or nobody has shown it
+            self.is_known &= leg is not None
+            return
+        cost = work.way_cost(self.query.party_size, way.cost_usd, way.name)
+        if head == work.BACK:
+            self._back = said, cost
+            return
+        letters = [work.HOME, *self.path]
+        self.is_known = here == work.HOME or (self.is_known and here in letters)
+        city, stay, nights, price_usd, *_ = self._stay
+        costs = cost, work.nights_cost(nights, price_usd)
+        stop = work.TripStop(there, city, said, stay, nights, *costs)
+        before = letters[1 : letters.index(here) + 1] if here in letters else []
+        self.is_known &= bool(there) and there not in before
+        self.path = {**{each: self.path[each] for each in before}, there: stop}
+
+    def _named(self, head: str) -> dict[str, Leg]:
+        """By the words for them, to the city that was chosen or from it home. Where none was, a way
+        has its own name alone."""
+        if self._stay is None:
+            shown = (way for ways in self._shown.values() for way in ways if way)
+            return {way.name: ("", "", way) for way in shown}
+        city, at, legs = self._stay.city, self._stay.here, dict[str, Leg]()
+        for (here, there), ways in self._shown.items():
+            is_there = there == city and at in ("", self.letter_of.get(here, ""))
+            if (here, there) == (city, self.query.org) if head == work.BACK else is_there:
+                legs |= self._legs(here, there, ways)
+        return legs
+
+    def shown_legs(self) -> list[str]:
+        """The words for each."""
+        return [w for ends, ways in self._shown.items() for w, _ in self._legs(*ends, ways)]
+
+    def _legs(
+        self, here: str, there: str, ways: Sequence[ShownWay | None]
+    ) -> Iterator[tuple[str, Leg]]:
+        ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
+        for way in filter(None, ways) if ways[-1:] != [None] else ways:
+            to = work.called(ends[1], there) if way else ends[1]
+            yield work.leg_taken(ends[0], to, way and way.words), (*ends, way)
+
+    def road(self, note: str) -> Iterator[Found]:
+        """Whether there is one from home, asked for before a city is chosen: "home V ok"."""
+        said = note.partition(". ")[0].removesuffix(".")
+        ways = self._shown.get((self.query.org, self._destination), [])
+        if self._stay is None and ways and said.startswith(f"{work.HOME} "):
+            there = self.letter_of.get(self._destination, "")
+            road = work.OK if any(ways) else None
+            yield "way: road", said, work.leg_taken(work.HOME, there, road)
+
+    def sums(self, note: str, shown: Rows) -> Iterator[Found]:
+        """Such as "458 left ok", of a calculator's answer or behind what it would be asked; before
+        it, whether all costs of the trip were asked."""
+        budget = work.left_of_budget(self.query.budget, ()).removesuffix(")")
+        for sentence in note.removesuffix(".").split(". "):
+            terms, _, said = sentence.rpartition(": ")
+            is_left = said.endswith((f" left {work.OK}", f" left {work.DEAR}"))
+            if not is_left or said[0] not in "-0123456789":
+                continue
+            asked = terms or self._calculated
+            if self._costs:
+                costs = filter(None, (self._costs, self._eaten))
+                yield "cost: asked", asked, work.left_of_budget(self.query.budget, costs)
+            try:
+                numbers = [row[0] for row in shown.values if shown.kind == "Number"]
+                left = evaluate(terms) if terms else next(iter(numbers), None)
+            except ToolError:  # these terms cannot be added up
+                left = None
+            if not asked.startswith(budget):
+                left = None
+            yield "cost: sum", said, "" if left is None else work.left_words(work.to_the_cent(left))
 
 
 # ---- what is counted
@@ -201,11 +763,8 @@ def wrong_steps(record: Json) -> Counts | None:
 def first_wrong_step(record: Json) -> Counts | None:
     steps = _of_record(record)
     wrong = _first_wrong(steps)
-    return (
-        {kind: (int(wrong is not None and kind == wrong.kind), 1) for kind in KINDS}
-        if steps
-        else None
-    )
+    found = {kind: (int(wrong is not None and kind == wrong.kind), 1) for kind in KINDS}
+    return found if steps else None
 
 
 GROUNDINGS = (

@@ -35,47 +35,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tripwright.agent.dialect import ShownWork
+from tripwright.domains.travelplanner.expert import work
 from tripwright.domains.travelplanner.expert.direct import ChoiceNotes, expert_turns, purposes
 from tripwright.domains.travelplanner.expert.turns import Turns
-from tripwright.domains.travelplanner.expert.work import (
-    BACK,
-    COST,
-    EAT,
-    EATING,
-    GO,
-    HOME,
-    LENGTHS,
-    MOST_CITIES,
-    NONE,
-    OK,
-    PLAN,
-    SEE,
-    STAY,
-    TRIP,
-    RowStep,
-    TripStop,
-    asked_of_cities,
-    beside,
-    called,
-    choice,
-    city_letter,
-    eating_words,
-    left_of_budget,
-    left_words,
-    leg_taken,
-    meal_walks,
-    meals_cost,
-    meals_found,
-    nights_cost,
-    nights_tried,
-    plan_words,
-    sights_words,
-    signs_of,
-    to_the_cent,
-    trip_words,
-    way_cost,
-    way_words,
-)
 from tripwright.domains.travelplanner.oracle.options import (
     Leg,
     Problem,
@@ -163,7 +125,7 @@ class _Search:
         for ways in self._families():
             self._look_at_stays([city for city in ways.cities if city not in self._stays])
             for at, shape in enumerate(shapes):
-                self.note(f"{nights_tried(shapes[at:])}.")
+                self.note(f"{work.nights_tried(shapes[at:])}.")
                 visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
                 trip = self._with_meals(visits, ways.driving) if visits else None
                 if trip is not None and self._keeps_budget(trip):
@@ -172,36 +134,38 @@ class _Search:
 
     def _families(self) -> Iterator[KnownWays]:
         listed = [city for city in self.world.states[self.query.dest] if city != self.query.org]
-        self.letters[self.query.org] = HOME
-        self.letters |= {city: city_letter(n + 1) for n, city in enumerate(listed[:MOST_CITIES])}
+        self.letters[self.query.org] = work.HOME
+        self.letters |= {
+            city: work.city_letter(n + 1) for n, city in enumerate(listed[: work.MOST_CITIES])
+        }
         cities = [city for city in city_pool(self.query, self.world) if city in self.letters]
         self.note(f"{', '.join(map(self.lettered, self.letters))}.")
         if self.query.local_constraint.transportation != "no self-driving":
             near = [city for city in cities if self._has_road(city)]
             if len(near) >= 2:  # one to begin with and one to end with
                 visited = near if self.query.visiting_city_number == 2 else cities
-                self.note(choice("Drive", self.listed(visited)))
+                self._choose("Drive", self.listed(visited))
                 yield KnownWays(visited, near, near, driving=True)
         if self.may_fly:
             dates = (f"day {number} {date}" for number, date in enumerate(self.query.date, 1))
             self.note(f"{', '.join(dates)}.")
-            self.note(choice("Fly", self.listed(cities)))
+            self._choose("Fly", self.listed(cities))
             yield KnownWays(cities, cities, cities)
-        self.note(choice("Taxi", self.listed(cities)))
+        self._choose("Taxi", self.listed(cities))
         yield KnownWays(cities, cities, cities, taxi=True)
 
     def _has_road(self, city: str) -> bool:
         ends = {"origin": self.query.org, "destination": city}
         self.ask("search_ground_transportation", **ends, mode="self-driving")
         leg = self.problem.leg(self.query.org, city, 0, driving=True)
-        self.note(f"{leg_taken(HOME, self.letters[city], OK if leg else None)}.")
+        self.note(f"{work.leg_taken(work.HOME, self.letters[city], work.OK if leg else None)}.")
         return leg is not None
 
     def _look_at_stays(self, cities: Iterable[str]) -> None:
         for city in cities:
             rows, look = self.world.accommodations(city), f"Look at {self.lettered(city)}."
             self.ask("search_accommodations", rows, look, city=city)
-            note, self._stays[city] = self.notes.on_stays(city, LENGTHS)
+            note, self._stays[city] = self.notes.on_stays(city, work.LENGTHS)
             self.note(note)
 
     # ---- which cities, in which order
@@ -273,28 +237,28 @@ class _Search:
         """One price beside the next, each dear unless it is less than those before it."""
         stops = len(path) - 1
         day, nights = sum(shape[:stops]) + 1, shape[stops]
-        steps = list[RowStep]()
+        steps = list[work.RowStep]()
         found: tuple[str, Accommodation] | None = None
         for city in cities:
             stay = self._stays[city][nights]
-            steps.append(beside(self.letters[city], nights, stay, found and found[1]))
-            found = (city, stay) if stay and steps[-1].judged == OK else found
+            steps.append(work.beside(self.letters[city], nights, stay, found and found[1]))
+            found = (city, stay) if stay and steps[-1].judged == work.OK else found
         been, left = ([self.letters[city] for city in each] for each in (path, cities))
-        asked = asked_of_cities(been, day, shape[stops:], left)
-        looked = "; ".join(step.words() for step in steps) or NONE
+        asked = work.asked_of_cities(been, day, shape[stops:], left)
+        looked = "; ".join(step.words() for step in steps) or work.NONE
         self.note(f"{', '.join(asked)}: {looked}.")
-        taken = self.notes.stay_in(found[0], nights, found[1]) if found else NONE
-        self.note(choice(STAY, taken))
+        taken = self.notes.stay_in(found[0], nights, found[1]) if found else work.NONE
+        self._choose(work.STAY, taken)
         return found
 
     def _can_go(
         self, legs: list[tuple[str, str, int]], shape: tuple[int, ...], ways: KnownWays
     ) -> bool:
         """To a city, and from the last one home."""
-        for head, (origin, destination, day) in zip((GO, BACK), legs, strict=False):
+        for head, (origin, destination, day) in zip((work.GO, work.BACK), legs, strict=False):
             is_end = self.query.org in (origin, destination)
             leg = self.leg(origin, destination, day, ways.driving, ways.taxi or not is_end)
-            self.note(choice(head, self._taken(leg, origin, destination)))
+            self._choose(head, self._taken(leg, origin, destination))
             if leg is None:
                 if is_end:
                     ways.out = [city for city in ways.out if city != destination]
@@ -306,16 +270,16 @@ class _Search:
     def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
         """All that was taken, in order, without what was given up; and its cost."""
         stops, back = self._stops(visits, legs), self._back(legs)
-        self.note(choice(TRIP, trip_words(self.query.party_size, stops, back)))
-        self.note(choice(COST, "+".join(self._travelled(stops, legs[-1]))))
+        self._choose(work.TRIP, work.trip_words(self.query.party_size, stops, back))
+        self._choose(work.COST, "+".join(self._travelled(stops, legs[-1])))
 
-    def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[TripStop]:
-        stops = list[TripStop]()
+    def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[work.TripStop]:
+        stops = list[work.TripStop]()
         for leg, (city, nights) in zip(legs, visits, strict=False):
             stay, way = self._stay(city, nights), self._taken(leg, leg.origin, city)
-            costs = self._cost(leg), nights_cost(nights, stay.price_usd)
+            costs = self._cost(leg), work.nights_cost(nights, stay.price_usd)
             words = self.notes.stay_in(city, nights, stay)
-            stops.append(TripStop(self.letters[city], city, way, words, nights, *costs))
+            stops.append(work.TripStop(self.letters[city], city, way, words, nights, *costs))
         return stops
 
     def _back(self, legs: Sequence[Leg]) -> str:
@@ -325,7 +289,7 @@ class _Search:
         """Of a city that was chosen for so many nights."""
         return cast(Accommodation, self._stays[city][nights])
 
-    def _travelled(self, stops: Iterable[TripStop], back: Leg) -> list[str]:
+    def _travelled(self, stops: Iterable[work.TripStop], back: Leg) -> list[str]:
         """What each stop costs, the way there and the nights; and the way home."""
         return [*itertools.chain(*(stop.costs for stop in stops)), self._cost(back)]
 
@@ -361,11 +325,14 @@ class _Search:
         count = len(MEALS) * (nights - 1)
         if count:
             said = day + 1, self.letters[here], self.lettered(city), count
-            eating = choice(EATING, eating_words(*said, signs_of(self.query) if wanted else {}))
+            eating = work.choice(
+                work.EATING, work.eating_words(*said, work.signs_of(self.query) if wanted else {})
+            )
             self.ask("search_restaurants", self.world.restaurants(city), eating, city=city)
         meals = self._meals(city, count, wanted)
         if meals is None:
-            self.note(self.notes.in_vain(city, count) if wanted else choice(EAT, NONE))
+            in_vain = self.notes.in_vain(city, count) if wanted else ""
+            self.note(in_vain or work.choice(work.EAT, work.NONE))
             return None
         sights = self.problem.sights(city)[: nights - 1]
         row = self._stay(city, nights)
@@ -376,37 +343,37 @@ class _Search:
         if meals:
             self.note(self.notes.on_meals(stop, is_walked))
             so_far = () if wanted else self._cities  # a sum is asked of a list that was said
-            self.note(choice(COST, "+".join(self._costs_of_meals((*so_far, stop)))))
+            self._choose(work.COST, "+".join(self._costs_of_meals((*so_far, stop))))
             self.ask("search_attractions", self.world.attractions(city), city=city)
-            self.note(choice(SEE, sights_words(self.letters[city], sights, nights)))
+            self._choose(work.SEE, work.sights_words(self.letters[city], sights, nights))
         return stop if len(sights) == nights - 1 else None
 
     def _meals(self, city: str, count: int, wanted: bool) -> tuple[Restaurant, ...] | None:
         rows = self.problem.meals(city)[0]
         if not wanted:
             return tuple(rows[:count]) if len(rows) >= count else None
-        walks = meal_walks(self.query, [("", row) for row in rows], purposes(count), True)
-        found = meals_found(self.query, walks, count)
+        walks = work.meal_walks(self.query, [("", row) for row in rows], purposes(count), True)
+        found = work.meals_found(self.query, walks, count)
         return None if found is None else tuple(found)
 
     def _costs_of_meals(self, stops: Iterable[CityChoice]) -> list[str]:
         prices = ([row.average_cost_usd for row in stop.meals] for stop in stops if stop.meals)
-        return [meals_cost(self.query.party_size, of_one) for of_one in prices]
+        return [work.meals_cost(self.query.party_size, of_one) for of_one in prices]
 
     def _keeps_budget(self, trip: Solution) -> bool:
         """What a trip leaves is asked and noted; and the trip, day by day, if that is enough."""
         stops = self._stops(tuple((stop.city, stop.nights) for stop in trip.cities), trip.legs)
         costs = *self._travelled(stops, trip.legs[-1]), *self._costs_of_meals(trip.cities)
-        expression = left_of_budget(self.query.budget, costs)
+        expression = work.left_of_budget(self.query.budget, costs)
         if self.turns.can("calculator"):
             self.ask("calculator", expression=expression)
         else:
             self.note(f"{expression}:")
-        left_usd = to_the_cent(evaluate(expression))
-        self.note(f"{left_words(left_usd)}.")
+        left_usd = work.to_the_cent(evaluate(expression))
+        self.note(f"{work.left_words(left_usd)}.")
         if left_usd >= 0:
             days = self.notes.full_days(trip.cities)
-            self.note(choice(PLAN, plan_words(stops, days, self._back(trip.legs))))
+            self._choose(work.PLAN, work.plan_words(stops, days, self._back(trip.legs)))
         return left_usd >= 0
 
     # ---- what is asked and noted
@@ -417,6 +384,9 @@ class _Search:
             self.note(before)
         names = [row.number if isinstance(row, Flight) else row.name for row in rows]
         self.turns.call(tool, rows, names, **arguments)
+
+    def _choose(self, purpose: str, taken: str) -> None:
+        self.note(work.choice(purpose, taken))
 
     def note(self, sentence: str) -> None:
         self.turns.note += f"{sentence} "
@@ -445,7 +415,7 @@ class _Search:
 
     def listed(self, cities: Iterable[str]) -> str:
         """By their letters."""
-        return " ".join(self.letters[city] for city in cities) or NONE
+        return " ".join(self.letters[city] for city in cities) or work.NONE
 
     def lettered(self, city: str) -> str:
         return f"{self.letters[city]} {city}"
@@ -453,10 +423,10 @@ class _Search:
     def _taken(self, leg: Leg | None, origin: str, destination: str) -> str:
         here, there = self.letters[origin], self.letters[destination]
         if leg is None:
-            return leg_taken(here, there, None)
+            return work.leg_taken(here, there, None)
         name = leg.flight.number if leg.flight else leg.mode
-        way = way_words(leg.cost_usd, name, leg.duration, leg.distance)
-        return leg_taken(here, called(there, destination), way)
+        way = work.way_words(leg.cost_usd, name, leg.duration, leg.distance)
+        return work.leg_taken(here, work.called(there, destination), way)
 
     def _cost(self, leg: Leg) -> str:
-        return way_cost(self.query.party_size, leg.cost_usd, leg.mode)
+        return work.way_cost(self.query.party_size, leg.cost_usd, leg.mode)
