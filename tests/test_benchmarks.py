@@ -29,7 +29,7 @@ SMALLEST = {
     "live_sandbox": "--questions 4 --replays 1 --stores sqlite",
     "muon": "--steps 1",
     "oracle": "--world {world} --out {out} --queries 1 --cpsat-seconds 1",
-    "report_page": "{run} --episodes 4 --transcripts 2",
+    "report_page": "{run} --episodes 12",
     "rollouts": "--model {model} --episodes 1 --threads 1",
     "serve_tools": "--world {world} --out {out} --seconds 1 --slice 0.5 --clients 2 --requests 20"
     " --load-processes 1 --workers 1",
@@ -53,14 +53,15 @@ MAY_END_WITH = {"speedrun": 1}
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """What benchmarks are given: a world, a run of the cheapest baseline in it."""
+    """What benchmarks are given: a world, a run folder with two evaluations in it."""
     folder = tmp_path_factory.mktemp("benchmarks")
     world, queries, run = folder / "nano", folder / "queries.jsonl", folder / "run"
     assert main(f"world build --scale nano --seed 7 --out {world}".split()) == 0
     made = f"query make --world {world} --count 2 --seed 1 --workers 1 --out {queries}"
     assert main(made.split()) == 0
-    played = f"run --policy cheapest-row --queries {queries} --world {world} --out {run}"
-    assert main(played.split()) == 0
+    for policy in ("cheapest-row", "expert"):
+        played = f"run --policy {policy} --queries {queries} --world {world}"
+        assert main(f"{played} --out {run}/eval/{policy}".split()) == 0
     return SimpleNamespace(folder=folder, world=world, run=run)
 
 
