@@ -5,8 +5,6 @@ import html.parser
 import json
 import math
 import re
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.conftest import fact_record, verdict_record
+from tripwright.cli.main import main
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
@@ -80,72 +79,38 @@ LEVELS = (("easy", 6), ("medium", 2), ("hard", 0))
 
 
 def supervised_rows() -> list[dict[str, Any]]:
-    rng, rows = Random(1), []
+    rows = []
     for step in range(1, 121):
-        stage = "copy_pretraining" if step <= 40 else "sft"
-        loss = 5.5 * math.exp(-step / 18) + 0.12 + rng.random() * 0.05
         row = {
-            "stage": stage,
+            "stage": "copy_pretraining" if step <= 40 else "sft",
             "step": step,
             "seconds": 4.0 * step,
+        }
+        row |= {
             "tokens": 9000 * step,
-            "loss": loss,
+            "loss": 5.5 * math.exp(-step / 18) + 0.12,
             "learning_rate": 1e-3,
         }
-        rows.append(
-            {
-                **row,
-                "tokens_per_second": 2200 + rng.random() * 200,
-                **({"val_loss": loss + 0.06} if step % 20 == 0 else {}),
-            }
-        )
+        row |= {"tokens_per_second": 2200.0, **({"val_loss": 0.3} if step % 20 == 0 else {})}
+        rows.append(row)
     return rows
 
 
 def rl_rows(steps: int) -> list[dict[str, Any]]:
     rng, rows = Random(2), []
     for step in range(1, steps + 1):
-        done = 1 - math.exp(-step / 30)
-        noise = rng.random() * 0.08
-        answered = min(0.97, 0.7 + 0.3 * done)
-        left = 1 - answered
-        shares = {
-            "answer": answered,
-            "format_error": left * 0.5,
-            "repeated_call": left * 0.3,
-            "max_turns": left * 0.2,
-        }
-        checks = {
-            name: min(1.0, 0.5 + 0.04 * i + 0.4 * done * rng.random() ** 0.1)
-            for i, name in enumerate(COMMONSENSE + HARD)
-        }
-        rows.append(
-            {
-                "stage": "rl",
-                "step": step,
-                "seconds": 480 + 9.0 * step,
-                "tokens": 30_000 + step,  # of this step alone
-                "reward_mean": 2.4 + 1.9 * done + noise,
-                "reward_std": 1.4 - 0.5 * done,
-                "pass_rate": 0.3 + 0.42 * done + noise - 0.05,
-                "schema_rate": 0.93 + 0.06 * done,
-                "commonsense_micro": 0.85 + 0.12 * done,
-                "hard_micro": 0.6 + 0.3 * done - noise / 2,
-                "commonsense_macro": 0.45 + 0.4 * done + noise / 2,
-                "hard_macro": 0.42 + 0.4 * done - noise / 2,
-                "turns_mean": 9 + 2 * done + noise * 4,
-                "completion_tokens_mean": 410 + 80 * done + 300 * noise,
-                "entropy": 0.31 * math.exp(-step / 50) + 0.08,
-                "clip_fraction": 0.01 + noise / 8,
-                "grad_norm": 0.8 + 3 * noise,
-                "kept_groups": 12 - int(5 * done),
-                "learning_rate": 1e-5,
-                "rollout_seconds": 6 + 9 * noise,
-                "update_seconds": 2.5 + noise,
-                "stop_reasons": shares,
-                "constraints": checks,
-            }  # fmt: skip
-        )
+        done, noise = 1 - math.exp(-step / 30), rng.random() * 0.08
+        left = 0.3 - 0.27 * done
+        figures = {
+            "tokens": 30_000 + step, "reward_mean": 2.4 + 1.9 * done + noise, "reward_std": 1.4 - 0.5 * done,
+            "pass_rate": 0.25 + 0.42 * done + noise, "schema_rate": 0.93 + 0.06 * done, "commonsense_micro": 0.85 + 0.12 * done,
+            "hard_macro": 0.42 + 0.4 * done - noise / 2, "turns_mean": 9 + 2 * done, "completion_tokens_mean": 410 + 300 * noise,
+            "entropy": 0.31 * math.exp(-step / 50) + 0.08, "kept_groups": 12 - int(5 * done), "learning_rate": 1e-5,
+            "rollout_seconds": 6 + 9 * noise, "update_seconds": 2.5 + noise,
+            "stop_reasons": {"answer": 1 - left, "format_error": left * 0.8, "max_turns": left * 0.2},
+            "constraints": {name: min(1.0, 0.5 + 0.04 * i + 0.4 * done) for i, name in enumerate(COMMONSENSE + HARD)},
+        }  # fmt: skip
+        rows.append({"stage": "rl", "step": step, "seconds": 480 + 9.0 * step, **figures})
     return rows
 
 
@@ -274,49 +239,26 @@ def report_of(folder: Path) -> tuple[str, Page]:
     return page, Page(page)
 
 
-def test_a_full_run_shows_every_figure_with_its_interval(tmp_path):
-    _, page = report_of(synthetic_run(tmp_path / "run"))
-    for words in (
-        "73.3%",
-        "44 of 60",
-        "61.0–82.9%",
-        "31.7%",
-        "0.0–6.0%",
-        "+41.0 points against SFT, p < 0.001",
-        "+1.31",
-        "+0.92 to +1.71",
-    ):
+@pytest.fixture(scope="module")
+def full(tmp_path_factory) -> tuple[str, Page]:
+    """The page of a whole run."""
+    return report_of(synthetic_run(tmp_path_factory.mktemp("full") / "run"))
+
+
+def test_a_full_run_shows_every_figure_with_its_interval(full):
+    _, page = full
+    figures = "73.3% | 44 of 60 | 61.0–82.9% | 31.7% | 0.0–6.0% | +41.0 points against SFT, p < 0.001 | +1.31"
+    names = "+0.92 to +1.71 | First row | Cheapest row | Expert | After SFT | After RL | Tools emptied | easy | hard"
+    charts = "0123abc | Reward | Entropy | Turns per episode | Length per episode | Why episodes stop | Loss"
+    for words in f"{figures} | {names} | {charts}".split(" | "):
         assert words in page.text, words
-    for words in (
-        "First row",
-        "Cheapest row",
-        "Expert",
-        "After SFT",
-        "After RL",
-        "Tools emptied",
-        "easy",
-        "medium",
-        "hard",
-        "0123abc",
-    ):
-        assert words in page.text, words
-    for name in COMMONSENSE + HARD:
-        assert fact_title(name) in page.text
-    for title in (
-        "Reward",
-        "Entropy",
-        "Turns per episode",
-        "Length per episode",
-        "Why episodes stop",
-        "Loss",
-    ):
-        assert title in page.text, title
+    assert all(fact_title(name) in page.text for name in COMMONSENSE + HARD)
     assert "What this folder does not hold" not in page.text
     assert "nan" not in page.text.lower().split()
 
 
-def test_the_page_asks_nobody_for_anything(tmp_path):
-    source, page = report_of(synthetic_run(tmp_path / "run"))
+def test_the_page_asks_nobody_for_anything(full):
+    source, page = full
     assert not {"link", "img", "iframe", "object", "form"} & set(page.tags)
     for name, value in page.attributes:
         assert not name.startswith("on")
@@ -369,39 +311,29 @@ def test_a_plain_run_folder_says_in_words_what_it_lacks(tmp_path):
     assert "no difficulty.json" in page.text
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
-        "run_card.json",
-        "metrics.jsonl",
-        "eval/after_sft/score.json",
-        "eval/after_rl/transcripts.jsonl",
-    ],
+FILES = (
+    "run_card.json",
+    "metrics.jsonl",
+    "eval/after_rl/score.json",
+    "eval/after_rl/transcripts.jsonl",
 )
+
+
+@pytest.mark.parametrize("kept", FILES)
 def test_any_single_file_makes_a_page(tmp_path, kept):
-    full, alone = synthetic_run(tmp_path / "full", episodes=3), tmp_path / "alone"
+    whole, alone = synthetic_run(tmp_path / "full", episodes=3, steps=4), tmp_path / "alone"
     (alone / kept).parent.mkdir(parents=True)
-    (alone / kept).write_bytes((full / kept).read_bytes())
-    _, page = report_of(alone)
-    assert "What this folder does not hold" in page.text
+    (alone / kept).write_bytes((whole / kept).read_bytes())
+    assert "What this folder does not hold" in report_of(alone)[1].text
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "run_card.json",
-        "difficulty.json",
-        "comparison.json",
-        "eval/after_rl/score.json",
-        "metrics.jsonl",
-    ],
+    "content", ["", "{", "[]", '{"final": 3, "metrics": [], "stage": null}', "\0"]
 )
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"final": 3, "metrics": [], "stage": null}', "\x00\x01"]
-)
-def test_broken_files_are_named_and_do_not_stop_the_page(tmp_path, name, content):
+def test_broken_files_do_not_stop_the_page(tmp_path, content):
     run = synthetic_run(tmp_path / "run", episodes=4, steps=4)
-    (run / name).write_text(content, encoding="utf-8")
+    for name in ("difficulty.json", "comparison.json", *FILES[:3]):
+        (run / name).write_text(content, encoding="utf-8")
     report_of(run)
 
 
@@ -434,35 +366,26 @@ def test_unscored_episodes_above_one_percent_bring_the_worst_case(tmp_path):
     assert "final pass 40.0% instead of 50.0%" in report_of(tmp_path)[1].text
 
 
-def test_three_hundred_long_transcripts_stay_under_two_megabytes(tmp_path):
-    run = synthetic_run(tmp_path / "run", episodes=3)
+def test_long_transcripts_stay_under_two_megabytes(tmp_path):
+    run = synthetic_run(tmp_path / "run", episodes=3, steps=4)
     long = synthetic_episode(0, True)
     tool = long["transcript"]["segments"][3]
     tool["text"] = tool["call"]["result"] = "<row> & " * 4000
     long["transcript"]["segments"][2:2] = [long["transcript"]["segments"][2], tool] * 30
-    write_lines(
-        run / "eval/after_rl/transcripts.jsonl", [{**long, "id": str(i)} for i in range(40)]
-    )
-    write_lines(run / "metrics.jsonl", rl_rows(3000))
+    lines = [{**long, "id": str(i)} for i in range(40)]
+    write_lines(run / "eval/after_rl/transcripts.jsonl", lines)
     assert write_report(run).stat().st_size < 2_000_000
 
 
 def test_calls_that_were_made_to_fail_are_told(tmp_path):
-    faults = {
-        "settings": {"probability": 0.2},
-        "calls": 1500,
-        "hit": 301,
-        "kinds": {"unavailable": 300, "<odd>": 1},
-    }
-    write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": faults})
-    assert (
-        "301 of 1,500 tool calls were made to fail (unavailable 300" in report_of(tmp_path)[1].text
-    )
-    write_json(
-        tmp_path / "score.json",
-        {**synthetic_score(0.5, 60), "faults": {"hit": "many", "calls": None}},
-    )
-    assert "made to fail" not in report_of(tmp_path)[1].text
+    kinds = {"unavailable": 300, "<odd>": 1}
+    for faults, told in (
+        ({"calls": 1500, "hit": 301, "kinds": kinds}, True),
+        ({"hit": "x"}, False),
+    ):
+        write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": faults})
+        words = "301 of 1,500 tool calls were made to fail (unavailable 300"
+        assert (words in report_of(tmp_path)[1].text) == told
 
 
 def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):
@@ -481,27 +404,18 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path):
         write_report(tmp_path)
 
 
-def test_the_verb_prints_the_path_and_refuses_a_missing_folder(tmp_path):
-    run = synthetic_run(tmp_path / "run", episodes=3, steps=4)
-    done = subprocess.run(
-        [sys.executable, "-m", "tripwright", "report", str(run)], capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(run / "report.html"), "")
-    lost = subprocess.run(
-        [sys.executable, "-m", "tripwright", "report", str(run), str(tmp_path / "lost")],
-        capture_output=True,
-        text=True,
-    )
-    assert (
-        lost.returncode == 2
-        and lost.stdout == ""
-        and lost.stderr.count("\n") == 1
-        and "lost" in lost.stderr
-    )
+def test_the_verb_prints_the_path_and_refuses_a_missing_folder(tmp_path, capsys):
+    write_json(tmp_path / "run" / "score.json", synthetic_score(0.4, 60))
+    run = tmp_path / "run"
+    assert main(["report", str(run)]) == 0
+    assert capsys.readouterr() == (f"{run / 'report.html'}\n", "")
+    assert main(["report", str(run), str(tmp_path / "lost")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1 and "lost" in printed.err
 
 
 def test_a_difference_within_noise_is_not_called_a_gain(tmp_path):
-    folder = synthetic_run(tmp_path / "run")
+    folder = synthetic_run(tmp_path / "run", episodes=3, steps=4)
     noise = {"value": 0.0033, "low": -0.027, "high": 0.033, "n": 300, "p": 1.0}
     (folder / "comparison.json").write_text(json.dumps({"final": noise}), encoding="utf-8")
     source, page = report_of(folder)

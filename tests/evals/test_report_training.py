@@ -99,9 +99,7 @@ def words(page: str) -> str:
 
 
 def test_every_chart_of_the_table_is_drawn_from_its_figures(tmp_path):
-    page = write_report(run_of(tmp_path / "a", [row(step) for step in range(1, 41)])).read_text(
-        encoding="utf-8"
-    )
+    page = write_report(run_of(tmp_path / "a", [row(step) for step in range(1, 5)])).read_text()
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", html.unescape(page))
     for group in chart_groups():
         assert f"<h3>{group.title}</h3>" in page
@@ -125,7 +123,7 @@ def test_any_figure_may_be_missing(tmp_path, kept):
             for key, value in row(step).items()
             if key in ("stage", "step", "seconds", *kept)
         }
-        for step in range(1, 30)
+        for step in range(1, 4)
     ]
     page = write_report(run_of(tmp_path / "a", rows)).read_text(encoding="utf-8")
     assert "nan" not in words(page).lower().split() and "Lemma" not in page
