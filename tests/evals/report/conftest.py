@@ -40,61 +40,23 @@ def call(
     """A turn with a call, and the tool's answer."""
     text = f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
     made = {"name": name, "arguments": arguments, "result": result, "error": error, "fault": fault}
-    said = {
-        "role": "assistant",
-        "text": text,
-        "token_ids": [1, 2],
-        "loss_mask": [1, 1],
-        "call": made,
-        "problem": None,
-    }
-    return [
-        said,
-        {
-            "role": "tool",
-            "text": result,
-            "token_ids": [3],
-            "loss_mask": [0],
-            "call": None,
-            "problem": None,
-        },
-    ]
+    return [segment("assistant", text, 2, call=made), segment("tool", result, 1)]
+
+
+def segment(role: str, text: str, tokens: int = 0, **fields: Any) -> dict[str, Any]:
+    """Tokens of the agent carry loss."""
+    ids, mask = list(range(1, tokens + 1)), [int(role == "assistant")] * tokens
+    made = {"role": role, "text": text, "token_ids": ids, "loss_mask": mask}
+    return made | {"call": None, "problem": None} | fields
 
 
 def refused(text: str, problem: str) -> list[dict[str, Any]]:
     """A turn that got an error message and no end."""
-    said = {
-        "role": "assistant",
-        "text": text,
-        "token_ids": [1, 2],
-        "loss_mask": [1, 1],
-        "call": None,
-        "problem": problem,
-    }
-    return [
-        said,
-        {
-            "role": "tool",
-            "text": "refused",
-            "token_ids": [],
-            "loss_mask": [],
-            "call": None,
-            "problem": None,
-        },
-    ]
+    return [segment("assistant", text, 2, problem=problem), segment("tool", "refused")]
 
 
 def turn(text: str = "<answer>[]</answer>") -> list[dict[str, Any]]:
-    return [
-        {
-            "role": "assistant",
-            "text": text,
-            "token_ids": [1, 2],
-            "loss_mask": [1, 1],
-            "call": None,
-            "problem": None,
-        }
-    ]
+    return [segment("assistant", text, 2)]
 
 
 def episode(
@@ -115,36 +77,16 @@ def episode(
         total_cost=90.0,
     )
     asked = {"asked": {group["name"]: group["asked"] for group in verdict["groups"]}}
-    first = [
-        {
-            "role": "user",
-            "text": REQUEST,
-            "token_ids": [],
-            "loss_mask": [],
-            "call": None,
-            "problem": None,
-        }
-    ]
-    segments = first + [segment for each in turns for segment in each]
+    segments = [segment("user", REQUEST), *(each for turn in turns for each in turn)]
+    request = {"org": "Northport", "dest": "Ashford", "days": 2, "level": "easy"}
+    request |= {"query": f"{REQUEST} {id}", "local_constraint": {}}
+    transcript = {"segments": segments, "stop_reason": stop, "answer": None, "fault": None}
     return {
         "id": id,
         "domain": "travelplanner",
-        "request": {
-            "org": "Northport",
-            "dest": "Ashford",
-            "days": 2,
-            "level": "easy",
-            "query": f"{REQUEST} {id}",
-            "local_constraint": {},
-        },
+        "request": request,
         "world": "made-up",
-        "transcript": {
-            "segments": segments,
-            "stop_reason": stop,
-            "answer": None,
-            "fault": None,
-            "usage": {},
-        },
+        "transcript": transcript | {"usage": {}},
         "plan": None if plan is None else list(plan),
         **({"verdict": verdict} if scored else {"verdict": None, **asked}),
         **more,

@@ -37,25 +37,16 @@ HOSTILE = "</script><script>alert(1)</script><!--<script>\u2028 ü \ud800"
 
 
 def columns_of(page: str) -> dict[str, Any]:
-    return dict(
-        json.loads(
-            re.search(
-                r'<script type="application/json" id="episode-columns">(.*?)</script>',
-                page,
-                re.DOTALL,
-            )[1]
-        )
-    )
+    columns = r'<script type="application/json" id="episode-columns">(.*?)</script>'
+    return dict(json.loads(re.search(columns, page, re.DOTALL)[1]))
 
 
 def pieces_of(page: str) -> list[list[dict[str, Any]]]:
-    found = re.findall(
-        r'<script type="application/octet-stream" id="piece-\d+">(.*?)</script>', page, re.DOTALL
+    pieces = r'<script type="application/octet-stream" id="piece-\d+">(.*?)</script>'
+    texts = (
+        gzip.decompress(base64.b64decode(piece)) for piece in re.findall(pieces, page, re.DOTALL)
     )
-    return [
-        [json.loads(line) for line in gzip.decompress(base64.b64decode(piece)).decode().split("\n")]
-        for piece in found
-    ]
+    return [[json.loads(line) for line in text.decode().split("\n")] for text in texts]
 
 
 def indexed(folder: Path) -> Any:
@@ -67,45 +58,30 @@ def run(tmp_path: Path, trip_line: Line, lines_to: Writer) -> Path:
     """Two evaluations on the same three requests, and a script's, in a folder as training leaves
     it."""
     folder = tmp_path / "run"
-    for name, passing in (
-        ("after_sft", ()),
-        ("after_rl", (0, 2)),
-        ("difficulty/expert", (0, 1, 2)),
-    ):
-        lines_to(
-            folder / "eval" / name / "transcripts.jsonl",
-            [trip_line(f"t{i}", f"Trip number {i}.", i in passing) for i in range(3)],
-        )
+    passes = {"after_sft": (), "after_rl": (0, 2), "difficulty/expert": (0, 1, 2)}
+    for name, passing in passes.items():
+        lines = [trip_line(f"t{i}", f"Trip number {i}.", i in passing) for i in range(3)]
+        lines_to(folder / "eval" / name / "transcripts.jsonl", lines)
     return folder
 
 
 def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(run: Path) -> None:
     (run / "eval/after_rl/score.json").write_text('{"metrics": {}, "n": 3}')
     index = indexed(run)
-    assert [source.name for source in index.sources] == ["After RL", "After SFT", "Expert (script)"]
-    assert [source.key for source in index.sources] == [
-        "after_rl",
-        "after_sft",
-        "difficulty/expert",
+    assert [(source.name, source.key) for source in index.sources] == [
+        ("After RL", "after_rl"),
+        ("After SFT", "after_sft"),
+        ("Expert (script)", "difficulty/expert"),
     ]
-    assert len(index.entries) == 9 and index.queries == [
-        (f"Trip number {i}.", {"level": "easy", "days": "3 days"}) for i in range(3)
-    ]
-    assert [(entry.id, entry.query, entry.verdict) for entry in index.entries[:3]] == [
-        ("t0", 0, 1),
-        ("t1", 1, 0),
-        ("t2", 2, 1),
-    ]
-    first = index.entries[0]
-    assert (first.turns, first.calls, first.errors, first.refused, first.tokens, first.cost) == (
-        4,
-        2,
-        1,
-        1,
-        2,
-        260.0,
-    )
-    assert index.entries[1].failed == ("is_valid_restaurants",)
+    marks = {"level": "easy", "days": "3 days"}
+    assert len(index.entries) == 9
+    assert index.queries == [(f"Trip number {i}.", marks) for i in range(3)]
+    found = [(entry.id, entry.query, entry.verdict) for entry in index.entries[:3]]
+    assert found == [("t0", 0, 1), ("t1", 1, 0), ("t2", 2, 1)]
+    first, second = index.entries[:2]
+    assert (first.turns, first.calls, first.errors, first.refused) == (4, 2, 1, 1)
+    assert (first.tokens, first.cost) == (2, 260.0)
+    assert second.failed == ("is_valid_restaurants",)
 
 
 def test_the_same_words_about_another_world_are_another_request(
@@ -130,10 +106,8 @@ def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(
     assert {entry.id: entry.verdict for entry in index.entries} == {"a": 0, "b": 1}
     assert index.unreadable == {"run": 1}
     page = write_report(tmp_path).read_text()
-    assert "1 unreadable line of transcripts.jsonl left out" in page and columns_of(page)["id"] == [
-        "b",
-        "a",
-    ]
+    assert "1 unreadable line of transcripts.jsonl left out" in page
+    assert columns_of(page)["id"] == ["b", "a"]
 
 
 def test_an_unscored_episode_is_listed_with_its_fault(
@@ -157,25 +131,8 @@ def test_columns_and_pieces_hold_the_same_episodes(run: Path) -> None:
         assert found["id"] == name
         failed = {fact[1] for fact in found["facts"] if fact[2] == "failed"}
         assert {columns["failures"][place] for place in columns["failed"][i]} == failed
-    assert (
-        len(
-            {
-                len(columns[key])
-                for key in (
-                    "id",
-                    "source",
-                    "query",
-                    "verdict",
-                    "stop",
-                    "failed",
-                    "turns",
-                    "piece",
-                    "line",
-                )
-            }
-        )
-        == 1
-    )
+    keys = "id source query verdict stop failed turns piece line".split()
+    assert len({len(columns[key]) for key in keys}) == 1
 
 
 def test_the_page_is_the_same_each_time(run: Path) -> None:
@@ -191,11 +148,8 @@ def test_a_budget_of_episodes_takes_whole_requests(
     assert sum(piece >= 0 for piece in columns["piece"]) == included
     assert ("are only listed" in page) == (included < 9)
     if included == 4:  # one request in all three evaluations, and the first episode of the next
-        with_text = [
-            query
-            for query, piece in zip(columns["query"], columns["piece"], strict=True)
-            if piece >= 0
-        ]
+        pairs = zip(columns["query"], columns["piece"], strict=True)
+        with_text = [query for query, piece in pairs if piece >= 0]
         assert sorted(map(with_text.count, set(with_text))) == [1, 3]
     if included < 9:
         assert (
@@ -245,20 +199,13 @@ def test_text_of_any_kind_stays_data(tmp_path: Path, trip_line: Line, lines_to: 
 
 def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run: Path) -> None:
     page = write_report(run).read_text()
-    policy = html.unescape(
-        re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
-    )
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    hashes = [
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-        for script in scripts
-    ]
-    assert (
-        policy.startswith(f"default-src 'none'; script-src {' '.join(hashes)};") and len(hashes) > 1
-    )
-    assert (
-        not re.search(r"(src|href)=\"(?!#)", page) and "url(" not in page and "@import" not in page
-    )
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()) for each in scripts]
+    hashes = " ".join(f"'sha256-{digest.decode()}'" for digest in digests)
+    assert html.unescape(policy).startswith(f"default-src 'none'; script-src {hashes};")
+    assert len(digests) > 1 and not re.search(r"(src|href)=\"(?!#)", page)
+    assert "url(" not in page and "@import" not in page
 
 
 # ---- one episode
@@ -278,36 +225,17 @@ def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
     found = drawn(trip_line("a", passed=False, fault="timeout: made up"), None, prompts)
     assert prompts == {"You plan trips.": 0} and found["i"][0] == {"k": "p", "r": "system", "t": 0}
     kinds = [(item["k"], item.get("c"), item.get("f")) for item in found["i"][2:]]
-    assert kinds == [
-        ("a", 1, None),
-        ("c", 1, "search_flights"),
-        ("a", None, None),
-        ("c", None, None),
-        ("a", 1, None),
-        ("c", 2, "get_cities"),
-        ("a", None, None),
-    ]
+    answers = [("c", 1, "search_flights"), ("c", None, None), ("c", 2, "get_cities")]
+    assert kinds[1:6:2] == answers
+    assert kinds[0::2] == [("a", 1, None), ("a", None, None), ("a", 1, None), ("a", None, None)]
     said, answered = found["i"][2], found["i"][3]
-    assert (said["l"], said["m"], said["n"]) == ([10, 250, 0], [2], [3, 2]) and answered["n"] == [
-        2,
-        0,
-    ]
-    assert (
-        answered["d"] == "timeout: made up"
-        and found["i"][7]["e"] == 1
-        and found["i"][4]["p"] == "format_error"
-    )
-    assert found["facts"][1][:4] == [
-        "commonsense",
-        "Diverse restaurants",
-        "failed",
-        "Blue Door is not in Berryton.",
-    ]
-    assert (
-        found["gated"] == ["hard"]
-        and found["costs"] == [[1, "flight", 240.0, 2, 120.0]]
-        and found["usage"] == {"seconds": 1.5}
-    )
+    assert (said["l"], said["m"], said["n"]) == ([10, 250, 0], [2], [3, 2])
+    assert answered["n"] == [2, 0] and answered["d"] == "timeout: made up"
+    assert found["i"][7]["e"] == 1 and found["i"][4]["p"] == "format_error"
+    wrong = ["commonsense", "Diverse restaurants", "failed", "Blue Door is not in Berryton."]
+    assert found["facts"][1][:4] == wrong and found["gated"] == ["hard"]
+    assert found["costs"] == [[1, "flight", 240.0, 2, 120.0]]
+    assert found["usage"] == {"seconds": 1.5}
     assert ["Budget (USD)", "900"] in found["asked"] and ["From", "Ashford"] in found["asked"]
 
 
@@ -334,14 +262,7 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
     verifier = {
         "name": "rules",
         "trajectory": {"conclusion": "very_satisfied", "problems": []},
-        "turns": [
-            {
-                "call": 1,
-                "conclusion": "inconsistent_with_response",
-                "problems": [problem],
-                "reason": "Bad.",
-            }
-        ],
+        "turns": [{"call": 1, "conclusion": "bad", "problems": [problem], "reason": "Bad."}],
     }
     line = {
         "id": "a", "domain": "deeptravel",
@@ -352,16 +273,10 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
         "verifier": verifier,
     }  # fmt: skip
     found = drawn(line, None, {})
-    cards = [
-        node
-        for item in found["answer"][1]["items"]
-        for node in item[0]["inline"]
-        if node["kind"] == "card"
-    ]
-    assert cards == [{"kind": "card", "call": 1, "row": 2}]
-    assert found["facts"] == [
-        ["trajectory", "Every part of the trip is there", "passed", "", []]
-    ] and found["gated"] == ["turns"]
+    inline = (node for item in found["answer"][1]["items"] for node in item[0]["inline"])
+    cards = [node for node in inline if node["kind"] == "card"]
+    assert cards == [{"kind": "card", "call": 1, "row": 2}] and found["gated"] == ["turns"]
+    assert found["facts"] == [["trajectory", "Every part of the trip is there", "passed", "", []]]
     assert found["found"][1]["problems"] == [["price", "No such price.", "9 USD", 1, 2]]
     assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
 
@@ -369,12 +284,7 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
 def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(
     tmp_path: Path, lines_to: Writer
 ) -> None:
-    request = {
-        "query": "You are an expert. " * 90,
-        "question": "trip_7",
-        "level": "3 cities",
-        "golden": "x" * 900,
-    }
+    request = {"query": "You are an expert. " * 90, "question": "trip_7", "golden": "x" * 900}
     line = {
         "id": "t1", "domain": "outside", "request": request,
         "world": "natural_plan/trip", "transcript": Transcript([Segment("user", "…")], StopReason.ANSWER, "Day 1").to_json(),
@@ -383,9 +293,8 @@ def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(
     }  # fmt: skip
     found = drawn(line, None, {})
     assert found["facts"] == [["checks", "Solved", "passed", "", []]] and found["gated"] == []
-    assert ("parsed plan", "Day 1") in found["details"] and dict(found["asked"])["Golden"].endswith(
-        "x…"
-    )
+    assert ("parsed plan", "Day 1") in found["details"]
+    assert dict(found["asked"])["Golden"].endswith("x…")
     lines_to(tmp_path / "transcripts.jsonl", [line])
     assert indexed(tmp_path).queries[0][0].startswith("trip_7: You are")
 
@@ -432,26 +341,15 @@ BYTE_LEVEL = {
 
 def test_byte_level_tokens_are_read_and_compared_with_the_text() -> None:
     words = TokenWords(BYTE_LEVEL)
-    assert words.of([0, 1, 2, 3, 4, 6, 5], "Hello ü<answer>") == [
-        "He",
-        "llo",
-        " ",
-        "",
-        "ü",
-        "<answer>",
-        "<|im_end|>",
-    ]
+    told = ["He", "llo", " ", "", "ü", "<answer>", "<|im_end|>"]
+    assert words.of([0, 1, 2, 3, 4, 6, 5], "Hello ü<answer>") == told
     assert words.of([0, 1, 5], "Hello<|im_end|>") == ["He", "llo", "<|im_end|>"]
     assert words.of([0, 1], "Goodbye") is None and words.of([0, 99], "He") is None
 
 
 def test_sentence_piece_tokens_are_read() -> None:
-    words = TokenWords(
-        {
-            "model": {"vocab": [["▁He", -1.0], ["llo", -1.0], ["<0xC3>", 0], ["<0xBC>", 0]]},
-            "decoder": {"type": "Metaspace"},
-        }
-    )
+    vocabulary = [["▁He", -1.0], ["llo", -1.0], ["<0xC3>", 0], ["<0xBC>", 0]]
+    words = TokenWords({"model": {"vocab": vocabulary}, "decoder": {"type": "Metaspace"}})
     assert words.of([0, 1, 2, 3], "Helloü") == [" He", "llo", "", "ü"]
 
 
@@ -466,26 +364,21 @@ def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
     run: Path, trip_line: Line, lines_to: Writer, named: bool, tmp_path: Path
 ) -> None:
     line = trip_line("a")
-    line["transcript"]["segments"][2] |= {
-        "text": "Hello",
-        "token_ids": [0, 1],
-        "loss_mask": [1, 1],
-        "logprobs": [-0.1, -0.2],
-    }
+    said = {"text": "Hello", "token_ids": [0, 1], "loss_mask": [1, 1], "logprobs": [-0.1, -0.2]}
+    line["transcript"]["segments"][2] |= said
     lines_to(run / "eval/after_rl/transcripts.jsonl", [line])
     model = tmp_path / "elsewhere" if named else run / "model/rl"
     model.mkdir(parents=True)
     (model / "tokenizer.json").write_text(json.dumps(BYTE_LEVEL))
-    (run / "run_card.json").write_text(
-        json.dumps({"policy": {"kind": "local", "model": str(model)}})
-    )
-    drawn_ = [
-        found
+    card = {"policy": {"kind": "local", "model": str(model)}}
+    (run / "run_card.json").write_text(json.dumps(card))
+    found = next(
+        each
         for piece in pieces_of(write_report(run).read_text())
-        for found in piece
-        if found["id"] == "a"
-    ]
-    assert drawn_[0]["i"][2]["w"] == ["He", "llo"]
+        for each in piece
+        if each["id"] == "a"
+    )
+    assert found["i"][2]["w"] == ["He", "llo"]
 
 
 def test_runs_together_are_told_apart(
