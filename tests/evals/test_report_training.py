@@ -44,28 +44,14 @@ def row(step: int, **changed: Any) -> dict[str, Any]:
         for chart in group.charts
         for key, _, _ in chart.lines
     }
-    figures |= {
-        "reward_mean": 1 + step / 50,
-        "reward_std": 0.5,
-        "pass_rate": step / 100,
-        "learning_rate": 1e-4 / step,
-    }
-    figures |= {
-        "flops_update_total": 1e12 * step,
-        "flops_total": 3e12 * step,
-        "peak_memory_mb": 900.0,
-    }
-    figures |= {
-        "reward_length": -0.1,
-        "dense_variance": 1.0,
-        "sparse_variance": 0.1,
-        "covariance": 0.2,
-    }
-    lists = {
-        "stop_reasons": {"answer": 0.9, "max_turns": 0.1},
-        "constraints": {"is_valid_cost": 0.5, "is_not_absent": 1.0},
-    }
-    return {"stage": "rl", "step": step, "seconds": 60.0 * step, **figures, **lists, **changed}
+    figures |= {"reward_mean": 1 + step / 50, "reward_std": 0.5, "reward_length": -0.1}
+    figures |= {"pass_rate": step / 100, "learning_rate": 1e-4 / step, "peak_memory_mb": 900.0}
+    figures |= {"flops_update_total": 1e12 * step, "flops_total": 3e12 * step}
+    figures |= {"dense_variance": 1.0, "sparse_variance": 0.1, "covariance": 0.2}
+    stops = {"stop_reasons": {"answer": 0.9, "max_turns": 0.1}}
+    checks = {"constraints": {"is_valid_cost": 0.5, "is_not_absent": 1.0}}
+    begun = {"stage": "rl", "step": step, "seconds": 60.0 * step}
+    return {**begun, **figures, **stops, **checks, **changed}
 
 
 def run_of(
@@ -74,28 +60,22 @@ def run_of(
     recipe: dict[str, Any] | None = None,
     final: int | None = None,
 ) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "metrics.jsonl").write_text(
-        "".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8"
-    )
+    (folder / "eval" / "after_rl").mkdir(parents=True)
+    lines = "".join(json.dumps(each) + "\n" for each in rows)
+    (folder / "metrics.jsonl").write_text(lines, encoding="utf-8")
     if recipe is not None:
         (folder / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
     if final is not None:
-        (folder / "eval" / "after_rl").mkdir(parents=True)
         metrics = {"final": rate(final, 100), "dense_reward": mean([1.0, 2.0, 3.0], seed=0)}
-        (folder / "eval" / "after_rl" / "score.json").write_text(
-            json.dumps({"n": 100, "rules": "strict", "metrics": metrics})
-        )
+        score = {"n": 100, "rules": "strict", "metrics": metrics}
+        (folder / "eval" / "after_rl" / "score.json").write_text(json.dumps(score))
     return folder
 
 
 def words(page: str) -> str:
     """The text a reader sees, charts included."""
-    return " ".join(
-        html.unescape(
-            re.sub(r"<[^>]+>", " ", re.sub(r"<style.*?</style>", "", page, flags=re.DOTALL))
-        ).split()
-    )
+    body = re.sub(r"<style.*?</style>", "", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
 def test_every_chart_of_the_table_is_drawn_from_its_figures(tmp_path):
@@ -104,12 +84,8 @@ def test_every_chart_of_the_table_is_drawn_from_its_figures(tmp_path):
     for group in chart_groups():
         assert f"<h3>{group.title}</h3>" in page
         assert {chart.title for chart in group.charts} <= set(captions)
-    assert {
-        "Reward against arithmetic",
-        "Passes against arithmetic",
-        "What fails most",
-        "The three commonest failures",
-    } <= set(captions)
+    assert {"Reward against arithmetic", "Passes against arithmetic"} <= set(captions)
+    assert {"What fails most", "The three commonest failures"} <= set(captions)
 
 
 @pytest.mark.parametrize(
@@ -117,36 +93,21 @@ def test_every_chart_of_the_table_is_drawn_from_its_figures(tmp_path):
     [("reward_mean",), ("entropy", "kl"), ("flops_total", "pass_rate"), ("constraints",), ()],
 )
 def test_any_figure_may_be_missing(tmp_path, kept):
-    rows = [
-        {
-            key: value
-            for key, value in row(step).items()
-            if key in ("stage", "step", "seconds", *kept)
-        }
-        for step in range(1, 4)
-    ]
+    names = ("stage", "step", "seconds", *kept)
+    rows = [{name: row(step)[name] for name in names} for step in range(1, 4)]
     page = write_report(run_of(tmp_path / "a", rows)).read_text(encoding="utf-8")
     assert "nan" not in words(page).lower().split() and "Lemma" not in page
 
 
 def test_warnings_are_told_once_with_their_advice(tmp_path):
     run = run_of(tmp_path / "a", [row(1), row(2)])
-    warning = {
-        "stage": "rl",
-        "name": "slow",
-        "since_step": 2,
-        "what": f"slow {HOSTILE}",
-        "advice": "Look at memory.",
-    }
+    warning = {"stage": "rl", "name": "slow", "since_step": 2, "what": f"slow {HOSTILE}"}
+    warning |= {"advice": "Look at memory."}
     lines = [json.dumps(warning), json.dumps(warning), "[]", "{torn"]
     (run / "warnings.jsonl").write_text("\n".join(lines), encoding="utf-8")
     page = write_report(run).read_text(encoding="utf-8")
-    assert (
-        words(page).count("rl step 2: slow") == 1
-        and "Look at memory." in page
-        and "<script>alert" not in page
-        and "<img" not in page
-    )
+    assert words(page).count("rl step 2: slow") == 1 and "Look at memory." in page
+    assert "<script>alert" not in page and "<img" not in page
 
 
 # ---- row P12: what it cost
@@ -155,18 +116,14 @@ def test_warnings_are_told_once_with_their_advice(tmp_path):
 def test_the_cost_of_a_level_is_that_of_the_step_that_first_reaches_it():
     rows = [row(step, pass_rate=0.1 * step) for step in range(1, 11)]  # too few to be smoothed
     assert best(rows) == pytest.approx(1.0)
-    assert (
-        first_reached(rows, 0.9 - 1e-9, "flops_update_total") == 9e12
-        and first_reached(rows, 0.9 - 1e-9, "flops_total") == 27e12
+    costs = (
+        first_reached(rows, 0.9 - 1e-9, cost) for cost in ("flops_update_total", "flops_total")
     )
-    assert (
-        first_reached(rows, 1.5, "flops_total") is None
-        and first_reached(rows, 0.5, "not logged") is None
-    )
-    assert (
-        "9.00e+12 FLOPs of parameter updates or 2.70e+13 FLOPs of updates and rollouts"
-        in efficiency_words(rows)
-    )
+    assert list(costs) == [9e12, 27e12]
+    assert first_reached(rows, 1.5, "flops_total") is None
+    assert first_reached(rows, 0.5, "not logged") is None
+    told = "9.00e+12 FLOPs of parameter updates or 2.70e+13 FLOPs of updates and rollouts"
+    assert told in efficiency_words(rows)
 
 
 def test_a_single_lucky_step_does_not_reach_a_level():
@@ -175,12 +132,9 @@ def test_a_single_lucky_step_does_not_reach_a_level():
 
 
 def test_no_cost_is_made_up():
-    assert (
-        efficiency_words([])
-        == ""
-        == efficiency_words([{"stage": "rl", "step": 1, "pass_rate": 0.5}])
-    )
-    assert efficiency_words([row(step, pass_rate=0.0) for step in (1, 2)]) == ""
+    nothing_passes = [row(step, pass_rate=0.0) for step in (1, 2)]
+    for rows in ([], [{"stage": "rl", "step": 1, "pass_rate": 0.5}], nothing_passes):
+        assert efficiency_words(rows) == ""
 
 
 # ---- row P16: Lemma 2
@@ -189,35 +143,23 @@ def test_no_cost_is_made_up():
 def test_lemma_2_is_told_with_its_figures():
     late = [row(step, dense_variance=99.0) for step in range(11, 30)]  # not the start
     told = lemma_words([row(1), row(2, dense_variance=3.0), row(3, covariance=math.nan), *late])
-    assert (
-        "2 logged steps" in told
-        and "dense reward 2," in told
-        and "sparse one 0.1," in told
-        and "with passing 0.2." in told
-    )
-    assert (
-        "other parts 1.5;" in told
-        and "holds" in told
-        and "(0.4 ≥ -1.5)" in told
-        and "is met" in told
-    )
+    figures = ("2 logged steps", "dense reward 2,", "sparse one 0.1,", "with passing 0.2.")
+    for part in (*figures, "other parts 1.5;", "holds", "(0.4 ≥ -1.5)", "is met"):
+        assert part in told
     against = lemma_words([row(1, dense_variance=0.1, sparse_variance=0.5, covariance=-0.3)])
-    assert "does not hold" in against and "(-0.6 < -0.2)" in against and "is not met" in against
+    for part in ("does not hold", "(-0.6 < -0.2)", "is not met"):
+        assert part in against
 
 
 # ---- row P14: failures
 
 
 def test_failures_are_ordered_by_the_area_under_their_curve():
-    passed = {
-        "is_valid_cost": lambda s: 0.5,
-        "valid_cuisine": lambda s: 0.0 if s < 3 else 1.0,
-        "is_not_absent": lambda s: 1.0,
-    }
-    rows = [
-        row(step, constraints={name: of(step) for name, of in passed.items()})
-        for step in range(1, 21)
-    ]
+    rows = []
+    for step in range(1, 21):
+        early = {"valid_cuisine": 0.0 if step < 3 else 1.0}
+        checks = {"is_not_absent": 1.0, **early, "is_valid_cost": 0.5}
+        rows.append(row(step, constraints=checks))
     assert list(failures(rows)) == ["is_valid_cost", "valid_cuisine", "is_not_absent"]
     assert failures(rows)["is_valid_cost"][0] == (1.0, 0.5)
 
@@ -231,13 +173,8 @@ def test_steps_that_are_apart_count_for_the_time_between_them():
 
 
 def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
-    rates = {
-        "is_valid_cost": 0.1,
-        "valid_cuisine": 0.2,
-        "is_valid_restaurants": 0.3,
-        "is_valid_attractions": 0.9,
-        "is_not_absent": 1.0,
-    }
+    rates = {"is_valid_cost": 0.1, "valid_cuisine": 0.2, "is_valid_restaurants": 0.3}
+    rates |= {"is_valid_attractions": 0.9, "is_not_absent": 1.0}
     _, cells = failure_figures([row(step, constraints=rates) for step in range(1, 101)])
     assert {"Valid cost", "Diverse restaurants"} <= set(cells.chart.rows)
     assert len(cells.chart.rows) == 3
@@ -250,70 +187,49 @@ def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
 
 @pytest.fixture
 def two(tmp_path: Path) -> list[Path]:
-    grpo = {
-        "seed": 0,
-        "grpo": {"curriculum": {}, "group_size": 8, "clip": {"high": 0.2}, "max_minutes": None},
-    }
-    dapo = {
-        "seed": 0,
-        "grpo": {"curriculum": {}, "group_size": 16, "clip": {"high": 0.28}, "max_minutes": None},
-    }
-    first = run_of(
-        tmp_path / "grpo", [row(step, pass_rate=0.01 * step) for step in range(1, 11)], grpo, 40
-    )
-    second = run_of(
-        tmp_path / "dapo", [row(step, pass_rate=0.02 * step) for step in range(1, 11)], dapo, 60
-    )
-    return [first, second]
+    folders = []
+    for name, size, high, slope, final in (
+        ("grpo", 8, 0.2, 0.01, 40),
+        ("dapo", 16, 0.28, 0.02, 60),
+    ):
+        rl = {"curriculum": {}, "group_size": size, "clip": {"high": high}, "max_minutes": None}
+        rows = [row(step, pass_rate=slope * step) for step in range(1, 11)]
+        folders.append(run_of(tmp_path / name, rows, {"seed": 0, "grpo": rl}, final))
+    return folders
 
 
 def test_runs_are_compared_in_figures_settings_costs_and_curves(two, tmp_path):
     page = write_together(two, tmp_path / "out.html").read_text(encoding="utf-8")
     text = words(page)
-    for part in (
-        "40.0%",
-        "40 of 100",
-        "60.0%",
-        "After RL, strict rules",
-        "rl.group_size 8 16",
-        "rl.clip.high 0.2 0.28",
-    ):
+    settings = ("rl.group_size 8 16", "rl.clip.high 0.2 0.28")
+    for part in ("40.0%", "40 of 100", "60.0%", "After RL, strict rules", *settings):
         assert part in text, part
     assert "rl.max_minutes" not in text and "seed" not in text  # what is the same is not told
     assert "first reached 18.0%" in text  # 90% of the best of both
     cost = text[text.index("peak memory") :]
-    assert (
-        "grpo grpo 10.0% – – – – 10 0.505 0.505 10 – 30T 900" in cost  # by algorithm, too
-        and "dapo grpo 20.0% 9 9 9T 27T 10 0.505 0.505 10 – 30T 900" in cost
-    )
+    assert "grpo grpo 10.0% – – – – 10 0.505 0.505 10 – 30T 900" in cost  # by algorithm, too
+    assert "dapo grpo 20.0% 9 9 9T 27T 10 0.505 0.505 10 – 30T 900" in cost
     reward = page[page.index("<figcaption>Reward<") :]
     assert "stroke: var(--c0)" in reward and "stroke: var(--c1)" in reward
-    assert not re.search(r"<(img|link)", page) and set(
-        re.findall(r"https?://[^\s\"'<]*", page)
-    ) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(img|link)", page)
+    assert set(re.findall(r"https?://[^\s\"'<]*", page)) == {"http://www.w3.org/2000/svg"}
 
 
 def test_runs_without_recipe_score_or_figures_are_named_not_filled_in(two, tmp_path):
     bare = run_of(tmp_path / "bare", [{"stage": "rl", "step": 1, "reward_mean": 1.0}])
     text = words(write_together([*two, bare], tmp_path / "out.html").read_text(encoding="utf-8"))
     assert "No recipe.json: bare." in text
-    alike = [run_of(tmp_path / name, [row(1)], {"seed": 1}) for name in ("x", "y")]
-    assert "None: the recipes are the same." in words(
-        write_together(alike, tmp_path / "same.html").read_text(encoding="utf-8")
-    )
+    alike = [run_of(tmp_path / name, [{"stage": "rl", "step": 1}], {"seed": 1}) for name in "xy"]
+    same = write_together(alike, tmp_path / "same.html").read_text(encoding="utf-8")
+    assert "None: the recipes are the same." in words(same)
 
 
 def test_text_of_a_recipe_is_shown_and_never_run(tmp_path):
-    runs = [
-        run_of(tmp_path / name, [row(1), row(2)], {"name": name + HOSTILE, HOSTILE: name})
-        for name in ("x", "y")
-    ]
+    rows = [{"stage": "rl", "step": step, "reward_mean": 1.0} for step in (1, 2)]
+    runs = [run_of(tmp_path / name, rows, {"name": name + HOSTILE, HOSTILE: name}) for name in "xy"]
     page = write_together(runs, tmp_path / "out.html").read_text(encoding="utf-8")
-    assert (
-        page.count("<script") == page.count("</script>")
-        and "<img" not in page
-        and "alert(1)" in page
-    )
+    assert page.count("<script") == page.count("</script>")
+    assert "<img" not in page and "alert(1)" in page
 
 
 def test_names_tell_runs_apart(tmp_path):
