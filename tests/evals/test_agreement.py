@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.evals.study_figures import majority
+from tripwright.evals.study import majority
 from tripwright.statistics.agreement import (
     cohens_kappa,
     fleiss_kappa,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import verdict_record
 from tripwright.evals.scoreboard import score_records
-from tripwright.statistics.samples import expected_best, expected_worst, pass_at_k, pass_hat_k
+from tripwright.statistics.rates import expected_best, expected_worst, pass_at_k, pass_hat_k
 
 
 @pytest.mark.parametrize(("n", "passed"), [(1, 0), (1, 1), (4, 0), (4, 2), (4, 4), (7, 3)])

@@ -16,8 +16,16 @@ from tripwright.cli.main import main
 from tripwright.domains.deeptravel.verifiers.verification import read_labels
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
-from tripwright.evals.study import Study, import_labels, make_study, rater_name, verdicts_of
-from tripwright.evals.study_figures import merged, summary, written_verdicts
+from tripwright.evals.study import (
+    Study,
+    import_labels,
+    make_study,
+    merged,
+    rater_name,
+    summary,
+    verdicts_of,
+    written_verdicts,
+)
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 from tripwright.world.generator import build_world
 

@@ -108,8 +108,7 @@ def agreement(
         --verdicts rl=runs/rl/judge.jsonl
       tripwright study agreement studies/first --unblind --json > figures.json
     """
-    from tripwright.evals.study import Study
-    from tripwright.evals.study_figures import summary, written_verdicts
+    from tripwright.evals.study import Study, summary, written_verdicts
 
     opened = Study.open(study)
     figures = summary(opened, unblind, written_verdicts(opened, verdicts or ()))
@@ -133,8 +132,7 @@ def export(
       tripwright study export studies/first --out people.jsonl --run rl
     """
     check_new(out, restart)
-    from tripwright.evals.study import Study
-    from tripwright.evals.study_figures import merged
+    from tripwright.evals.study import Study, merged
 
     lines = merged(Study.open(study), run)
     write_atomically(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))

@@ -19,9 +19,15 @@ from functools import partial
 from typing import Any, Literal
 
 from tripwright.evals.outcome import Outcome, facts_of
-from tripwright.statistics.rates import rate, wilson
+from tripwright.statistics.rates import (
+    expected_best,
+    expected_worst,
+    pass_at_k,
+    pass_hat_k,
+    rate,
+    wilson,
+)
 from tripwright.statistics.resampling import percentiles, resampled_sums
-from tripwright.statistics.samples import expected_best, expected_worst, pass_at_k, pass_hat_k
 from tripwright.verdict import VERIFIED
 
 MOST_UNSCORED = 0.01  # beyond it, a score warns and has the worst case
