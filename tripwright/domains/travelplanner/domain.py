@@ -46,32 +46,25 @@ from tripwright.world.store import World
 
 def _greedy(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     settings.refuse_expert_options(GreedySearch.name)
-    return PolicyChoice(
-        GreedySearch(settings.seed), None, {"kind": GreedySearch.name}, {"seed": settings.seed}
-    )
+    kind, decoding = {"kind": GreedySearch.name}, {"seed": settings.seed}
+    return PolicyChoice(GreedySearch(settings.seed), None, kind, decoding)
 
 
 def _styled(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     """An expert that decides from answers, with what was given in place of its style's own
     values."""
     check_tools(dialect.face)
-    style = style_named(name.removeprefix("expert-"))
-    overrides: dict[str, Any] = {
-        "thoughts": settings.thoughts,
-        "max_extra_searches": settings.extra_searches,
-        "compared_cities": settings.compared_cities,
+    field = {
+        "extra_searches": "max_extra_searches"
+    }  # option → field of a style, if named otherwise
+    options = ("seed", "thoughts", "extra_searches", "compared_cities")
+    given: dict[str, Any] = {
+        field.get(option, option): value
+        for option in options
+        if (value := getattr(settings, option)) is not None
     }
-    style = replace(
-        style,
-        seed=settings.seed,
-        **{field: value for field, value in overrides.items() if value is not None},
-    )
-    decoding = {
-        "seed": style.seed,
-        "thoughts": style.thoughts,
-        "extra_searches": style.max_extra_searches,
-        "compared_cities": style.compared_cities,
-    }
+    style = replace(style_named(name.removeprefix("expert-")), **given)
+    decoding = {option: getattr(style, field.get(option, option)) for option in options}
     return PolicyChoice(ExpertPolicy(style), None, {"kind": name}, decoding)
 
 
@@ -79,10 +72,9 @@ def _styled(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoi
 def _formatting(settings: FormatterSettings, path: Path | None) -> Iterator[Judged]:
     """Row S2: a model reads the itineraries that agents answer with."""
     with settings.log(path) as log:
-        formatter, at_once = Formatter(settings, log), settings.concurrency
-        yield lambda task: replace(
-            cast(TripTask, task), formatter=formatter, judged_at_once=at_once
-        )
+        by: dict[str, Any] = {"formatter": Formatter(settings, log)}
+        by["judged_at_once"] = settings.concurrency
+        yield lambda task: replace(cast(TripTask, task), **by)
 
 
 def _reads_no_words(settings: FormatterSettings, dialect: Dialect) -> str | None:
@@ -93,18 +85,16 @@ def _reads_no_words(settings: FormatterSettings, dialect: Dialect) -> str | None
 
 def _rows(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     check_tools(dialect.face)
-    return plain(name, partial(RowsPolicy, "first" if name == "first-row" else "cheapest"))(
-        settings, dialect
-    )
+    rows = partial(RowsPolicy, "first" if name == "first-row" else "cheapest")
+    return plain(name, rows)(settings, dialect)
 
 
 def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path) -> None:
     strangers = [line for line, query in requests if query.org not in place.source.cities]
     if strangers:
-        raise UserError(
-            f"{path}:{strangers[0]}: {len(strangers)} of {len(requests)} queries start in no city"
-            f" of world '{place.where}', this one first: is it the right world?"
-        )
+        nowhere = f"{len(strangers)} of {len(requests)} queries start in no city of world"
+        first = f"'{place.where}', this one first: is it the right world?"
+        raise UserError(f"{path}:{strangers[0]}: {nowhere} {first}")
     for line, query in requests:
         if outside := why_outside(query, place.source):
             raise UserError(f"{path}:{line}: {outside}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -14,7 +14,7 @@ from tripwright.domains.desk import Replan
 from tripwright.domains.domain import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
 from tripwright.domains.travelplanner.oracle.explanation import usd
-from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days, solve
+from tripwright.domains.travelplanner.oracle.planner import k_best, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_answer, parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
@@ -69,9 +69,11 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
     if answer is None or parse_answer(answer).days is None:
         return None
     old: Days = json.loads(answer)
+    # the expert's own first: at equal keeping it is taken
+    solutions = [expert_solution(query, world), *k_best(query, world, TRIED)]
     fitted = [
         (_kept(old, days), -number, solution, days)
-        for number, solution in enumerate(_solutions(query, world))
+        for number, solution in enumerate(solutions)
         for days in [_fitted(old, plan_days(query, solution), query, world)]
         if _passes(days, query, world)
     ]
@@ -88,12 +90,6 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
                 say(session, text)
 
     return Replan(ScriptedPolicy("replan", play_one), _words(old, days, kept[0]))
-
-
-def _solutions(query: Query, world: World) -> Iterator[Solution]:
-    """The expert's own first: at equal keeping it is taken."""
-    yield expert_solution(query, world)
-    yield from k_best(query, world, TRIED)
 
 
 def _fitted(old: Days, new: Days, query: Query, world: World) -> Days:

@@ -42,12 +42,8 @@ class Repair:
     cost_usd: float
 
     def record(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "words": self.words,
-            "cost_usd": self.cost_usd,
-            "query": self.query.record(),
-        }
+        record = {"kind": self.kind, "words": self.words, "cost_usd": self.cost_usd}
+        return record | {"query": self.query.record()}
 
 
 def repairs(query: Query, world: World) -> list[Repair]:

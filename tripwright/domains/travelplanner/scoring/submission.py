@@ -107,10 +107,8 @@ class SubmissionCheck:
         if not number:
             yield 1, "the file is empty"
         elif size is not None and number < size:
-            yield (
-                number,
-                f"the file ends after {number} of {size} requests; a missing plan is null",
-            )
+            ends = f"the file ends after {number} of {size} requests"
+            yield number, f"{ends}; a missing plan is null"
 
     def _problems_of(self, number: int, record: dict[str, Any]) -> Iterator[str]:
         idx, queries = record.get("idx"), self._queries
@@ -123,12 +121,10 @@ class SubmissionCheck:
                 self._start = 1 if idx == place + 1 else 0
             if idx != place + self._start:
                 yield f"idx {idx} is out of order: expected {place + self._start}"
-        text = record.get("query")
-        if (
-            isinstance(text, str)
-            and (first := self._line_of.setdefault(plain(text), number)) != number
-        ):
-            yield f"the 'query' of line {first} again"
+        if isinstance(text := record.get("query"), str):
+            first = self._line_of.setdefault(plain(text), number)
+            if first != number:
+                yield f"the 'query' of line {first} again"
         yield from _problems_of_line(record, queries.records[number - 1] if queries else None)
 
 
@@ -138,10 +134,8 @@ def _problems_of_line(record: dict[str, Any], request: dict[str, Any] | None) ->
     if (key := repeated_key(plan)) is not None:
         yield f"the key {ascii(key)} comes twice in an object"
     if not isinstance(text, str):
-        yield (
-            "'query' must be the text of the request, found"
-            f" {described(text) if 'query' in record else 'nothing'}"
-        )
+        found = described(text) if "query" in record else "nothing"
+        yield f"'query' must be the text of the request, found {found}"
     elif request is not None and text != request["query"]:
         yield "'query' is not the text of the request at this place of the split"
     days = request.get("days") if request else None
@@ -181,23 +175,14 @@ def _problem_of_entry(key: str, text: str) -> str | None:
     if text == "-":
         return None
     if key == "transportation":
-        problem = (
-            "expected 'Flight Number: F…, from A to B, …', 'Self-driving, from A to B, …', 'Taxi,"
-            " from A to B, …' or '-'"
-        )
-        return None if _TRANSPORT.fullmatch(text) else problem
+        road = "'Self-driving, from A to B, …', 'Taxi, from A to B, …'"
+        wanted = f"expected 'Flight Number: F…, from A to B, …', {road} or '-'"
+        return None if _TRANSPORT.fullmatch(text) else wanted
     if key == "attraction":
-        pieces = text.split(";")
-        whole = (
-            len(pieces) > 1
-            and pieces[-1] == ""
-            and all(_names_a_place(piece) for piece in pieces[:-1])
-        )
-        return (
-            None
-            if whole
-            else "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
-        )
+        *pieces, end = text.split(";")
+        if pieces and not end and all(map(_names_a_place, pieces)):
+            return None
+        return "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
     return None if _names_a_place(text) else "expected 'Name, City' or '-'"
 
 

@@ -2,25 +2,17 @@
 
 from tripwright.cli.verbs import Verb
 
+WORD = "Word trip requests anew, by grammar or by a model, and check the words."
+SCORE = "Judge plans: verdicts, costs, TravelPlanner's metrics, rule sets compared."
 # name, module, function, help
 REQUESTS = (
     ("query make", "query", "make", "Make trip requests that a world can meet."),
     ("query check", "query", "check", "Check that trip requests can be met."),
-    (
-        "query word",
-        "word",
-        "word",
-        "Word trip requests anew, by grammar or by a model, and check the words.",
-    ),
+    ("query word", "word", "word", WORD),
 )
 PLANS = (
     ("solve", "solve", "solve", "Plan trips exactly, or prove that no plan exists."),
-    (
-        "score",
-        "score",
-        "score",
-        "Judge plans: verdicts, costs, TravelPlanner's metrics, rule sets compared.",
-    ),
+    ("score", "score", "score", SCORE),
     ("show", "show", "show", "Show one plan with its verdict beside what it concerns."),
     ("format", "format", "format_itineraries", "Turn itineraries in words into plans."),
     ("submission write", "submission", "write", "Write plans as a submission for the leaderboard."),

@@ -145,7 +145,11 @@ Sign = Callable[[str, str], str]  # (sign, words) → a piece of a line
 def plan_text(view: PlanView, colour: bool = False) -> str:
     """Prices stand before the names, in a column of their own: names of wide characters or of any
     length then push nothing out of place."""
-    sign = _coloured if colour else _plain
+
+    def sign(which: str, words: str) -> str:
+        text = f"{which} {words}"
+        return f"\x1b[{_COLOURS[which]}m{text}\x1b[0m" if colour else text
+
     lines = [view.request]
     if view.verdict:
         lines.append(sign("✓" if view.verdict.final else "✗", verdict_words(view.verdict)))
@@ -161,14 +165,6 @@ def plan_text(view: PlanView, colour: bool = False) -> str:
             lines.append(f"  {sign(fact.sign, fact.words)}")
             lines += [f"      {detail}" for detail in fact.details]
     return "\n".join(lines)
-
-
-def _plain(which: str, words: str) -> str:
-    return f"{which} {words}"
-
-
-def _coloured(which: str, words: str) -> str:
-    return f"\x1b[{_COLOURS[which]}m{which} {words}\x1b[0m"
 
 
 def _day(day: DayView, priced: bool, sign: Sign) -> list[str]:
