@@ -262,7 +262,7 @@ def test_plans_of_every_kind_of_file(shown: Callable[[str], str]) -> None:
     assert "--world DIR" in unjudged and "Day 3" in unjudged and "✓" not in unjudged
 
 
-def test_a_verdict_that_is_none_is_passed_over(folder: Path, shown: Callable[[str], str]) -> None:
+def test_a_broken_verdict_is_passed_over(folder: Path, shown: Callable[[str], str]) -> None:
     group = {"name": "x", "asked": [], "facts": [1], "gate": []}
     broken = {"plan": [], "verdict": {"rules": "strict", "groups": [group]}}
     (folder / "broken.json").write_text(json.dumps(broken))

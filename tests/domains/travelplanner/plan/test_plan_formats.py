@@ -116,7 +116,7 @@ def test_an_episode_meets_the_same_faults_whatever_others_do(task: TripTask) -> 
     assert alone["q2"] == together["q2"] and together["q1"] != together["q2"]
 
 
-def test_a_policy_without_a_mind_reads_rows_whatever_the_text(task: TripTask) -> None:
+def test_a_policy_that_takes_rows_reads_them_whatever_the_text(task: TripTask) -> None:
     in_words, as_json = (
         next(play(RowsPolicy("first"), [task], dialect)) for dialect in (STAR, JSON_ONLY)
     )
@@ -125,7 +125,7 @@ def test_a_policy_without_a_mind_reads_rows_whatever_the_text(task: TripTask) ->
     ]
 
 
-def test_a_policy_without_a_mind_survives_half_an_answer(task: TripTask) -> None:
+def test_a_policy_that_takes_rows_survives_half_an_answer(task: TripTask) -> None:
     (episode,) = play(
         RowsPolicy("cheapest"),
         [task],

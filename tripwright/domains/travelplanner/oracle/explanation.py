@@ -342,7 +342,7 @@ class WorldOffers:
         self.cities = [self._city(name) for name in city_pool(query, world)]
         self.fitting = [city for city in self.cities if city.nights]
         shared, every = self._shared(), (1 << len(self.problem.wanted)) - 1
-        self.enough, self.served = bool(shared), every in shared  # without a thought for transport
+        self.enough, self.served = bool(shared), every in shared  # transport aside
 
     # ---- stays, meals and attractions, city by city
 

@@ -2,11 +2,11 @@
 TravelPlanner format (row T3).
 
 Models write Planner-R1's schema; the official rules read the official format, so `to_official`
-translates. The subtle thing: Planner-R1 names restaurants, sights and stays without their city,
-while the official format is "Name, City". Whoever knows the world passes a `city_of` callback; on a
-travel day the city of arrival is asked first, then the city of departure, and the arrival city is
-written when neither has the place (so that an invented name stays an invented name, in a city where
-it can be looked for).
+translates. Planner-R1 names restaurants, sights and stays without their city, while the official
+format is "Name, City". Whoever knows the world passes a `city_of` callback; on a travel day the
+city of arrival is asked first, then the city of departure, and the arrival city is written when
+neither has the place (so that an invented name stays an invented name, in a city where it can be
+looked for).
 """
 
 from __future__ import annotations

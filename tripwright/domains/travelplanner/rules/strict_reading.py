@@ -185,7 +185,7 @@ class NameRows(NamedTuple):
 
 class PlaceMention(NamedTuple):
     """One named place of a plan. `rows` is empty for a place that is made up, `city` None for a
-    city that is none."""
+    city that the world does not have."""
 
     field: str
     text: str

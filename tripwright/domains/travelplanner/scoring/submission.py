@@ -1,7 +1,7 @@
 """The leaderboard's submission file: one line per request, in the order of the split, with idx,
 text and plan (null where there is none).
 
-The subtle thing: the official evaluation stops at the first plan that it cannot digest, so a
+The official evaluation stops at the first plan that it cannot digest, so a
 submission is checked for what makes it crash or silently skip an entry as well as for its order. A
 submission is a format, not a verdict: nothing here says whether a plan is good.
 """
@@ -168,7 +168,7 @@ def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
 
 
 def _problem_of_entry(key: str, text: str) -> str | None:
-    """The forms of the official format; '-' is none."""
+    """The forms of the official format; '-' says that there is nothing."""
     if key == "current_city":
         wrong = not text.strip() or ("from" in text and not _ROUTE.fullmatch(text))
         return "expected a city, or 'from A to B' on a day of travel" if wrong else None

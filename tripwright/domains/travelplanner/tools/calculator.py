@@ -1,8 +1,8 @@
 """Arithmetic for the agent, bounded so that no expression can be slow, large or unsafe,
 whatever a model writes.
 
-The subtle thing: the text is checked before it is parsed (length, characters, bracket nesting) and
-every intermediate value after it is computed, so that `9**9**9` costs as little as `1+1`.
+The text is checked before it is parsed (length, characters, bracket nesting) and every intermediate
+value after it is computed, so that `9**9**9` costs as little as `1+1`.
 """
 
 from __future__ import annotations
