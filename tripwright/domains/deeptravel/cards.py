@@ -214,11 +214,8 @@ class Cards(_Fields):
 
     def to_json(self) -> str:
         """As an answer has it: without blanks and without what is not said."""
-        return json.dumps(
-            _short(self.model_dump(by_alias=True, exclude_defaults=True)),
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
+        body = _short(self.model_dump(by_alias=True, exclude_defaults=True))
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def _short(value: Any) -> Any:
@@ -323,11 +320,9 @@ def page_of(answer: str) -> str:
 def write_page(cards: Cards) -> str:
     """Blanks inside names become single spaces: a name has no lines."""
     blocks = [
-        *_part(
-            "Outbound", "(" + cards.outbound[0].date + ")" if cards.outbound else "", cards.outbound
-        ),
+        *_part("Outbound", _day(cards.outbound), cards.outbound),
         *_part("Stay", _days(cards.stay), cards.stay),
-        *_part("Return", "(" + cards.back[0].date + ")" if cards.back else "", cards.back),
+        *_part("Return", _day(cards.back), cards.back),
         *_part("Visits", "", cards.visits),
     ]
     if cards.total is not None:
@@ -338,6 +333,10 @@ def write_page(cards: Cards) -> str:
         lines = "\n".join(f"- {_line(risk_words(risk))}" for risk in cards.risks)
         blocks.append(f"### Risks and alternatives\n{lines}")
     return "\n\n".join(blocks)
+
+
+def _day(rides: list[RideCard]) -> str:
+    return f"({rides[0].date})" if rides else ""
 
 
 def _days(stays: list[StayCard]) -> str:
@@ -366,11 +365,8 @@ def _ride(card: RideCard) -> Iterator[tuple[str, str]]:
     later = f" ({card.days_later:+d} day)" if card.days_later else ""
     took = f" ({duration(card.minutes)})" if card.minutes is not None else ""
     begin, end = card.depart_place or card.depart_city, card.arrive_place or card.arrive_city
-    yield (
-        "Recommendation",
-        f"{card.date}, departs {begin or ''} {card.departs}, arrives {end or ''}"
-        f" {card.arrives}{later}{took}",
-    )
+    arrives = f"arrives {end or ''} {card.arrives}{later}{took}"
+    yield "Recommendation", f"{card.date}, departs {begin or ''} {card.departs}, {arrives}"
     yield "Price", _price(card.price)
     yield "Why", "; ".join(map(reason_words, card.reasons))
     yield "Evidence", evidence(card.call, card.row)
@@ -388,10 +384,8 @@ def _stay(card: StayCard) -> Iterator[tuple[str, str]]:
 
 def _visit(card: VisitCard) -> Iterator[tuple[str, str]]:
     way = card.way
-    far = f", {amount(way.distance_km)} km" if way.distance_km is not None else ""
-    begin = f" from {way.origin}" if way.origin else ""
     yield "Recommendation", card.address or ""
-    yield "Way there", f"{amount(way.minutes)} min {way.mode}{far}{begin}"
+    yield "Way there", way_words(way)
     cards = [] if card.found is None else [(card.found.call, card.found.row)]
     yield "Evidence", ", ".join(evidence(*each) for each in (*cards, (way.call, way.row)))
 
@@ -400,6 +394,12 @@ def _price(price: Fare | RoomPrice | None) -> str:
     if price is None:
         return "not stated"
     return f"{amount(price.amount)} {price.currency or ''} {UNITS[price.per]}"
+
+
+def way_words(way: Way) -> str:
+    far = f", {amount(way.distance_km)} km" if way.distance_km is not None else ""
+    begin = f" from {way.origin}" if way.origin else ""
+    return f"{amount(way.minutes)} min {way.mode}{far}{begin}"
 
 
 def reason_words(reason: Any) -> str:

@@ -11,7 +11,6 @@ from tripwright.domains.deeptravel.cards import (
     Cards,
     Fare,
     NotCards,
-    PartName,
     RideCard,
     RoomPrice,
     StayCard,
@@ -21,6 +20,7 @@ from tripwright.domains.deeptravel.cards import (
     read_cards,
     reason_words,
     risk_words,
+    way_words,
 )
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import nights_of
@@ -33,7 +33,6 @@ from tripwright.errors import UserError, counted
 from tripwright.verdict import FORMAT, SCHEMA, Fact, Verdict
 from tripwright.world.store import World
 
-PARTS: tuple[PartName, ...] = ("outbound", "stay", "visits", "return")
 TITLES = {
     "outbound": "The way there",
     "stay": "The stay",
@@ -90,12 +89,11 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     costs = [part.cost for part in parts if part.key != "visits"]
     known = [cost for cost in costs if cost is not None]
     currencies = _currencies(cards, request)
+    has_sum = len(known) == len(costs) and len(currencies) == 1  # two currencies have none
     world = provider_at(place).world
-    stops = [
-        request.origin,
-        request.destination,
-        *([request.origin] if request.return_date else ()),
-    ]
+    stops = [request.origin, request.destination]
+    if request.return_date:
+        stops.append(request.origin)
     ways = (cards.outbound, cards.back)[: len(stops) - 1]
     return TripView(
         f"{request.origin} to {request.destination}",
@@ -103,10 +101,7 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         tuple(_checks(verdict, finding.get("rubrics") or {})),
         verdict.final,
         currency=currencies[0],
-        # prices in two currencies have no sum
-        cost=round(sum(known), 2)
-        if known and len(known) == len(costs) and len(currencies) == 1
-        else None,
+        cost=round(sum(known), 2) if known and has_sum else None,
         budget=request.total_budget,
         route=tuple(_stop(world, city) for city in stops),
         means=tuple(rides[0].kind if rides else "way" for rides in ways),
@@ -116,24 +111,17 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
 
 def _parts(request: TravelRequest, cards: Cards, problems: Sequence[Problem]) -> Iterator[PlanPart]:
     """Those that were asked for, and whatever else the answer has."""
-    asked = {
-        "outbound": True,
-        "stay": nights_of(request) > 0,
-        "visits": bool(request.visit),
-        "return": request.return_date is not None,
-    }
     there, home = request.destination, request.origin
-    answered: dict[str, Sequence[Any]] = {
-        "outbound": cards.outbound,
-        "stay": cards.stay,
-        "visits": cards.visits,
-        "return": cards.back,
+    answered: dict[str, tuple[bool, Sequence[Any]]] = {
+        "outbound": (True, cards.outbound),
+        "stay": (nights_of(request) > 0, cards.stay),
+        "visits": (bool(request.visit), cards.visits),
+        "return": (request.return_date is not None, cards.back),
     }
     where = {"outbound": f"from {home} to {there}", "return": f"from {there} to {home}"}
     days = {"outbound": request.depart_date, "return": request.return_date}
-    for name in PARTS:
-        found = answered[name]
-        if not found and not asked[name]:
+    for name, (is_asked, found) in answered.items():
+        if not found and not is_asked:
             continue
         wrong = {n: _about(problems, f"{name}.{n}.") for n in range(len(found))}
         items = [item for n, card in enumerate(found) for item in _items(card, cards, n, wrong[n])]
@@ -152,14 +140,12 @@ def _parts(request: TravelRequest, cards: Cards, problems: Sequence[Problem]) ->
 def _about(problems: Sequence[Problem], path: str) -> tuple[str, ...]:
     """What is wrong with a part as a whole ("stay"), or with something of a recommendation
     ("stay.0.")."""
-    within = path.endswith(".")
-    return tuple(
-        dict.fromkeys(
-            _plain(each["message"], each["field"])
-            for each in problems
-            if (f"{each['field']}.".startswith(path) if within else each["field"] == path)
-        )
-    )
+    told = [(each["field"], each["message"]) for each in problems]
+    if path.endswith("."):
+        told = [(field, message) for field, message in told if f"{field}.".startswith(path)]
+    else:
+        told = [(field, message) for field, message in told if field == path]
+    return tuple(dict.fromkeys(_plain(message, field) for field, message in told))
 
 
 def _plain(message: str, field: str) -> str:
@@ -242,10 +228,7 @@ def _visit(card: VisitCard, remarks: tuple[str, ...]) -> Iterator[Item]:
     address = {"Address": card.address or ""}
     at = (found.call, found.row) if found is not None else None
     yield Item("attraction", "Sight", card.name, evidence=at, facts=_said(address), remarks=remarks)
-    far = f", {amount(way.distance_km)} km" if way.distance_km is not None else ""
-    begin = f" from {way.origin}" if way.origin else ""
-    text = f"{amount(way.minutes)} min {way.mode}{far}{begin}"
-    yield Item(way.mode, "Way there", text, evidence=(way.call, way.row))
+    yield Item(way.mode, "Way there", way_words(way), evidence=(way.call, way.row))
 
 
 def _cost(price: Fare | RoomPrice | None, times: Mapping[str, int]) -> tuple[float | None, str]:

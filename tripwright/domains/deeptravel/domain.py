@@ -109,11 +109,9 @@ def _open_place(options: PlaceOptions) -> Iterator[Place]:
 
 
 def _tools(source: World | LiveSource, face: Face, page_rows: int | None) -> Tools:
-    return (
-        ToolBox(source, face, page_rows=page_rows)
-        if isinstance(source, World)
-        else LiveToolBox(source.ask, face)
-    )
+    if isinstance(source, World):
+        return ToolBox(source, face, page_rows=page_rows)
+    return LiveToolBox(source.ask, face)
 
 
 def _world_names(source: World | LiveSource) -> set[str]:
@@ -149,11 +147,8 @@ def _same_place(place: Mapping[str, Any]) -> str | None:
     """A hash of what answered and of which day. Whether it was recorded or replayed is no
     difference."""
     answered = {name: place[name] for name in ("tools", "snapshot") if place.get(name)}
-    return (
-        hashlib.sha256(json.dumps(answered, sort_keys=True).encode()).hexdigest()
-        if answered
-        else None
-    )
+    text = json.dumps(answered, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest() if answered else None
 
 
 def _verified(session: Session) -> bool:

@@ -113,11 +113,8 @@ class Errand(TaskDefaults):
     @property
     def _rubrics(self) -> tuple[str, ...]:
         """A backup plan is a fact to be held to only where an answer without one does not pass."""
-        return tuple(
-            name
-            for name in RUBRICS
-            if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing
-        )
+        spared = {"backup_plan"} if "very_satisfied_without_backup" in self.passing else set()
+        return tuple(name for name in RUBRICS if name not in spared)
 
     def _verdict(
         self, finding: JointFinding, transcript: Transcript, problem: str | None
@@ -141,12 +138,8 @@ class Errand(TaskDefaults):
             Group("trajectory", self._rubrics, rubrics, gate=(FORMAT,)),
             Group("turns", _tools(transcript), turns, gate=("trajectory",)),
         )
-        return Verdict(
-            verified_by(self.verifier.name),
-            groups,
-            finding.reward == 1.0,
-            delivered=finding.trajectory is not None,
-        )
+        passed, delivered = finding.reward == 1.0, finding.trajectory is not None
+        return Verdict(verified_by(self.verifier.name), groups, passed, delivered=delivered)
 
 
 def _tools(transcript: Transcript) -> tuple[str, ...]:

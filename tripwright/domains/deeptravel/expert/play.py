@@ -416,11 +416,9 @@ def _money(total: float, request: TravelRequest) -> Fields:
 def _why_ride(findings: Findings, row: SeenRow, way: str) -> Iterator[Fields]:
     request, offer, back = findings.request, row.record, way == "back"
     choice = findings.back if back else findings.there
-    after, by = (
-        (request.return_after, request.return_by)
-        if back
-        else (request.depart_after, request.arrive_by)
-    )
+    after, by = request.depart_after, request.arrive_by
+    if back:
+        after, by = request.return_after, request.return_by
     missed = (intents.unmet_return if back else intents.unmet_outbound)(request, offer)
     if by and not {"arrive_by", "return_by"} & set(missed):
         yield {"term": "arrives_by", "time": offer.arrives_at[11:16], "limit": by}

@@ -62,11 +62,8 @@ class Thoughts:
     def saw(self, answer: SeenAnswer) -> None:
         """What is thought of an answer, until a choice is made from it."""
         if not answer.rows:
-            self._saw = (
-                f"Nothing was found: {' '.join(answer.note.split())[:200]}"
-                if answer.note
-                else "Nothing was found."
-            )
+            note = " ".join(answer.note.split())[:200]
+            self._saw = f"Nothing was found: {note}" if note else "Nothing was found."
         elif isinstance(answer.rows[0].record, RouteLeg):
             way = min(
                 (row.record for row in answer.rows if isinstance(row.record, RouteLeg)),
@@ -137,13 +134,9 @@ class Thoughts:
 
 def _next(tool: str, arguments: dict[str, Any]) -> str:
     if tool in ("flight_search", "train_search"):
-        what = (
-            "flights"
-            if tool == "flight_search"
-            else "trains, also with a change,"
-            if arguments.get("is_transfer")
-            else "trains"
-        )
+        what = "flights" if tool == "flight_search" else "trains"
+        if arguments.get("is_transfer"):
+            what += ", also with a change,"
         return (
             f"I look for {what} from {arguments['depart_city_name']} to"
             f" {arguments['arrival_city_name']} on {arguments['depart_date']}."

@@ -156,11 +156,8 @@ def total_of(
     """Ways for the whole party and the rooms it needs, for the whole stay; None where a price is
     not known, or where prices are in several currencies, which nobody here can add up."""
     fares = [way.price for way in ways]
-    room = (
-        stay.price
-        if stay is not None
-        else Money(0.0, fares[0].currency if fares and fares[0] is not None else "")
-    )
+    free = Money(0.0, fares[0].currency if fares and fares[0] is not None else "")
+    room = stay.price if stay is not None else free
     prices = [price for price in (*fares, room) if price is not None]
     if len(prices) <= len(fares) or len({price.currency for price in prices}) > 1:
         return None
@@ -297,11 +294,8 @@ class TripSurvey:
         return self.rows("hotel_search", city_name=request.destination, **days, hotel_name=name)
 
     def places(self, query: str, city: str) -> list[AnswerRow]:
-        return [
-            row
-            for row in self.rows("poi_search", query=query, city_name=city)
-            if isinstance(row.record, PointOfInterest)
-        ]
+        rows = self.rows("poi_search", query=query, city_name=city)
+        return [row for row in rows if isinstance(row.record, PointOfInterest)]
 
     def shortest(self, origin: str, destination: str, city: str) -> AnswerRow | None:
         """The shortest way between two places of a city."""
@@ -387,11 +381,8 @@ def _unmet_stay(request: TravelRequest, offer: HotelOffer, km_away: float | None
     """A price in another currency than the budget's keeps to no budget, as far as anybody can
     tell."""
     unmet = unmet_stay(request, offer, km_away)
-    foreign = (
-        request.nightly_budget is not None
-        and offer.price is not None
-        and offer.price.currency != request.currency
-    )
+    price, budget = offer.price, request.nightly_budget
+    foreign = budget is not None and price is not None and price.currency != request.currency
     return ["nightly_budget", *unmet] if foreign and "nightly_budget" not in unmet else unmet
 
 

@@ -207,12 +207,9 @@ class _Order:
         possible: Callable[[Combination], bool],
         plain_share: float,
     ):
-        every = (
-            c
-            for c in intents.enumerate_combinations()
-            if constraints == "mixed" or bool(c.wishes) == (constraints == "with")
-        )
-        combinations = [combination for combination in every if possible(combination)]
+        every = filter(possible, intents.enumerate_combinations())
+        wanted = {"with": (True,), "without": (False,), "mixed": (True, False)}[constraints]
+        combinations = [each for each in every if bool(each.wishes) in wanted]
         self._rng = random.Random(f"{seed}/order")
         plain = [each for each in combinations if not each.wishes]
         wishing = [each for each in combinations if each.wishes]
@@ -244,11 +241,10 @@ class _Cycle:
     def next(self, quota: Mapping[Level, int]) -> Combination:
         """The first that may give a level still wanted; those before it keep their turn. One of all
         that there are must."""
-        place = next(
-            (place for place, each in enumerate(self._queue) if _may_give(each, quota)), None
-        )
-        if place is not None:
-            return self._queue.pop(place)
+        for combination in self._queue:
+            if _may_give(combination, quota):
+                self._queue.remove(combination)
+                return combination
         fresh = list(self.combinations)
         self._rng.shuffle(fresh)
         self._queue += fresh
@@ -303,11 +299,9 @@ def draw(
     request = TravelRequest(**_skeleton(rng, places, combination))
     wishes = set(combination.wishes)
     there = survey.ways(request.origin, request.destination, request.depart_date)
-    back = (
-        survey.ways(request.destination, request.origin, request.return_date)
-        if request.return_date
-        else []
-    )
+    back: list[AnswerRow] = []
+    if request.return_date:
+        back = survey.ways(request.destination, request.origin, request.return_date)
     fields: dict[str, Any] = {}
     if "transport" in wishes:
         fields["transport"] = _transport(rng, there, back, request)
@@ -345,17 +339,13 @@ def _skeleton(rng: random.Random, places: RequestScope, combination: Combination
         raise RejectedDraft("too few days")
     depart = rng.choice(days)
     dates = {"return_date": _after(depart, nights)} if combination.shape == "round_trip" else {}
-    stay = (
-        {"nights": nights}
-        if combination.shape == "one_way_stay" or (dates and rng.random() < 0.4)
-        else {}
-    )
+    says_nights = combination.shape == "one_way_stay" or (dates and rng.random() < 0.4)
     return {
         "origin": origin,
         "destination": destination,
         "depart_date": depart,
         **dates,
-        **stay,
+        **({"nights": nights} if says_nights else {}),
         "party_size": rng.choice(PARTIES),
     }
 
@@ -363,11 +353,8 @@ def _skeleton(rng: random.Random, places: RequestScope, combination: Combination
 def _transport(
     rng: random.Random, there: list[AnswerRow], back: list[AnswerRow], request: TravelRequest
 ) -> str:
-    able = [
-        mode
-        for mode in ("flight", "train")
-        if _by(there, mode) and (request.return_date is None or _by(back, mode))
-    ]
+    needed = [there, back] if request.return_date else [there]
+    able = [mode for mode in ("flight", "train") if all(_by(rows, mode) for rows in needed)]
     if not able:
         raise RejectedDraft("no one means of transport both ways")
     return rng.choice(able)

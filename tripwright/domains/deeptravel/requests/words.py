@@ -262,14 +262,9 @@ def pattern(phrase: str) -> str:
     """A regular expression for everything that the phrase can say, in a group for each of its
     slots."""
     parts = re.split(r"\{(\w+)\}", phrase)
-    return "".join(
-        (
-            (_VOICE[text] if text in _VOICE else f"(?P<{text}>{SLOTS[text]})")
-            if place % 2
-            else re.escape(text)
-        )
-        for place, text in enumerate(parts)
-    )
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [_VOICE.get(slot) or f"(?P<{slot}>{SLOTS[slot]})" for slot in parts[1::2]]
+    return "".join(parts)
 
 
 def day_said(rng: random.Random, day: str) -> str:
@@ -366,11 +361,10 @@ def word_request(rng: random.Random, request: TravelRequest) -> str:
     main, clauses = _main(rng, request)
     wishes = [_clause(rng, request, phrases, words) for phrases, words in _wished(rng, request)]
     rng.shuffle(wishes)
-    if clauses and rng.random() < 0.3:
-        sentences = [*clauses, *_joined(rng, wishes)]
+    mixed = clauses and rng.random() < 0.3
+    sentences = [*clauses, *_joined(rng, wishes)]
+    if mixed:
         rng.shuffle(sentences)
-    else:
-        sentences = [*clauses, *_joined(rng, wishes)]
     texts = [main, *sentences] if rng.random() < 0.85 else _main_last(rng, main, sentences)
     if rng.random() < 0.15:
         texts.insert(0, rng.choice(GREETINGS))
@@ -402,9 +396,7 @@ def unwordable(request: TravelRequest) -> str | None:
         return "the nights are not those between the two days"
     if (request.return_date is None and request.nights == 0) or nights_of(request) < 0:
         return "a stay of no nights"
-    if (problem := _odd_budget(request)) is not None:
-        return problem
-    return None
+    return _odd_budget(request)
 
 
 def _odd_budget(request: TravelRequest) -> str | None:
@@ -413,11 +405,9 @@ def _odd_budget(request: TravelRequest) -> str | None:
     ]
     if any(round(budget, 2) != budget or budget > 999_999_999 for budget in budgets):
         return "a budget is no amount in whole cents"
-    return (
-        "a currency other than USD, without a budget to say it in"
-        if request.currency != "USD" and not budgets
-        else None
-    )
+    if request.currency != "USD" and not budgets:
+        return "a currency other than USD, without a budget to say it in"
+    return None
 
 
 def _main(rng: random.Random, request: TravelRequest) -> tuple[str, list[str]]:
@@ -492,15 +482,11 @@ def _joined(rng: random.Random, wishes: list[str]) -> list[str]:
     sentences: list[str] = []
     for wish in wishes:
         before = sentences[-1] if sentences else ""
-        joinable = (
-            not wish.startswith(UNJOINED)
-            and before
-            and ", and " not in before
-            and rng.random() < 0.3
-        )
+        may_join = not wish.startswith(UNJOINED)
+        joinable = may_join and before and ", and " not in before and rng.random() < 0.3
         if joinable:
             sentences[-1] = f"{before[:-1]}, and {_lower(wish)}."
-        elif rng.random() < 0.15 and not wish.startswith(UNJOINED):
+        elif rng.random() < 0.15 and may_join:
             sentences.append(f"{rng.choice(LEAD_INS)}{_lower(wish)}.")
         else:
             sentences.append(f"{wish}.")
@@ -610,11 +596,8 @@ def _routes() -> list[tuple[re.Pattern[str], bool]]:
 
 
 def _party_read(text: str) -> int:
-    counts = {
-        number_read(match["n"])
-        for pattern in _patterns(_PARTIES)
-        for match in pattern.finditer(text)
-    }
+    matches = (match for pattern in _patterns(_PARTIES) for match in pattern.finditer(text))
+    counts = {number_read(match["n"]) for match in matches}
     if len(counts) > 1:
         raise UnreadableRequest(
             f"the party is said to be of {' and of '.join(map(str, sorted(counts)))}"
@@ -664,11 +647,9 @@ def _found(text: str, kind: str) -> Iterator[re.Match[str]]:
 def _patterns(phrases: tuple[str, ...]) -> list[re.Pattern[str]]:
     """The first letter in either case: a phrase may follow another one. What a name ends with is
     said by what follows."""
+    ends = {phrase: _END if phrase.endswith(_NAMES) else "" for phrase in phrases}
     return [
-        re.compile(
-            rf"\b(?:{_either_case(pattern(phrase))}){_END if phrase.endswith(_NAMES) else ''}"
-        )
-        for phrase in phrases
+        re.compile(rf"\b(?:{_either_case(pattern(phrase))}){end}") for phrase, end in ends.items()
     ]
 
 

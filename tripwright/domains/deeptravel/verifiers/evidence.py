@@ -189,11 +189,8 @@ class Itinerary:
         return Pick(path, card, row)
 
     def picks(self, part: PartName) -> list[Pick]:
-        return [
-            each
-            for each in self.references
-            if isinstance(each, Pick) and each.path.startswith(f"{part}.")
-        ]
+        picks = (each for each in self.references if isinstance(each, Pick))
+        return [pick for pick in picks if pick.path.startswith(f"{part}.")]
 
     def first(self, part: PartName) -> EvidenceRow | None:
         return next((pick.row for pick in self.picks(part)), None)

@@ -136,13 +136,8 @@ class LlmJudge:
         self._paying: dict[str, threading.Lock] = {}  # by question
         self._forms, self._form_worked = FORMS, False
         self._structured = {name: self._with_schema(name) for name in get_args(LevelName)}
-        settings = [
-            endpoint.model,
-            endpoint.temperature,
-            endpoint.top_p,
-            endpoint.max_tokens,
-            dict(endpoint.extra_body),
-        ]
+        sampling = [endpoint.temperature, endpoint.top_p, endpoint.max_tokens]
+        settings = [endpoint.model, *sampling, dict(endpoint.extra_body)]
         self._identity = json.dumps([settings, self.rubrics.fingerprint], sort_keys=True)
 
     def _with_schema(self, level: LevelName) -> ChatEndpoint:
@@ -238,12 +233,8 @@ class LlmJudge:
         self.log.check_cost()
         usage: Counter[str] = Counter()
         outcome, form = self._vote(case, usage)
-        line = {
-            **_item(case, key),
-            "vote": number,
-            "model": self.endpoint.model,
-            "usage": _rounded(usage),
-        }
+        who = {"vote": number, "model": self.endpoint.model}
+        line = {**_item(case, key), **who, "usage": _rounded(usage)}
         if isinstance(outcome, str):
             self.log.add({**line, "judged": None, "fault": outcome})
         else:

@@ -37,6 +37,7 @@ from tripwright.domains.deeptravel.verifiers.evidence import (
     CallEvidence,
     EvidenceRow,
     Itinerary,
+    Miss,
     Pick,
     arrival_day,
     asked_parts,
@@ -368,12 +369,7 @@ def _visit(pick: Pick, trip: Itinerary) -> Problems:
 
 
 def _risks(trip: Itinerary) -> Problems:
-    unmet = {
-        miss.wish
-        for part in BOOKED
-        for pick in trip.picks(part)
-        for miss in misses(trip, pick.row, part)
-    }
+    unmet = {miss.wish for _, miss in _all_misses(trip)}
     unmet |= {"visit"} if len(trip.cards.visits) < len(trip.request.visit) else set()
     budget = trip.request.total_budget
     if budget is not None and (trip.total is None or trip.total > budget):
@@ -440,11 +436,9 @@ LEAST_MINUTES_THERE = 60  # between arriving and leaving again
 
 
 def trajectory_of(trip: Itinerary) -> TrajectoryFinding:
-    wrong = {
-        rubric: [found for check in CHECKS.get(rubric, ()) for found in check(trip)]
-        + (_missed(trip, rubric))
-        for rubric in RUBRICS
-    }
+    wrong = {rubric: _missed(trip, rubric) for rubric in RUBRICS}
+    for rubric, checks in CHECKS.items():
+        wrong[rubric] = [found for check in checks for found in check(trip)] + wrong[rubric]
     rubrics: dict[str, bool | None] = {rubric: not found for rubric, found in wrong.items()}
     for rubric, wishes in OF_WISHES.items():
         if not any(getattr(trip.request, wish) for wish in wishes) and rubrics[rubric]:
@@ -475,11 +469,15 @@ def _missed(trip: Itinerary, rubric: str) -> list[VerifierProblem]:
     """What recommended rows lack of what was asked, as far as this rubric is about it."""
     return [
         pick.problem(miss.wish or "not_what_was_asked", miss.field, miss.what, pick.row.name)
-        for part in BOOKED
-        for pick in trip.picks(part)
-        for miss in misses(trip, pick.row, part)
+        for pick, miss in _all_misses(trip)
         if miss.rubric == rubric
     ]
+
+
+def _all_misses(trip: Itinerary) -> Iterator[tuple[Pick, Miss]]:
+    for part in BOOKED:
+        for pick in trip.picks(part):
+            yield from ((pick, miss) for miss in misses(trip, pick.row, part))
 
 
 # ---- complete
