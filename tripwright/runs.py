@@ -169,7 +169,7 @@ def episode_lines(path: Path, at: Iterable[LinePlace] | None = None) -> Iterator
 
 def episodes(path: Path) -> Iterator[Record]:
     """The latest record of each episode, one at a time, in the order of the file. Raises UserError
-    for a line that is none."""
+    for a line that is no JSON object."""
     for line in episode_lines(path):
         yield line.record()
 

@@ -91,7 +91,7 @@ class Rows:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Rows:
-        """Raises TypeError for what is none."""
+        """Raises TypeError for a record of another kind."""
         return cls(
             **{
                 **record,

@@ -7,8 +7,8 @@ it is looked at.
     TravelPlanner    format → commonsense → hard
     DeepTravel       format → trajectory → turns
 
-The subtle thing is the four states: not applicable (nobody asked) is neither passed nor failed, and
-not evaluated (the gate was shut) is not "passed" either. `asked` names the facts that an episode is
+A fact has one of four states: not applicable (nobody asked) is neither passed nor failed, and not
+evaluated (the gate was shut) is not "passed" either. `asked` names the facts that an episode is
 held to, whether they were looked at or not: it is the denominator of every rate and every reward of
 ours.
 """

@@ -262,7 +262,7 @@ class Domain:
     expert: Callable[[], Policy]
     # whom else a cold start may imitate, by the names of `sft.expert`; the expert is added
     teachers: Mapping[str, Callable[[], Policy]] = field(default_factory=dict)
-    # policies without a mind, which say how hard requests are; the expert is added to them
+    # simple scripted policies, which say how hard requests are; the expert is added to them
     baselines: Mapping[str, Callable[[], Policy]]
     # by the names of `run --policy`; by default the baselines
     policies: Mapping[str, Callable[[PolicySettings, Dialect], PolicyChoice]] = field(

@@ -161,7 +161,7 @@ class ToolAnswer:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ToolAnswer:
-        """Raises LookupError or TypeError for what is none. A server that is not ours may answer
+        """Raises LookupError or TypeError for another record. A server that is not ours may answer
         with text alone."""
         text, error, ends = record["text"], record["error"], record.get("row_ends", ())
         rows = Rows.from_json(record["rows"]) if "rows" in record else TEXT

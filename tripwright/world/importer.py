@@ -1,6 +1,6 @@
 """The official TravelPlanner tables (row T1) as a world.
 
-The subtle things: rows are used as the official code uses them, so a row in which any value of the
+Rows are used as the official code uses them, so a row in which any value of the
 file is empty is left out (its `dropna`; counted in the manifest) while the distance table is kept
 whole; every value keeps its original text. A `flights_coverage.json` beside the flights says which
 searches they answer completely, and any other search is then unknown; without it the flights are
