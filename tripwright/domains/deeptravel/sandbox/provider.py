@@ -19,10 +19,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer, Record
 from tripwright.tools.http import FaultKind, ProviderFault
+
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 __all__ = ["PASSING", "FaultKind", "Provider", "ProviderFault", "Terms"]
 
@@ -69,26 +72,9 @@ def answer_from(
     return ProviderAnswer(records, source, "" if records else note, refused)
 
 
-class RateLimits(Protocol):
-    """All seconds. A store has these for the processes that share it, `LocalLimits` for the threads
-    of one process."""
-
-    def reserve(self, vendor: str, requests_per_second: float, burst: int) -> float | None:
-        """Takes the next free turn and says how long it is until then; None where more than
-        LONGEST_QUEUE_S are taken: ask later."""
-        ...
-
-    def pause(self, vendor: str, seconds: float) -> None:
-        """Nobody asks this vendor for so long."""
-        ...
-
-    def paused_s(self, vendor: str) -> float:
-        """How much is left of a pause, 0 or less for nothing."""
-        ...
-
-
 class LocalLimits:
-    """For live mode, which shares nothing with other processes."""
+    """For live mode, which shares nothing with other processes; a store keeps the same for the
+    processes that share it. All seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -96,6 +82,8 @@ class LocalLimits:
         self._paused_until: dict[str, float] = {}
 
     def reserve(self, vendor: str, requests_per_second: float, burst: int) -> float | None:
+        """Takes the next free turn and says how long it is until then; None where more than
+        LONGEST_QUEUE_S are taken: ask later."""
         between_s = 1 / requests_per_second
         with self._lock:
             now = time.monotonic()
@@ -108,17 +96,19 @@ class LocalLimits:
         return max(0.0, free_at - now - burst * between_s)
 
     def pause(self, vendor: str, seconds: float) -> None:
+        """Nobody asks this vendor for so long."""
         with self._lock:
             self._paused_until[vendor] = max(
                 self._paused_until.get(vendor, 0.0), time.monotonic() + seconds
             )
 
     def paused_s(self, vendor: str) -> float:
+        """How much is left of a pause, 0 or less for nothing."""
         return self._paused_until.get(vendor, 0.0) - time.monotonic()
 
 
 def wait_for_turn(
-    limits: RateLimits, vendor: str, terms: Terms, sleep: Callable[[float], None]
+    limits: LocalLimits | Store, vendor: str, terms: Terms, sleep: Callable[[float], None]
 ) -> float:
     """Seconds waited until this vendor may be asked once. Whoever slept through the beginning of a
     pause reserves anew after it."""

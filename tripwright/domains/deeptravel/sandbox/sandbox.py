@@ -40,7 +40,6 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     LocalLimits,
     Provider,
     ProviderFault,
-    RateLimits,
     wait_for_turn,
 )
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
@@ -230,9 +229,7 @@ class Sandbox:
             check_recorded(store, self.snapshot)
         self.counts = SandboxCounts()
         self._retries, self._lease_s = retries or Retries(), lease_s
-        self._limits: RateLimits = (
-            store if mode == "record" and store is not None else LocalLimits()
-        )
+        self._limits = store if mode == "record" and store is not None else LocalLimits()
         self._redacted = Redaction()
         self._process = _Process(store, lease_s)
 

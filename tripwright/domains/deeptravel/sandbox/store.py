@@ -100,8 +100,8 @@ class Count(NamedTuple):
 class Store(ABC):
     """`name` is as a person may read it: never with a password. Raises ProviderFault where the
     store cannot be reached just now, UserError where it cannot be used any more (a full disk). It
-    is the `RateLimits` of all who share it. A process has one connection, which its threads take
-    turns with."""
+    keeps the vendors' budgets as `LocalLimits` does. A process has one connection, which its
+    threads take turns with."""
 
     DRIVER: ClassVar[str]
     NOW: ClassVar[str]  # seconds since 1970 by one clock for all who share the store
