@@ -153,14 +153,6 @@ def test_nothing_scored_is_no_rate_of_zero(tasks: list[TripTask], tmp_path: Path
     assert score["worst_case"]["final"]["value"] == 0.0 and score["levels"] == {}
 
 
-def test_a_line_that_is_no_episode_is_named(tasks: list[TripTask], tmp_path: Path) -> None:
-    go(ExpertPolicy(), tasks[:2], tmp_path / "run")
-    path = tmp_path / "run" / "transcripts.jsonl"
-    path.write_text("rubbish\n" + path.read_text())
-    with pytest.raises(UserError, match=r"transcripts\.jsonl:1: not an episode"):
-        go(ExpertPolicy(), tasks, tmp_path / "run")
-
-
 def test_two_runs_do_not_write_one_folder(tasks: list[TripTask], tmp_path: Path) -> None:
     class Second:
         name = "second"

@@ -585,56 +585,40 @@ def test_what_most_say_calibrates_a_judge(study: Study, tmp_path: Path) -> None:
         merged(study, "x")
 
 
-SATISFIED, WRONG = {"conclusion": "satisfied"}, {"conclusion": "tool_call_logic_error"}
-VERY, BASICALLY = {"conclusion": "very_satisfied"}, {"conclusion": "basically_satisfied"}
+def verifier(
+    reward: float | None, trajectory: str | None, turns: str = "", turns_saved: int = 0
+) -> dict[str, Any]:
+    """`turns`: a letter each, + satisfied, - not."""
+    conclusions = {"+": "satisfied", "-": "tool_call_logic_error"}
+    return {
+        "reward": reward,
+        "trajectory": trajectory and {"conclusion": trajectory},
+        "turns": [{"conclusion": conclusions[turn]} for turn in turns],
+        "turns_saved": turns_saved,
+    }
+
+
+VERY, BASICALLY = "very_satisfied", "basically_satisfied"
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("verifier", "found"),
     [
-        ({"domain": "travelplanner", "verdict": {"final": True}}, {"judge": True}),
-        ({"domain": "outside", "verdict": None}, {}),
-        (
-            {
-                "verdict": {"final": False},
-                "verifier": {"reward": 0.0, "trajectory": None, "turns": []},
-            },
-            {"joint": False},
-        ),
-        (
-            {"verifier": {"reward": 0.0, "trajectory": BASICALLY, "turns": [], "turns_saved": 2}},
-            {"joint": False, "trajectory": False},
-        ),
-        (
-            {"verifier": {"reward": 1.0, "trajectory": VERY, "turns": [SATISFIED]}},
-            {"joint": True, "trajectory": True, "turns": True},
-        ),
-        (
-            {
-                "verifier": {
-                    "reward": 0.0,
-                    "trajectory": VERY,
-                    "turns": [SATISFIED, WRONG],
-                    "turns_saved": 3,
-                }
-            },
-            {"joint": False, "trajectory": True, "turns": False},
-        ),
-        (
-            {
-                "verifier": {
-                    "reward": None,
-                    "trajectory": VERY,
-                    "turns": [SATISFIED],
-                    "turns_saved": 1,
-                }
-            },
-            {"trajectory": True},
-        ),
+        (verifier(0.0, None), {"joint": False}),
+        (verifier(0.0, BASICALLY, turns_saved=2), {"joint": False, "trajectory": False}),
+        (verifier(1.0, VERY, "+"), {"joint": True, "trajectory": True, "turns": True}),
+        (verifier(0.0, VERY, "+-", 3), {"joint": False, "trajectory": True, "turns": False}),
+        (verifier(None, VERY, "+", 1), {"trajectory": True}),
     ],
 )
-def test_verdicts_as_runs_leave_them(record: dict[str, object], found: dict[str, bool]) -> None:
-    assert verdicts_of({"domain": "deeptravel", **record}) == found
+def test_verdicts_as_runs_leave_them(verifier: dict[str, Any], found: dict[str, bool]) -> None:
+    assert verdicts_of({"domain": "deeptravel", "verifier": verifier}) == found
+
+
+def test_verdicts_of_other_domains() -> None:
+    trip = {"domain": "travelplanner", "verdict": {"final": True}}
+    assert verdicts_of(trip) == {"judge": True}
+    assert verdicts_of({"domain": "outside", "verdict": None}) == {}
 
 
 # ---- the verbs

@@ -146,7 +146,7 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
 
 
 def _top_k(settings: PolicySettings) -> dict[str, Any]:
-    """Named where it is set: cards made before there was such a setting say the same."""
+    """Named where it is set."""
     return {} if settings.top_k is None else {"top_k": settings.top_k}
 
 
