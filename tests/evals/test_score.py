@@ -8,11 +8,15 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import LineReader, QueryFile, read_query
-from tripwright.domains.travelplanner.scoring.score import (
+from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
-    METRICS,
     SPLITS,
+    LineReader,
+    QueryFile,
+    read_query,
+)
+from tripwright.domains.travelplanner.scoring.score import (
+    METRICS,
     ScoredLine,
     Tally,
     score_file,
