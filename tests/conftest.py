@@ -441,7 +441,7 @@ def threads_as_before() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny_recipe() -> Any:
     pytest.importorskip("torch")
     from tripwright.rl.grpo import GrpoSettings

@@ -53,7 +53,7 @@ def test_decoding_over_a_cache_counts_what_torch_counts(tiny_model):
     token."""
     model = tiny_model("qwen3", 300)
     decoder, shape = Decoder(model), ModelShape.of(model.config)
-    cache, steps = Cache(decoder, 1, 64, torch.float32), 64
+    cache, steps = Cache(decoder, 1, 64, torch.float32), 16
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         for position in range(steps):
             hidden = decoder.hidden(torch.tensor([[1]]), torch.tensor([[position]]), cache)

@@ -42,7 +42,7 @@ SHAPE = {"hidden": 32, "layers": 1, "heads": 2, "kv_heads": 1, "head_size": 16, 
 DIALECT = {"max_turn_tokens": 24}
 EXAM = {"queries": 2, "difficulty_queries": 2}
 # These differ in the model's size, or in the server that is left out here, from one that runs.
-ALIKE = {f"real/planner_r1_{name}" for name in ("1.7b", "8b", "8b_lora_vllm")}
+ALIKE = {f"real/planner_r1_{name}" for name in ("1.7b", "8b", "8b_lora_vllm")} | {"planner_r1/32b"}
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -78,6 +78,8 @@ def tiny(recipe: Path, model: Path, url: str) -> str:
         tables["copy_pretraining"] = {"max_steps": 1, "tokens_per_step": 256}
     if loaded.sft is not None:
         tables["sft"] = {"steps": 1, "batch_size": 2, "dtype": "auto"}
+        if loaded.sft.expert_transcripts is not None:
+            tables["sft"]["expert_transcripts"] = 4
         if loaded.sft.optimizer.state == "8bit" and not installed("bitsandbytes"):
             tables["sft.optimizer"] = {"state": "float32"}
     if loaded.validation is not None:

@@ -46,16 +46,24 @@ def checkpointed(recipe: Any) -> Any:
     return replace(recipe, model=replace(recipe.model, checkpoint_activations=True))
 
 
+def alone(recipe: Any, stage: str) -> Any:
+    """Of its stages only this one."""
+    return replace(recipe, **{name: None for name in STAGES if name != stage})
+
+
 def trained(run: RunFolder) -> RunFolder:
+    recipe, after = run.recipe, "start"
     stages.make(run)
-    stages.copy_pretraining(run)
-    stages.cold_start(run)
-    stages.reinforce(run)
+    if recipe.copy_pretraining:
+        stages.copy_pretraining(run)
+        after = "copy_pretraining"
+    stages.cold_start(run, after=after)
+    stages.reinforce(run, after="sft" if recipe.sft else after)
     return run
 
 
 def assert_the_same(one: RunFolder, other: RunFolder) -> None:
-    for stage in STAGES:
+    for stage in [name for name in STAGES if one.done(name)]:
         here, there = (load_model(run.model(stage))[0].state_dict() for run in (one, other))
         assert all(torch.equal(here[name], there[name]) for name in here), stage
 
@@ -106,7 +114,7 @@ def test_every_stage_does_it_and_leaves_the_same_weights(
 ) -> None:
     if algorithm == "ppo":
         ppo = PpoSettings(steps=2, prompts_per_step=2, micro_batch_size=2, entropy_bonus=0.1)
-        recipe = replace(recipe, rl=Reinforcement("ppo", ppo))
+        recipe = alone(replace(recipe, rl=Reinforcement("ppo", ppo)), "rl")
     keeps = trained(RunFolder(tmp_path / "keeps", recipe))
     layers: dict[str, int] = dict.fromkeys(STAGES, 0)
     genuine, drive = decoding.checkpoint, RunFolder.drive
@@ -121,7 +129,7 @@ def test_every_stage_does_it_and_leaves_the_same_weights(
 
     monkeypatch.setattr(RunFolder, "drive", counted_drive)
     again = trained(RunFolder(tmp_path / "again", checkpointed(recipe)))
-    assert all(layers.values()), layers
+    assert all(layers[stage] for stage in STAGES if keeps.done(stage)), layers
     assert_the_same(keeps, again)
 
 
@@ -129,11 +137,12 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("loop", [FineTuning, Grpo])
+@pytest.mark.parametrize(("stage", "loop"), [("sft", FineTuning), ("rl", Grpo)])
 def test_a_killed_run_goes_on_with_it_or_without_bit_for_bit(
-    loop: Any, recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: str, loop: Any, recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who runs out of memory may switch it on and go on."""
+    recipe = alone(recipe, stage)
     whole = trained(RunFolder(tmp_path / "whole", recipe))
     for name, first in (("with", checkpointed(recipe)), ("without", recipe)):
         take_step = loop.take_step

@@ -38,7 +38,7 @@ from tripwright.training.run_folder import RunFolder, Stopping
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def recipe(tiny_recipe: Any, request: pytest.FixtureRequest) -> Recipe:
     """Four steps of RL (or of SFT, where a test asks for it) from a fresh model, sampled where it
     is validated; RL's bonus moves weights where no episode is worth anything."""
@@ -61,6 +61,18 @@ def trained(folder: Path, recipe: Recipe) -> RunFolder:
     stages.cold_start(run, after="start")
     stages.reinforce(run, after="start")
     return run
+
+
+@pytest.fixture(scope="module")
+def whole(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """Trained without a stop; what changes it works on a copy."""
+    return trained(tmp_path_factory.mktemp("whole") / "run", recipe)
+
+
+@pytest.fixture
+def run(whole: RunFolder, tmp_path: Path) -> RunFolder:
+    shutil.copytree(whole.folder, tmp_path / "run")
+    return RunFolder(tmp_path / "run", whole.recipe)
 
 
 both_stages = pytest.mark.parametrize("recipe", ["rl", "sft"], indirect=True)
@@ -90,10 +102,9 @@ def played(run: RunFolder, step: int) -> dict[str, list[int]]:
 
 @both_stages
 def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(
-    recipe: Recipe, tmp_path: Path
+    recipe: Recipe, run: RunFolder, tmp_path: Path
 ) -> None:
     plain, name = trained(tmp_path / "plain", replace(recipe, validation=None)), stage(recipe)
-    run = trained(tmp_path / "run", recipe)
     assert same(weights(plain, name), weights(run, name)) and metrics(plain) == metrics(run)
     assert [step for step, _ in validation.evaluations(run.folder)] == [0, 2, 4]
     card = score(run, 2)["run_card"]
@@ -105,9 +116,9 @@ def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(
 
 @both_stages
 def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
-    recipe: Recipe, tmp_path: Path
+    recipe: Recipe, run: RunFolder
 ) -> None:
-    run, name = trained(tmp_path / "run", recipe), stage(recipe)
+    name = stage(recipe)
     assert same(weights(run, f"{name}-step-4"), weights(run, name))
     assert not same(weights(run, f"{name}-step-2"), weights(run, name))
     model, tokenizer = load_model(run.model(f"{name}-step-2"), device_named(recipe.model.device))
@@ -118,12 +129,12 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
     assert played(run, 22) == played(run, 2)
 
 
-@both_stages
-@pytest.mark.parametrize("step", [0, 2, 4])
+@pytest.mark.parametrize(
+    ("recipe", "step"), [("rl", 0), ("rl", 2), ("rl", 4), ("sft", 2)], indirect=["recipe"]
+)
 def test_a_killed_validation_goes_on_with_the_same_weights(
-    step: int, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: int, recipe: Recipe, whole: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = trained(tmp_path / "whole", recipe)
     folder, play = tmp_path / "killed", validation.run_episodes
 
     def die(policy: Any, tasks: Any, out: Path, *rest: Any, **more: Any) -> dict[str, Any]:
@@ -149,9 +160,8 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
     assert all(played(whole, n) == played(killed, n) for n in (0, 2, 4))
 
 
-def test_what_led_nowhere_is_validated_anew(recipe: Recipe, tmp_path: Path) -> None:
+def test_what_led_nowhere_is_validated_anew(recipe: Recipe, run: RunFolder) -> None:
     """The stage is begun again: its later checkpoints were of other weights."""
-    run = trained(tmp_path / "run", recipe)
     before = weights(run, "rl-step-2")
     run.model("rl").rename(run.folder / "aside")
     (run.folder / "recipe.json").unlink()
@@ -188,9 +198,8 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
 
 @both_stages
 def test_any_kept_checkpoint_is_examined_by_its_step(
-    recipe: Recipe, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recipe: Recipe, run: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = trained(tmp_path / "run", recipe)
     assert recipe_of_run(run.folder).record() == recipe.record()
     examine.examine(run.folder, step="2")
     assert "step-2" in capsys.readouterr().out.replace(" ", "-")
@@ -209,8 +218,7 @@ def test_any_kept_checkpoint_is_examined_by_its_step(
         examine.examine(run.folder, step="two")
 
 
-def test_other_requests_are_not_drawn_into_one_curve(recipe: Recipe, tmp_path: Path) -> None:
-    run = trained(tmp_path / "run", recipe)
+def test_other_requests_are_not_drawn_into_one_curve(recipe: Recipe, run: RunFolder) -> None:
     run.model(stage(recipe)).rename(run.folder / "aside")
     settings = replace(recipe.validation, queries=5)  # type: ignore[type-var]
     with pytest.raises(UserError, match="validated under other conditions: queries: 3 -> 5. Put"):
