@@ -43,12 +43,6 @@ def test_all_are_listed_with_what_they_do_and_need(capsys: pytest.CaptureFixture
     )
 
 
-def test_the_command_of_each_names_its_own_file(capsys: pytest.CaptureFixture[str]) -> None:
-    for recipe in listed(capsys):
-        verb_word, path = recipe["command"].split()[1:3]
-        assert verb_word in ("train", "sft") and path == f"recipes/{recipe['name']}.toml"
-
-
 @pytest.mark.parametrize("name", ["nano/grpo", "recipes/nano/grpo.toml"])
 def test_one_is_printed_and_copied(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

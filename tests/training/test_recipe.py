@@ -18,6 +18,7 @@ from tripwright.rl.grpo import GrpoSettings
 from tripwright.training.quickstart import quickstart_recipe
 from tripwright.training.recipe import Recipe, check_needs, load_recipe
 
+SERVER = 'kind = "vllm"\nurl = "http://127.0.0.1:8000"\nweights = "w"\n'
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
@@ -70,6 +71,12 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[data.mix]\nlevels = [1, 2]", r"setting 'levels'"),
         ("grpo = 3", r"expected a table of settings, found 3"),
         ("[grpo", r"not TOML"),
+        ('[grpo.server]\nkind = "tgi"\nurl = "http://x"\nweights = "w"', r"setting 'kind'"),
+        ('[grpo.server]\nkind = "vllm"\nurl = "http://x"', r"setting 'weights' is missing"),
+        ('[ppo.server]\nkind = "vllm"\nurl = "x:1"\nweights = "w"', r"found 'x:1'"),
+        (f"[grpo]\n[grpo.branching]\n[grpo.server]\n{SERVER}", r"grpo\.branching forks"),
+        (f"[rft]\ntool_threads = 2\n[rft.server]\n{SERVER}", r"rft\.tool_threads is of our own"),
+        (f"[grpo.server]\n{SERVER}max_gap = 0", r"gap"),
         ("[checkpoint]\nkeep = 0", r"'keep': .*greater"),
         ("[checkpoint]\nevery_minutes = 0", r"'every_minutes': .*greater"),
         ('[sft]\ntoo_long = "shorten"', r"'too_long': .*'drop', 'cut' or 'refuse'"),
