@@ -1,34 +1,20 @@
-"""One HTTP request to somebody else's interface: JSON back, or a ProviderFault that says what
-happened without repeating any secret.
-
-Keys stay out of what is stored, shown and logged, whatever a vendor repeats: the values of
-variables that are named like keys, and of all that a services file says a key is in.
-
-Requests run on an event loop, under a deadline for the whole of each. The time limits of blocking
-clients are per read: a server that sends a byte now and then is waited for without end. What is
-asynchronous can be cancelled at any moment. One event loop serves a whole process; its thread is a
-daemon, so nothing waits for it when the process ends."""
+"""What goes wrong when somebody else's interface is asked, and what keeps keys out of whatever is
+stored, shown and logged of it, whatever a vendor repeats: the values of variables that are named
+like keys, and of all that a services file says a key is in."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import threading
 from base64 import b64encode
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal
 from urllib.parse import quote, quote_plus
 
 from tripwright import __version__
 from tripwright.errors import UserError, printable
-from tripwright.llm.endpoint import retry_after_s, shown_url
-
-if TYPE_CHECKING:
-    import asyncio
-
-    import httpx2
-
+from tripwright.llm.endpoint import retry_after_s
 
 _NAME = re.compile(
     r"(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
@@ -109,40 +95,6 @@ def _forms(key: str) -> set[str]:
     return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
 
 
-T = TypeVar("T")
-
-
-def run(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-    """What `work` returns or raises. Raises TimeoutError, and cancels the work, when it has not
-    ended after so many seconds."""
-    import asyncio  # loaded only by those who ask somebody
-
-    future = asyncio.run_coroutine_threadsafe(work, _event_loop())
-    try:
-        return future.result(timeout_s)
-    finally:
-        future.cancel()  # of what has ended, nothing
-
-
-_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has not got the thread
-
-
-def _event_loop() -> asyncio.AbstractEventLoop:
-    import asyncio
-
-    process = os.getpid()
-    if process not in _loops:
-        loop = asyncio.new_event_loop()
-        # told of how work ended that was cancelled, and that nobody waits for any more
-        loop.set_exception_handler(lambda *_: None)
-        if _loops.setdefault(process, loop) is loop:  # no other thread was faster
-            name = "tripwright event loop"
-            threading.Thread(target=loop.run_forever, name=name, daemon=True).start()
-        else:
-            loop.close()
-    return _loops[process]
-
-
 FaultKind = Literal[
     "timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"
 ]
@@ -159,84 +111,6 @@ class ProviderFault(Exception):
         super().__init__(message)
         self.kind: FaultKind = kind
         self.retry_after_s = retry_after_s
-
-
-class HttpCaller:
-    """Threads may share one. `timeout_s` is for a whole attempt, from the look-up of the name to
-    the last byte, `max_answer_mb` for an answer as it is unpacked. A {VARIABLE} in the URL stands
-    for a key; no key that this process knows appears in a message."""
-
-    def __init__(
-        self,
-        base_url: str,
-        headers: Mapping[str, str] | None = None,
-        timeout_s: float = 20.0,
-        max_answer_mb: float = MAX_ANSWER_MB,
-    ):
-        self._url = with_keys(base_url.rstrip("/"))
-        self.base_url = shown_url(base_url.rstrip("/"))  # as messages and settings say it
-        self._headers = {"user-agent": USER_AGENT, "accept": "application/json", **(headers or {})}
-        self._timeout_s, self.max_answer_mb = timeout_s, max_answer_mb
-        self.shown = Redaction().shown
-        self._clients: dict[int, httpx2.AsyncClient] = {}  # by process: forks share no connection
-
-    def post(self, path: str, body: Any) -> Any:
-        """The JSON of a 2xx answer. Raises ProviderFault."""
-        import httpx2
-
-        try:
-            response, content = run(self._exchange(self._url + path, body), self._timeout_s)
-        except TimeoutError:
-            raise ProviderFault(
-                "timeout", f"{self.base_url} did not answer within {self._timeout_s:g} s."
-            ) from None
-        except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
-            raise ProviderFault(
-                "connection", f"{self.base_url} cannot be reached: {self.shown(error)}"
-            ) from None
-        status, said = response.status_code, self.shown(content.decode("utf-8", "replace"))
-        if not response.is_success:
-            kind = fault_of_status(status) or "bad_response"
-            wait_s = asked_wait_s(response.headers, limited=status == 429)
-            raise ProviderFault(kind, f"{self.base_url} answered {status}: {said}", wait_s)
-        try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
-            raise ProviderFault(
-                "bad_response", f"{self.base_url} answered no JSON: {said}"
-            ) from None
-
-    async def _exchange(self, url: str, body: Any) -> tuple[httpx2.Response, bytes]:
-        """The answer and its content. Read piece by piece, and a piece is unpacked to at most a
-        megabyte: what is too long is noticed before it is in memory."""
-        content, client = bytearray(), self._client()
-        client.cookies.clear()  # an answer depends on its question alone
-        async with client.stream("POST", url, json=body) as response:
-            async for piece in response.aiter_bytes():
-                content += piece
-                if len(content) > self.max_answer_mb * 1e6:
-                    raise ProviderFault(
-                        "bad_response",
-                        f"{self.base_url} answered with more than {self.max_answer_mb:g} MB, which"
-                        " is max_answer_mb.",
-                    )
-        return response, bytes(content)
-
-    def _client(self) -> httpx2.AsyncClient:
-        import httpx2
-
-        if (process := os.getpid()) not in self._clients:
-            client = httpx2.AsyncClient(
-                timeout=None,  # `run` has one for the whole of it
-                headers=self._headers,
-                verify=self._url.startswith("https://"),
-            )
-            self._clients.setdefault(process, client)
-        return self._clients[process]
-
-    def close(self) -> None:
-        if client := self._clients.pop(os.getpid(), None):
-            run(client.aclose(), self._timeout_s)
 
 
 def fault_of_status(status: int) -> FaultKind | None:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx2
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import (
@@ -42,10 +43,10 @@ from tripwright.files import json_lines
 from tripwright.llm.endpoint import is_address, shown_url
 from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
 from tripwright.tools.face import Face, Page, Pieces, Refusal, ToolResult
-from tripwright.tools.http import HttpCaller
 from tripwright.tools.toolbox import read_arguments
 from tripwright.transcript import StopReason
 
+TIMEOUT_S = 60.0  # of a search
 PROMPT = f"""You are a specialized AI Search Assistant designed to answer questions by systematically retrieving and synthesizing \
 information from a comprehensive knowledge base.
 
@@ -124,7 +125,7 @@ class WikipediaSearch:
     face = FACE
 
     def __init__(self, url: str, passages: int = PASSAGES):
-        self._http = HttpCaller(url.rstrip("/").removesuffix("/retrieve"), timeout_s=60.0)
+        self._url = f"{url.rstrip('/').removesuffix('/retrieve')}/retrieve"
         self._passages = passages
 
     @property
@@ -139,7 +140,10 @@ class WikipediaSearch:
         if not isinstance(query, str) or not query.strip():
             raise ToolError("query must be words to search for.", "missing_argument")
         body = {"queries": [query], "topk": self._passages, "return_scores": True}
-        (found,) = self._http.post("/retrieve", body)["result"]
+        response = httpx2.post(self._url, json=body, timeout=TIMEOUT_S)
+        if not response.is_success:  # httpx2's own words would have a password of the URL
+            raise RuntimeError(f"{shown_url(self._url)} answered {response.status_code}")
+        (found,) = response.json()["result"]
         contents = [each["document"]["contents"].partition("\n") for each in found]
         passages = [
             f"Doc {number}(Title: {defused(title)}) {defused(text)}"

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,11 +19,11 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
-from tripwright.tools.http import HttpCaller, Redaction
+from tripwright.tools.http import Redaction, asked_wait_s
 
 Pieces = Callable[[], Iterator[bytes]]
 OK = b"HTTP/1.1 200 OK\r\n"
-CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+CHUNKED = OK + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 KEY = "s3cret/of+mine?42"
 
 
@@ -86,20 +85,20 @@ def fault_of(work: Callable[[], object]) -> ProviderFault:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    "head",
-    [b"", OK + b"x-long: ", OK + b"content-length: 100000\r\n\r\n", CHUNKED + b"fffff\r\n"],
-    ids=["status", "headers", "body", "chunks"],
-)
-def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(
-    raw: Callable[..., Raw], head: bytes
-) -> None:
-    """Each read gets its byte in time; the attempt as a whole has none."""
-    caller = HttpCaller(raw(drip(head), pause_s=0.05).url, timeout_s=0.6)
-    began = time.monotonic()
-    fault = fault_of(lambda: caller.post("/", {}))
-    assert fault.kind == "timeout" and "did not answer within 0.6 s" in str(fault)
-    assert time.monotonic() - began < 5  # dripping, it would take hours
+def server_at(url: str, **options: Any) -> Any:
+    """An MCP server, asked for one tool."""
+    pytest.importorskip("mcp")
+    from tripwright.domains.deeptravel.vendors.mcp import McpOptions, McpProvider
+
+    return McpProvider(McpOptions(url=url, own=["weather"], **{"timeout_s": 5, **options}))
+
+
+def fault_at(url: str, **options: Any) -> ProviderFault:
+    provider = server_at(url, **options)
+    try:
+        return fault_of(lambda: provider.ask("weather", {}))
+    finally:
+        provider.close()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,10 @@ def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(
     [b"", OK + b"content-type: application/json\r\ncontent-length: 100000\r\n\r\n", None],
     ids=["status", "body", "command"],
 )
-def test_an_attempt_at_an_mcp_server_ends_too(raw: Callable[..., Raw], head: bytes | None) -> None:
+def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(
+    raw: Callable[..., Raw], head: bytes | None
+) -> None:
+    """Each read gets its byte in time; the attempt as a whole has none."""
     pytest.importorskip("mcp")
     from tripwright.domains.deeptravel.vendors.mcp import McpOptions, McpProvider
 
@@ -122,75 +124,42 @@ def test_an_attempt_at_an_mcp_server_ends_too(raw: Callable[..., Raw], head: byt
     provider.close()
 
 
-def packed(name: str, megabytes: int) -> Pieces:
-    def pieces() -> Iterator[bytes]:
-        pack = zlib.compressobj(9, zlib.DEFLATED, 31 if name == "gzip" else 15)
-        yield OK + f"content-encoding: {name}\r\ntransfer-encoding: chunked\r\n\r\n".encode()
-        for _ in range(megabytes):
-            if piece := pack.compress(b" " * 1_000_000):
-                yield b"%x\r\n%s\r\n" % (len(piece), piece)
-        piece = pack.flush()
-        yield b"%x\r\n%s\r\n0\r\n\r\n" % (len(piece), piece)
-
-    return pieces
-
-
 def endless() -> Iterator[bytes]:
     yield CHUNKED
     while True:
         yield b"10000\r\n" + b" " * 65536 + b"\r\n"
 
 
-@pytest.mark.parametrize(
-    "pieces", [packed("gzip", 300), packed("deflate", 300), endless], ids=["gzip", "deflate", "raw"]
-)
-def test_an_answer_is_read_to_max_answer_mb_and_no_further(
-    raw: Callable[..., Raw], pieces: Pieces
-) -> None:
-    """In a process of its own, whose memory is measured: three hundred megabytes of blanks."""
+def test_an_answer_is_read_to_max_answer_mb_and_no_further(raw: Callable[..., Raw]) -> None:
+    """In a process of its own, whose memory is measured: blanks without end."""
+    pytest.importorskip("mcp")
     code = f"""
 import resource
-from tripwright.tools.http import HttpCaller, ProviderFault
-import httpx2, tripwright.tools.http
+from tests.domains.deeptravel.sandbox.vendors.test_hostile_vendors import fault_at
+import httpx2, mcp
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-try:
-    HttpCaller({raw(pieces).url!r}, max_answer_mb=5).post("/", None)
-except ProviderFault as fault:
-    print(fault.kind, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, fault)
+fault = fault_at({raw(endless).url!r}, max_answer_mb=5, timeout_s=30)
+print(fault.kind, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, fault)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     kind, grown_mb, *message = ran.stdout.split()
-    assert kind == "bad_response" and "answered with more than 5 MB" in " ".join(message)
+    assert kind == "bad_response" and "more than 5 MB" in " ".join(message), ran.stderr
     assert int(grown_mb) < 60, ran.stdout
-
-
-@pytest.mark.parametrize("name", ["br", "zstd", "gzip, gzip, gzip, gzip, gzip, gzip", "nonsense"])
-def test_encodings_that_nobody_here_unpacks_are_no_answer(vendor: Any, name: str) -> None:
-    vendor.says(gzip.compress(b"{}"), headers={"content-encoding": name})
-    fault = fault_of(lambda: HttpCaller(vendor.base_url).post("/", {}))
-    assert fault.kind in ("bad_response", "connection"), name
 
 
 @pytest.mark.parametrize(
     "wait", ["nan", "-1", "1e400", "Mon, 01 Jan 99999999999999999999 00:00:00"]
 )
-def test_a_wait_that_is_none_is_no_wait(vendor: Any, wait: str) -> None:
-    vendor.says("", 429, headers={"retry-after": wait})
-    fault = fault_of(lambda: HttpCaller(vendor.base_url).post("/", {}))
-    assert (fault.kind, fault.retry_after_s) == ("rate_limit", None)
+def test_a_wait_that_is_none_is_no_wait(wait: str) -> None:
+    assert asked_wait_s({"retry-after": wait}) is None
 
 
 @pytest.mark.parametrize("packed_too", [False, True])
-def test_an_mcp_server_is_limited_too(vendor: Any, packed_too: bool) -> None:
-    pytest.importorskip("mcp")
-    from tripwright.domains.deeptravel.vendors.mcp import McpOptions, McpProvider
-
+def test_an_answer_that_is_too_long_or_packed_is_a_fault(vendor: Any, packed_too: bool) -> None:
     body = b'{"jsonrpc": "2.0", "id": 1, "result": {"x": "' + b"a" * 2_000_000
     headers = {"content-encoding": "gzip"} if packed_too else {}
     vendor.says(gzip.compress(body) if packed_too else body, headers=headers)
-    url = f"{vendor.base_url}/mcp"
-    provider = McpProvider(McpOptions(url=url, timeout_s=5, max_answer_mb=1, own=["weather"]))
-    fault = fault_of(lambda: provider.ask("weather", {}))
+    fault = fault_at(f"{vendor.base_url}/mcp", max_answer_mb=1)
     assert fault.kind == "bad_response"
     assert "packed" in str(fault) or "more than 1 MB" in str(fault)
 
@@ -203,10 +172,9 @@ def test_a_key_in_the_path_comes_from_a_variable_and_is_written_nowhere(
 ) -> None:
     monkeypatch.setenv("MAPS_PASS", KEY)  # a name that says nothing
     vendor.says(f"no: {KEY}", 500)
-    caller = HttpCaller(f"{vendor.base_url}/{{MAPS_PASS}}/v1")
-    fault = fault_of(lambda: caller.post("/search", {}))
-    assert vendor.asked[0][0] == "/s3cret%2Fof%2Bmine%3F42/v1/search"
-    assert not any(secret in f"{fault}{caller.base_url}" for secret in (KEY, "s3cret%2F"))
+    fault = fault_at(f"{vendor.base_url}/{{MAPS_PASS}}/v1")
+    assert vendor.asked[0][0] == "/s3cret%2Fof%2Bmine%3F42/v1"
+    assert not any(secret in str(fault) for secret in (KEY, "s3cret%2F"))
 
 
 def test_a_variable_that_a_services_file_names_is_hidden_whatever_its_name(
@@ -247,8 +215,7 @@ def test_a_key_is_hidden_in_base64_in_hexadecimal_digits_and_in_urls(key: str) -
 
 def test_a_message_holds_no_control_characters(vendor: Any) -> None:
     vendor.says("\x1b[2J\x1b]0;owned\x07 no\u202e\x00", 500)
-    fault = fault_of(lambda: HttpCaller(vendor.base_url).post("/", {}))
-    assert str(fault).isprintable()
+    assert str(fault_at(vendor.base_url)).isprintable()
 
 
 def test_a_redirect_is_not_followed_and_takes_no_key_along(
@@ -257,6 +224,5 @@ def test_a_redirect_is_not_followed_and_takes_no_key_along(
     elsewhere = raw(lambda: iter([OK + b"content-length: 2\r\n\r\n{}"]))
     for location in (f"{elsewhere.url}/x", "file:///etc/passwd"):
         vendor.says("", 307, {"location": location})
-        with suppress(Exception):
-            HttpCaller(vendor.base_url, {"authorization": KEY}).post("/", {})
+        fault_at(vendor.base_url)
     assert elsewhere.paths == []
