@@ -100,28 +100,17 @@ def test_what_is_proved_impossible_is_made_and_checked(
     assert capsys.readouterr().out.startswith("0 of 3 queries can be met, 3 are proved impossible")
 
 
-def test_splits_are_files_in_a_folder_and_leave_out_what_is_given(
+def test_what_is_given_is_left_out(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder, given = tmp_path / "q", place / "q.jsonl"
-    splits = f"--count 12 --splits train:3,test:1 --not-in {given} --workers 1"
-    assert main(words(place, folder, MAKE, splits, "--json")) == 0
-    summary = json.loads(capsys.readouterr().out)
-    train, test = folder / "train.jsonl", folder / "test.jsonl"
-    assert summary["files"] == {str(train): 9, str(test): 3}
-    assert summary["rejected"]["excluded"] >= 12
+    out, given = tmp_path / "q.jsonl", place / "q.jsonl"
+    more = words(place, out, MAKE, f"--count 12 --not-in {given} --workers 1")
+    assert main([*more, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rejected"]["excluded"] >= 12
     both = tmp_path / "both.jsonl"
-    both.write_text("".join(path.read_text() for path in (given, train, test)))
+    both.write_text(given.read_text() + out.read_text())
     assert main(["query", "check", str(both), "--world", str(place / "w"), "--workers", "1"]) == 0
     assert capsys.readouterr().out.startswith(f"{COUNT + 12} of {COUNT + 12} queries can be met")
-
-    made = {path.name: path.read_bytes() for path in folder.iterdir()}
-    other = words(place, folder, MAKE, "--count 12 --splits train:0.5,other:0.5 --restart")
-    parts = ["data", "split", str(train), "--parts", "a:2,b:3", "--out", str(folder)]
-    for division in (other, parts):
-        assert main(division) == 2
-        assert "another division (test.jsonl)" in capsys.readouterr().err
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == made
 
 
 def test_official_elements_bring_the_official_days_and_levels(place: Path, tmp_path: Path) -> None:
@@ -174,16 +163,9 @@ def test_check_sums_up_by_kind(
         ("--slack nan:nan", "--slack 'nan:nan'"),
         ("--days 4", "--days '4'"),
         ("--levels 1:1", "--levels '1:1'"),
-        ("--splits train", "--splits 'train'"),
-        ("--splits train:0", "--splits 'train:0'"),
-        ("--splits a:1,a:2", "--splits 'a:1,a:2'"),
-        ("--splits ../a:1", "--splits '../a:1'"),
-        ("--splits a:nan", "--splits 'a:nan'"),
-        ("--splits a:inf", "--splits 'a:inf'"),
         ("--not-in {place}/none.jsonl", "No query file at"),
         ("--not-in {place}/w/manifest.json", "not JSON"),
         ("--workers 0", "--workers"),
-        ("--splits a:1,b:1 --out {place}/q.jsonl", "--out names a folder"),
         ("--out {place}", "--out names a file"),
     ],
 )

@@ -25,7 +25,6 @@ from tripwright.domains.travelplanner.queries.make import (
     feasible_cities,
     make_files,
     request_key,
-    split_sizes,
 )
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.sample import Mix, draw_fields
@@ -192,23 +191,6 @@ def test_repeats_are_replaced(tmp_path: Path) -> None:
     assert len({request_key(query) for query in read_queries(tmp_path / "a")}) == 90
     make_files(small, tmp_path / "b", 90, easy, workers=2)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_splits_share_no_trip_and_are_the_whole_file(
-    world: World, made: tuple[Path, QueryBatch], tmp_path: Path
-) -> None:
-    shares = {"train": 0.8, "validation": 0.1, "test": 0.1}
-    sizes = split_sizes(COUNT, shares)
-    written = make_files(world, tmp_path / "q", COUNT, ALL, splits=shares, workers=1)
-    files = {str(tmp_path / "q" / f"{name}.jsonl"): size for name, size in sizes.items()}
-    assert written.files == files
-    assert {path: len(read_queries(Path(path))) for path in files} == files
-    assert "".join(Path(path).read_text() for path in files) == made[0].read_text()
-
-
-def test_shares() -> None:
-    assert split_sizes(10, {"a": 1, "b": 1, "c": 1}) == {"a": 4, "b": 3, "c": 3}
-    assert split_sizes(1000, {"a": 0.8, "b": 0.1, "c": 0.1}) == {"a": 800, "b": 100, "c": 100}
 
 
 def test_infeasible_ones_are_proved_so_and_say_why(world: World, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Files of requests, each with its proof: made by several processes, without repeats, in splits
-that share none, and to be gone on with after a kill.
+"""Files of requests, each with its proof: made by several processes, without repeats, and gone on
+with after a kill.
 
 The n-th request of a file depends on the seed and n alone. Level and length of trip are drawn once
 for each n, so that what is rejected does not change their shares. Then one attempt follows the
@@ -325,7 +325,6 @@ class QueryBatch:
     """What was made. `resumed`: requests taken over from a run that was stopped. `rejected`: reason
     → attempts, of all runs together."""
 
-    files: dict[str, int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     resumed: int = 0
@@ -341,26 +340,22 @@ def make_files(
     count: int,
     settings: QuerySettings,
     *,
-    splits: dict[str, float] | None = None,
     excluded: frozenset[Key] = frozenset(),
     workers: int | None = None,
     restart: bool = False,
     report: Callable[[QueryBatch], None] | None = None,
 ) -> QueryBatch:
-    """Makes `count` different requests: the file `out`, or with `splits` the folder `out` with one
-    file each, cut in order.
+    """Makes `count` different requests.
 
     Goes on where a killed run with the same settings stopped. Raises Exhausted where the world does
     not give so many.
     """
-    sizes = split_sizes(count, splits) if splits else {}
     digest = hashlib.sha256(json.dumps(sorted(excluded, key=repr)).encode()).hexdigest()
     identity = {  # everything that the bytes depend on
         "tripwright": __version__,
         "world": world.content_hash,
         "count": count,
         **asdict(settings),
-        "splits": sizes,
         "excluded": digest if excluded else None,
     }
     batch = QueryBatch()
@@ -380,7 +375,8 @@ def make_files(
         except Exhausted:
             journal.path.unlink()  # going on would end here again
             raise
-        batch.files = _write(out, batch.records, sizes)
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in batch.records)
+        write_atomically(out, "".join(lines))
         journal.path.unlink()
     return batch
 
@@ -415,19 +411,7 @@ def _journal(out: Path, identity: dict[str, Any], batch: QueryBatch, restart: bo
     return journal
 
 
-def _write(out: Path, records: list[dict[str, Any]], sizes: dict[str, int]) -> dict[str, int]:
-    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
-    files = {out / f"{name}.jsonl": size for name, size in sizes.items()} or {out: len(lines)}
-    if sizes:
-        out.mkdir(exist_ok=True)
-    start = 0
-    for path, size in files.items():
-        write_atomically(path, "".join(lines[start : start + size]))
-        start += size
-    return {str(path): size for path, size in files.items()}
-
-
-# ---- which requests are the same, and which go where
+# ---- which requests are the same
 
 
 def request_key(query: Query) -> Key:
@@ -461,18 +445,6 @@ def excluded_keys(paths: Iterable[Path]) -> frozenset[Key]:
             )
         excluded |= keys
     return frozenset(excluded)
-
-
-def split_sizes(count: int, shares: dict[str, float]) -> dict[str, int]:
-    """How many of `count` requests each split gets: whole numbers nearest to the shares (largest
-    remainders first)."""
-    total = sum(shares.values())
-    exact = {name: count * share / total for name, share in shares.items()}
-    sizes = {name: int(value) for name, value in exact.items()}
-    remainder = count - sum(sizes.values())
-    for name in sorted(exact, key=lambda name: sizes[name] - exact[name])[:remainder]:
-        sizes[name] += 1
-    return sizes
 
 
 # ---- processes

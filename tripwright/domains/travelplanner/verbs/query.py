@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,6 @@ import typer
 
 from tripwright.cli.options import Json, read_levels
 from tripwright.cli.table import table_lines
-from tripwright.data.split import refuse_other_parts
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
 from tripwright.domains.travelplanner.queries.make import (
     QueryBatch,
@@ -42,11 +40,8 @@ class QueryFlags:
     """What requests are made, how many, and where they go."""
 
     world: Annotated[Path, typer.Option(help="World folder the requests are for.")]
-    out: Annotated[
-        Path,
-        typer.Option(help="JSONL file to write; with --splits a folder, one file for each split."),
-    ]
-    count: Annotated[int, typer.Option(help="How many, all splits together.", min=1)] = 100
+    out: Annotated[Path, typer.Option(help="JSONL file to write.")]
+    count: Annotated[int, typer.Option(help="How many.", min=1)] = 100
     seed: Annotated[
         int, typer.Option(help="Equal seeds give equal files, with any number of workers.", min=0)
     ] = 0
@@ -97,9 +92,6 @@ class QueryFlags:
         list[Path] | None,
         typer.Option(help="JSONL file whose trips are not to be repeated. May be given again."),
     ] = None
-    splits: Annotated[
-        str | None, typer.Option(help="Names and shares, as train:0.8,validation:0.1,test:0.1.")
-    ] = None
     workers: Annotated[
         int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)
     ] = None
@@ -125,15 +117,12 @@ def make(
         --slack 1.1:1.5 --out mixed.jsonl
       tripwright query make --world worlds/real --count 1000 --elements official \\
         --budget official --not-in validation.jsonl --out q.jsonl
-      tripwright query make --world worlds/nano --count 500 --splits train:0.8,test:0.2 \\
-        --out queries
       tripwright query make --world worlds/nano --keep infeasible --out impossible.jsonl
     """
     drawing = _drawing(settings)
-    shares = _read_splits(settings.splits) if settings.splits is not None else None
-    _check_places(settings.out, shares, settings.restart, settings.not_in or ())
-    place = World.open(settings.world)
-    excluded = excluded_keys(settings.not_in or ())
+    given = settings.not_in or []
+    check_new(settings.out, settings.restart, inputs=given)
+    place, excluded = World.open(settings.world), excluded_keys(given)
     line = StatusLine(log_seconds=5)
 
     def report(batch: QueryBatch) -> None:
@@ -149,7 +138,6 @@ def make(
         settings.out,
         settings.count,
         drawing,
-        splits=shares,
         excluded=excluded,
         workers=settings.workers,
         restart=settings.restart,
@@ -158,26 +146,11 @@ def make(
     line.end()
     summary = {
         "out": str(settings.out),
-        **_summary(batch, line.seconds),
+        **_summary(settings.out, batch, line.seconds),
         "world": place.content_hash,
         "seed": settings.seed,
     }
     typer.echo(json.dumps(summary) if as_json else _told(summary))
-
-
-def _check_places(
-    out: Path,
-    shares: dict[str, float] | None,
-    restart: bool,
-    inputs: Sequence[Path],
-) -> None:
-    if shares is not None and out.exists() and not out.is_dir():
-        raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
-    places = [out] if shares is None else [out / f"{name}.jsonl" for name in shares]
-    for path in places:
-        check_new(path, restart, inputs=inputs)
-    if shares is not None:
-        refuse_other_parts(out, places)
 
 
 def _drawing(flags: QueryFlags) -> QuerySettings:
@@ -239,30 +212,7 @@ def _read_slack(text: str, keep: str) -> tuple[float, float]:
     return low, high
 
 
-def _read_splits(text: str) -> dict[str, float]:
-    """Name → share, from 'train:0.8,validation:0.1,test:0.1'. Shares are relative to their sum."""
-    splits: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = part.partition(":")
-        name = name.strip()
-        try:
-            value = float(share)
-        except ValueError:
-            value = 0.0
-        if (
-            not name.replace("_", "").replace("-", "").isalnum()
-            or name in splits
-            or not 0 < value < float("inf")
-        ):
-            raise UserError(
-                f"--splits '{text}' is not a list such as train:0.8,validation:0.1,test:0.1, of"
-                " different names and shares above 0."
-            )
-        splits[name] = value
-    return splits
-
-
-def _summary(batch: QueryBatch, seconds: float) -> dict[str, Any]:
+def _summary(out: Path, batch: QueryBatch, seconds: float) -> dict[str, Any]:
     records = batch.records
     levels, days = Counter(r["level"] for r in records), Counter(r["days"] for r in records)
     slacks = [r["oracle"]["slack"] for r in records if r["oracle"]["slack"] is not None]
@@ -270,7 +220,7 @@ def _summary(batch: QueryBatch, seconds: float) -> dict[str, Any]:
         "queries": len(records),
         "levels": {level: levels[level] for level in LEVELS if levels[level]},
         "days": dict(sorted(days.items())),
-        "files": batch.files,
+        "files": {str(out): len(records)},
         "resumed": batch.resumed,
         "seconds": round(seconds, 2),
         "per_second": round((len(records) - batch.resumed) / max(seconds, 1e-9), 2),
@@ -297,8 +247,6 @@ def _told(summary: dict[str, Any]) -> str:
         f"{summary['out']}: {counted(summary['queries'], 'query')} ({levels}{resumed}),"
         f" {summary['per_second']:g} a second"
     ]
-    if len(summary["files"]) > 1:
-        lines += [f"  {path}: {number}" for path, number in summary["files"].items()]
     spreads = {f"{level} budgets": spread for level, spread in summary["budget_usd"].items()}
     rows = [
         [name, *(f"${usd:,.0f}" for usd in spread.values())]
