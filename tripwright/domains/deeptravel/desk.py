@@ -349,11 +349,10 @@ def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
             continue
         route = f"from {way.origin} to {way.destination} on {way.depart_date}"
         wished = wish_words(way, OF_WAYS)
-        yield (
-            f"Nothing that goes {route}, and arrives on that day, {wished}."
-            if wished and survey.ways(*_there(way))
-            else f"Nothing goes {route} that arrives on that day."
-        )
+        if wished and survey.ways(*_there(way)):
+            yield f"Nothing that goes {route}, and arrives on that day, {wished}."
+        else:
+            yield f"Nothing goes {route} that arrives on that day."
     if isinstance(_stay(request, survey), str):
         wished = wish_words(request, OF_STAY)
         that = f", and {wished}" if wished else ""

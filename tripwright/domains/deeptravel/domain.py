@@ -71,13 +71,9 @@ def _draw(mix: LevelMix | None) -> Draw:
     nearly any row, and teaches no choosing."""
 
     def drawn(world: World, count: int, seed: int) -> Iterator[TravelRequest]:
-        survey, places = (
+        requests, _ = make_requests(
             TripSurvey(_provider(world)),
             RequestScope(tuple(world.cities), world.dates),
-        )
-        requests, _ = make_requests(
-            survey,
-            places,
             count,
             constraints="mixed",
             weights=(mix or LevelMix()).levels,

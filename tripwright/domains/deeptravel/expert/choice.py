@@ -64,7 +64,7 @@ def choose(
     others = [
         row
         for row, also in ranked[1:]
-        if also == missed and _is_another(row, first) and odd(row) == odd(first)
+        if also == missed and row.name != first.name and odd(row) == odd(first)
     ]
     rivals = [row for row, also in verdicts if isinstance(row.record, HotelOffer) or not also]
     cheapest = math.isfinite(_price(first)) and all(_price(first) <= _price(row) for row in rivals)
@@ -150,12 +150,6 @@ def is_odd(offer: FlightOffer | TrainOffer) -> bool:
     """Who arrives on another day misses a night that was planned for; a clock that has gone back on
     the way is confusing."""
     return offer.arrives_at[:10] != offer.departs_at[:10] or offer.arrives_at <= offer.departs_at
-
-
-def _is_another(row: SeenRow, first: SeenRow) -> bool:
-    """Whether it helps where the first is sold out."""
-    name = "name" if isinstance(row.record, HotelOffer) else "number"
-    return bool(getattr(row.record, name) != getattr(first.record, name))
 
 
 _COMPLETED = {  # field of a record → the argument that says it

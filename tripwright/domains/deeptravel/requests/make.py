@@ -397,12 +397,9 @@ def _stay(
             rng, survey.places(SIGHT, request.destination), "no place to be near"
         ).record.name
         fields["hotel_near"] = place
-        stays = [
-            row
-            for row in stays
-            if (way := survey.shortest(row.record.name, place, request.destination))
-            and way.record.distance_km <= intents.NEAR_KM
-        ]
+        city = request.destination
+        ways = [(row, survey.shortest(row.record.name, place, city)) for row in stays]
+        stays = [row for row, way in ways if way and way.record.distance_km <= intents.NEAR_KM]
     stay = _any(rng, stays, "no stay that fits")
     if "nightly_budget" in wishes:
         if stay.record.price is None:
@@ -421,15 +418,10 @@ def _chain(rng: random.Random, stay: HotelOffer, others: Sequence[HotelOffer]) -
     """The first words that the hotel shares with another one, which is what a chain looks like;
     else its own name."""
     words = stay.name.split()
+    names = [other.name.split() for other in others if other.name != stay.name]
     for count in range(len(words) - 1, 0, -1):
         start = " ".join(words[:count])
-        if (
-            any(
-                other.name != stay.name and other.name.split()[:count] == words[:count]
-                for other in others
-            )
-            and start[0].isupper()
-        ):
+        if start[0].isupper() and any(name[:count] == words[:count] for name in names):
             return start if rng.random() < 0.7 else stay.name
     return stay.name
 

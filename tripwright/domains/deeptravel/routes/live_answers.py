@@ -77,20 +77,16 @@ def survey(options: PlaceOptions, on_fault: OnFault) -> LiveServerSettings:
     with live_source(options) as source:
         sandbox = source.sandbox
         store, day = (sandbox.store, sandbox.snapshot) if sandbox is not None else (None, "")
-        samples, rows = _samples(options, store if options.replay else None, day), dict[str, int]()
-        if options.replay and store is not None:
-            snapshot = describe(store, day)
-            content_hash, rows = (
-                snapshot.content_hash,
-                {tool: sum(by.values()) for tool, by in snapshot.tools.items()},
-            )
+        recorded = store if options.replay else None
+        samples, rows = _samples(options, recorded, day), dict[str, int]()
+        if recorded is not None:
+            snapshot = describe(recorded, day)
+            content_hash = snapshot.content_hash
+            rows = {tool: sum(by.values()) for tool, by in snapshot.tools.items()}
         else:
-            content_hash = hashlib.sha256(
-                json.dumps(source.identity, sort_keys=True).encode()
-            ).hexdigest()
-        offered = {
-            tool: arguments for tool, arguments in samples.items() if tool in source.ask.tools
-        }
+            identity = json.dumps(source.identity, sort_keys=True)
+            content_hash = hashlib.sha256(identity.encode()).hexdigest()
+        samples = {tool: each for tool, each in samples.items() if tool in source.ask.tools}
         what = f"the live tools of {_named(source, day, options.replay)}"
     world, services = (
         str(path.absolute()) if path else None for path in (options.world, options.services)
@@ -105,7 +101,7 @@ def survey(options: PlaceOptions, on_fault: OnFault) -> LiveServerSettings:
         what,
         content_hash,
         rows,
-        offered,
+        samples,
     )
 
 
@@ -147,18 +143,10 @@ class LiveAnswers(ServedTools):
 
 
 def _named(source: LiveSource, day: str, replay: bool) -> str:
+    store = source.sandbox.store if source.sandbox is not None else None
     if replay:
-        return (
-            f"{day} as recorded in {source.sandbox.store.name}"
-            if source.sandbox and source.sandbox.store
-            else day
-        )
-    suffix = (
-        f", kept in {source.sandbox.store.name} under {day}"
-        if source.sandbox and source.sandbox.store
-        else ""
-    )
-    return f"{source.where}{suffix}"
+        return f"{day} as recorded in {store.name}" if store is not None else day
+    return source.where + (f", kept in {store.name} under {day}" if store is not None else "")
 
 
 def _about(settings: LiveServerSettings) -> str:
@@ -167,16 +155,12 @@ def _about(settings: LiveServerSettings) -> str:
             f"Live tools as they answered on {settings.snapshot}: nobody is asked, and equal calls"
             " get equal answers. What was not asked then is an answer with an error."
         )
-    silent = (
-        "A service that does not answer is status 503, nobody's answer: ask again later."
-        if settings.on_fault == "stop"
-        else "A service that does not answer is an answer with an error, which the agent reads."
-    )
-    memory = (
-        "Equal calls get equal answers, those of the first call."
-        if settings.store
-        else "Every call is asked anew."
-    )
+    silent = "A service that does not answer is an answer with an error, which the agent reads."
+    if settings.on_fault == "stop":
+        silent = "A service that does not answer is status 503, nobody's answer: ask again later."
+    memory = "Every call is asked anew."
+    if settings.store:
+        memory = "Equal calls get equal answers, those of the first call."
     return f"Live tools, asked within the limits of each service. {memory} {silent}"
 
 

@@ -187,10 +187,8 @@ def _verified(
     status, verdicts = StatusLine(), list[VerifierVerdict]()
     for verdict in verify_all(verifier, inputs, concurrency, every_turn, passing):
         verdicts.append(verdict)
-        status.show(
-            f"{len(verdicts)} of {len(inputs)} verified,"
-            f" {len(verdicts) / max(status.seconds, 0.001):.1f}/s"
-        )
+        speed = len(verdicts) / max(status.seconds, 0.001)
+        status.show(f"{len(verdicts)} of {len(inputs)} verified, {speed:.1f}/s")
     status.end()
     return sorted(verdicts, key=lambda verdict: verdict.line)
 

@@ -271,11 +271,8 @@ def _output(level: RubricLevel, form: Form) -> str:
 
 def _parts(case: Case) -> Iterator[tuple[str, str, str]]:
     """(heading, tag, text) of everything that is quoted."""
-    intents = {
-        name: value
-        for name, value in case.request.record().items()
-        if name not in ("id", "query", "level")
-    }
+    intents = case.request.record()
+    intents = {key: intents[key] for key in intents if key not in ("id", "query", "level")}
     fields = json.dumps(intents, ensure_ascii=False)
     yield "[Query]", "query", case.request.query or fields
     if case.request.query:

@@ -155,14 +155,8 @@ def verify_one(
     if transcript.stop_reason is StopReason.UNSCORED:
         why = f"the episode is unscored: {transcript.fault or 'no reason given'}"
         return VerifierVerdict(entry.line, entry.id, JointFinding(None, unscored=why))
-    finding = joint(
-        verifier,
-        entry.request,
-        transcript,
-        passing=passing,
-        all_turns=every_turn,
-        early_stop=not every_turn,
-    )
+    settings: dict[str, Any] = {"all_turns": every_turn, "early_stop": not every_turn}
+    finding = joint(verifier, entry.request, transcript, passing=passing, **settings)
     passes = finding.trajectory is not None and finding.trajectory.passes(passing)
     unscored = finding.unscored is not None
     return VerifierVerdict(entry.line, entry.id, finding, None if unscored else passes)
@@ -293,11 +287,8 @@ def calibrate(
     verdicts: Sequence[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
 ) -> Calibration:
     """Trajectories, turns that both sides judged, and rubrics that both sides state."""
-    both = [
-        (verdict, labels[verdict.id])
-        for verdict in verdicts
-        if verdict.passes is not None and verdict.id in labels
-    ]
+    judged = [verdict for verdict in verdicts if verdict.passes is not None]
+    both = [(verdict, labels[verdict.id]) for verdict in judged if verdict.id in labels]
     turns = [
         [(turn.passes, label.turns[turn.call]) for turn in ours if turn.call in label.turns]
         for ours, label in ((verdict.finding.turns, label) for verdict, label in both)

@@ -70,15 +70,12 @@ class CityMap:
     @cached_property
     def middle(self) -> Position | None:
         """The median of the sights; None where the table has none with a position."""
-        positions = [
-            at
-            for sight in self.world.attractions(self.city)
-            if (at := _position(sight.latitude, sight.longitude))
-        ]
-        return (
-            Position(median(p.latitude for p in positions), median(p.longitude for p in positions))
-            if positions
-            else None
+        sights = self.world.attractions(self.city)
+        found = [_position(sight.latitude, sight.longitude) for sight in sights]
+        if not (positions := [at for at in found if at is not None]):
+            return None
+        return Position(
+            median(at.latitude for at in positions), median(at.longitude for at in positions)
         )
 
     @cached_property
@@ -125,10 +122,8 @@ class CityMap:
     ) -> Spot:
         dice = dice_of(self.world, "place", self.city, category, name)
         nearest, farthest = reach_km
-        distance, angle = (
-            nearest + (farthest - nearest) * dice.random(),
-            dice.random() * 2 * math.pi,
-        )
+        distance = nearest + (farthest - nearest) * dice.random()
+        angle = dice.random() * 2 * math.pi
         east, north = distance * math.cos(angle), distance * math.sin(angle)
         address = address or f"{dice.randint(1, 480)} {dice.choice(_STREETS)} St, {self.city}"
         latitude = longitude = None
@@ -163,18 +158,11 @@ class CityMap:
             origin.east_km - destination.east_km, origin.north_km - destination.north_km
         )
         km = max(0.1, round(WAY_PER_STRAIGHT * straight_km, 1))
-        legs = [
-            RouteLeg(
-                origin.place.name,
-                destination.place.name,
-                self.city,
-                mode,
-                float(max(1, round(wait + 60 * km / kmh))),
-                km,
-            )
-            for mode, (wait, kmh) in SPEEDS.items()
-            if mode != "walking" or km <= FARTHEST_WALK_KM
-        ]
+        ends, legs = (origin.place.name, destination.place.name), []
+        for mode, (wait, kmh) in SPEEDS.items():
+            if mode != "walking" or km <= FARTHEST_WALK_KM:
+                minutes = float(max(1, round(wait + 60 * km / kmh)))
+                legs.append(RouteLeg(*ends, self.city, mode, minutes, km))
         return tuple(sorted(legs, key=lambda leg: leg.minutes))
 
 
