@@ -18,7 +18,7 @@ from tripwright.cli.verbs import all_verbs
 PACKAGE = Path(__file__).resolve().parents[2] / "tripwright"
 # verl's own environment brings these (docs/cluster.md)
 OF_VERL = {"verl", "ray", "transfer_queue", "tensordict", "omegaconf"}
-# tripwright itself, and modules whose packages have other names: markdown-it-py, and httpx2's anyio
+# tripwright itself, and modules of other names: markdown-it-py, httpx2's anyio, jinja2's markupsafe
 OF_THE_CORE = {"tripwright", "markdown_it", "markupsafe", "anyio"}
 # with each verb, what it is given, so that it gets as far as its work
 WORDS = {

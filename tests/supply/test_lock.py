@@ -51,6 +51,8 @@ def test_all_that_pyproject_asks_is_locked(licences: ModuleType) -> None:
         asked += project["optional-dependencies"][extra]
     locked = {canonicalize_name(each.name): each.specifier for each in licences.locked()}
     for requirement in map(Requirement, asked):
+        if requirement.name == "tripwright":  # an extra that another one holds
+            continue
         (pin,) = locked[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(pin.version), requirement
 
