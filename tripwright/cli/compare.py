@@ -192,7 +192,7 @@ def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike:
     lines = [heading, *table_lines(body, header=head)]
     if len(others) > 1:
         differing = [
-            [title_of(name), *(_difference_and_p(row["differences"][other]) for other in others)]
+            [title_of(name), *(" p ".join(_difference(row["differences"][o])) for o in others)]
             for name, row in filled_rows.items()
             if name != HEADLINE
         ]
@@ -216,40 +216,23 @@ def _interval(figure: Mapping[str, Any], form: str, scale: float) -> str:
     return f" [{form.format(scale * figure['low'])}, {form.format(scale * figure['high'])}]"
 
 
-def _difference(figure: Mapping[str, Any]) -> tuple[str, str]:
-    """(difference in points or units, Holm's p)"""
-    form, scale = ("{:+.4g}", 1) if figure["kind"] == "mean" else ("{:+.1f}", 100)
-    return form.format(scale * figure["value"]) + _interval(figure, form, scale), " ".join(
-        _p(figure)
-    ).removeprefix("= ")
-
-
-def _difference_and_p(figure: Mapping[str, Any]) -> str:
-    return f"{_difference(figure)[0]} p {' '.join(_p(figure))}"
-
-
-def _p(figure: Mapping[str, Any]) -> tuple[str, str]:
-    """('=', '0.012'), ('<', '0.0001'), or ('≤', '0.0019') where the draws were too few to give a
+def _difference(figure: Mapping[str, Any]) -> list[str]:
+    """The difference in points or units, and Holm's p: "≤" where the draws were too few to give a
     smaller one."""
+    form, scale = ("{:+.4g}", 1) if figure["kind"] == "mean" else ("{:+.1f}", 100)
     p = figure["p_holm"]
+    shown = f"{'≤ ' if figure['p_is_bound'] and p < 1 else ''}{p:.2g}"
     if p < SMALLEST_SHOWN:
-        return "<", f"{SMALLEST_SHOWN:.4f}"
-    return "≤" if figure["p_is_bound"] and p < 1 else "=", f"{p:.2g}"
+        shown = f"< {SMALLEST_SHOWN:.4f}"
+    return [form.format(scale * figure["value"]) + _interval(figure, form, scale), shown]
 
 
 def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
     rows = []
     for pair in pairs:
         difference, p = _difference(pair)
-        rows.append(
-            [
-                f"{pair['b']} - {pair['a']}",
-                f"{difference}{MARK if pair['significant'] else ''}",
-                p,
-                str(pair["gained"]),
-                str(pair["lost"]),
-            ]
-        )
+        mark, counts = MARK if pair["significant"] else "", (pair["gained"], pair["lost"])
+        rows.append([f"{pair['b']} - {pair['a']}", difference + mark, p, *map(str, counts)])
     heading = f"final pass, every two runs{NOT_ALIKE if is_unlike else ''}"
     header = ["", "difference", HOLM, "gained", "lost"]
     return "\n".join([heading, *table_lines(rows, "<<<>", header)])
@@ -273,38 +256,26 @@ def _changed(
         f" {len(changed['lost'])} lost"
     ]
     for kind in ("gained", "lost"):
+        rows = []
         for query in changed[kind][:listed]:
-            before, after = (
-                f"{passed}/{tried}" for passed, tried in (query["before"], query["after"])
-            )
-            text = (
-                query["text"]
-                if len(query["text"]) <= TEXT_CHARACTERS
-                else query["text"][:TEXT_CHARACTERS] + "…"
-            )
-            about = ", ".join(changed_marks(query)) or "-"
-            lines.append(f"  {kind:<6} {query['id']}  {before} to {after}  {about}  {text}")
+            before, after = ("/".join(map(str, query[when])) for when in ("before", "after"))
+            text, about = query["text"], ", ".join(changed_marks(query)) or "-"
+            text = text if len(text) <= TEXT_CHARACTERS else f"{text[:TEXT_CHARACTERS]}…"
+            rows.append([kind, query["id"], f"{before} to {after}", about, text])
+        lines += table_lines(rows)
         if (more := len(changed[kind]) - listed) > 0 and listed:
             lines.append(f"  and {more} more {kind} (--count {len(changed[kind])}, or --json)")
     return "\n".join(lines)
 
 
 def _power(name: str, power: Mapping[str, Any], comparison: Mapping[str, Any]) -> str:
-    seen, needed, points = (
-        power["detectable"],
-        power["queries"],
-        f"{100 * power['points']:.0f} points",
-    )
-    difference = (
-        f"a difference of {100 * seen:.1f} points"
-        if seen is not None
-        else "no difference that there can be"
-    )
-    more = (
-        f"{points} would take {needed:,}"
-        if needed is not None
-        else f"queries that differ so little cannot make {points}"
-    )
+    seen, needed, points = power["detectable"], power["queries"], f"{100 * power['points']:.0f}"
+    difference = "no difference that there can be"
+    more = f"queries that differ so little cannot make {points} points"
+    if seen is not None:
+        difference = f"a difference of {100 * seen:.1f} points"
+    if needed is not None:
+        more = f"{points} points would take {needed:,}"
     return (
         f"power, {name} against {comparison['baseline']}: {power['discordance']:.1%} of the queries"
         f" differ; {comparison['queries']:,} queries show {difference} with power 80%; {more}"
