@@ -12,7 +12,6 @@ import pytest
 
 from tripwright.domains.travelplanner.queries.check import check_queries
 from tripwright.domains.travelplanner.queries.make import QuerySettings, make_files
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
@@ -66,55 +65,39 @@ def test_what_is_made_is_found_good_by_one_process_and_by_two(
     assert list(check_queries(broken, world, workers=2)) == alone
 
 
+def proof(**changed: Any) -> Any:
+    return lambda record: record["oracle"].update(changed)
+
+
+def text(old: str, new: str) -> Any:
+    return lambda record: record.update(query=record["query"].replace(old, new))
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "said"),
     [
-        (
-            lambda r: r["oracle"].update(cheapest_cost_usd=1.0),
-            "wrong",
-            "its stored cheapest cost is 1.0, the world's is ",
-        ),
-        (
-            lambda r: r["oracle"].update(comfortable_cost_usd=None),
-            "wrong",
-            "its stored comfortable cost is None, the world's is ",
-        ),
-        (
-            lambda r: r["oracle"].update(feasible_cities=99),
-            "wrong",
-            "its stored number of feasible cities is 99, the world's is ",
-        ),
-        (lambda r: r["oracle"].update(slack=9), "wrong", "its stored slack is 9, the budget's is "),
+        (proof(cheapest_cost_usd=1.0), "wrong", "cheapest cost is 1.0, the world's is "),
+        (proof(comfortable_cost_usd=None), "wrong", "comfortable cost is None, the world's is "),
+        (proof(feasible_cities=99), "wrong", "number of feasible cities is 99, the world's is "),
+        (proof(slack=9), "wrong", "slack is 9, the budget's is "),
+        (proof(plan="text"), "wrong", "plan cannot be read: "),
+        (lambda r: r["oracle"]["plan"].pop(), "wrong", "plan does not pass the judge: "),
         (
             lambda r: r["oracle"]["plan"][0].update(accommodation="Nowhere"),
             "wrong",
-            "its stored plan does not pass the judge: ",
+            "plan does not pass the judge: ",
         ),
-        (lambda r: r["oracle"]["plan"].pop(), "wrong", "its stored plan does not pass the judge: "),
-        (lambda r: r["oracle"].update(plan="text"), "wrong", "its stored plan cannot be read: "),
-        (lambda r: r.update(oracle=[]), "wrong", "field 'oracle' is not an object"),
-        (
-            lambda r: r.update(feasible=False),
-            "wrong",
-            "is labelled infeasible and can be met for $",
-        ),
-        (
-            lambda r: r.update(query=r["query"].replace("2022", "2023")),
-            "ambiguous",
-            "its text is not clear: date: it must say ",
-        ),
-        (
-            lambda r: r.update(query="Somewhere nice."),
-            "ambiguous",
-            "its text is not clear: org: it must say ",
-        ),
+        (lambda r: r.update(oracle=[]), "wrong", "'oracle' is not an object"),
+        (lambda r: r.update(feasible=False), "wrong", "can be met for $"),
+        (text("2022", "2023"), "ambiguous", "date: it must say "),
+        (lambda r: r.update(query="Somewhere nice."), "ambiguous", "org: it must say "),
     ],
 )
 def test_one_thing_wrong_is_one_problem(
     world: World, given: list[tuple[int, Query]], change: Any, kind: str, said: str
 ) -> None:
-    ((found, text),) = kinds_after(world, given[0][1], change)
-    assert found == kind and text.startswith(said) and "\n" not in text
+    ((found, problem),) = kinds_after(world, given[0][1], change)
+    assert found == kind and said in problem and "\n" not in problem
 
 
 def test_a_plan_that_only_the_official_rules_let_pass_is_wrong(
@@ -122,18 +105,10 @@ def test_a_plan_that_only_the_official_rules_let_pass_is_wrong(
 ) -> None:
     """A city trip that goes elsewhere: the official code never compares its destination."""
     query = next(query for _, query in given if query.days == 3)
-    other = next(
-        city
-        for city in world.cities
-        if world.cities[city] != world.cities[query.org] and city != query.dest
-    )
+    others = (c for c, state in world.cities.items() if state != world.cities[query.org])
+    other = next(city for city in others if city != query.dest)
     problems = kinds_after(world, query, lambda record: record.update(dest=other))
-    assert any(
-        kind == "wrong"
-        and "its stored plan does not pass the judge" in text
-        and "(strict rules)" in text
-        for kind, text in problems
-    )
+    assert any(kind == "wrong" and "(strict rules)" in text for kind, text in problems)
 
 
 def test_too_little_money_is_infeasible_unless_said_so(
@@ -172,16 +147,3 @@ def test_a_second_request_for_the_same_trip_is_a_duplicate(
     assert [(problem.kind, problem.text) for problem in found[9]] == [
         ("duplicate", "asks for the same trip as line 4")
     ]
-
-
-def test_the_official_training_texts_say_what_their_fields_say(
-    travelplanner: Path, real_world: World
-) -> None:
-    places = Gazetteer(real_world.cities)
-    queries = list(iter_queries(travelplanner / "queries" / "train.jsonl"))
-    assert len(queries) == 45
-    assert [
-        (line, problem)
-        for line, query in queries
-        if (problem := mismatches(query, query.query, places))
-    ] == []
