@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripwright.evals.report.markdown import blocks
+from tripwright.evals.report.viewer import blocks
 
 KINDS = {
     "heading",
