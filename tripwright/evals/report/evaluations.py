@@ -275,12 +275,9 @@ def behaviour_section(run: ReportedRun) -> Section:
             f"no counts of tokens in the transcripts of {', '.join(uncounted)}, so lengths are"
             " shown in characters"
         )
-    titles = evaluation_titles(behaviours, run)
-    failing = evaluation_failures(behaviours, titles, steps) if behaviours else []
-    failing += [sub_reward_figure(run, run.scores)] if behaviours else []
-    parts = behaviour_parts(
-        "From the transcripts of each evaluation.", behaviours, titles, failing, steps
-    )
+    titles, lede = evaluation_titles(behaviours, run), "From the transcripts of each evaluation."
+    rewards = [sub_reward_figure(run, run.scores)]
+    parts = behaviour_parts(lede, behaviours, titles, steps, after=rewards)
     return Section("behaviour", "Behaviour", parts)
 
 
@@ -288,16 +285,15 @@ def checkpoints_section(run: ReportedRun) -> Section:
     """The same of the evaluations while it trained, on requests that no stage trains on."""
     behaviours = read_behaviours(run, [name for name in run.transcripts if is_validation(name)])
     titles, steps = evaluation_titles(behaviours, run), checkpoints(behaviours, run)
-    failing: list[Figure] = []
-    if behaviours:
-        failing += mistake_figures(run, behaviours, steps)
-        failing += evaluation_failures(behaviours, titles, steps)
-        failing.append(sub_reward_figure(run, run.validation))
+    lengths, rewards = (
+        mistake_figures(run, behaviours, steps),
+        sub_reward_figure(run, run.validation),
+    )
     lede = (
         "From the transcripts of the evaluations between the steps of training, on requests that no"
         " stage trains on."
     )
-    parts = behaviour_parts(lede, behaviours, titles, failing, steps)
+    parts = behaviour_parts(lede, behaviours, titles, steps, lengths, [rewards])
     return Section("checkpoints", "Behaviour over training", parts)
 
 
@@ -305,11 +301,14 @@ def behaviour_parts(
     lede: str,
     behaviours: Behaviours,
     titles: Mapping[str, str],
-    failing: Sequence[Figure],
     steps: Mapping[str, float],
+    before: Sequence[Figure] = (),
+    after: Sequence[Figure] = (),
 ) -> list[Part]:
+    """`before` and `after` stand around the figures of what fails."""
     if not behaviours:
         return []
+    failing = [*before, *evaluation_failures(behaviours, titles, steps), *after]
     return [
         Text(f"{lede} Episodes that were not scored are left out. Intervals: 95%, over queries."),
         *titled("Mistakes and lengths", mistakes_table(behaviours, titles)),

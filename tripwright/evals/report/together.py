@@ -443,9 +443,8 @@ def behaviour_section(runs: Mapping[str, ReportedRun]) -> Section:
             found = evaluations.read_behaviours(run, [str(main)])
             behaviours |= dict(zip([name], found.values(), strict=False))
     titles = {name: name for name in behaviours}
-    failing = evaluations.evaluation_failures(behaviours, titles, {}) if behaviours else []
     lede = "From the transcripts of each run's main evaluation."
-    parts = evaluations.behaviour_parts(lede, behaviours, titles, failing, {})
+    parts = evaluations.behaviour_parts(lede, behaviours, titles, {})
     return Section("behaviour", "Behaviour", parts)
 
 
