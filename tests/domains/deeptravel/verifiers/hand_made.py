@@ -75,143 +75,61 @@ _HOTELS = [
 ]
 
 
-def made_calls() -> list[ToolCall]:
-    def answer(name: str, arguments: dict[str, Any], rows: list[dict[str, Any]]) -> ToolCall:
-        body = {
-            "rows": [{"row": n, **row} for n, row in enumerate(rows, 1)],
-            "source": "closed world, 2026-06-20T09:30:00Z",
-        }
-        return ToolCall(name, arguments, json.dumps(body, ensure_ascii=False))
-
-    way = {
-        "origin": "Riverside Inn",
-        "destination": "Old Lighthouse",
-        "city": "Wuhan",
-        "mode": "walking",
-        "minutes": 18.0,
-        "distance_km": 1.4,
-    }
-    return [
-        answer(
-            "train_search",
-            {
-                "depart_city_name": "Suzhou",
-                "arrival_city_name": "Wuhan",
-                "depart_date": "2026-06-26",
-            },
-            _THERE,
-        ),
-        answer(
-            "hotel_search",
-            {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"},
-            _HOTELS,
-        ),
-        answer(
-            "train_search",
-            {
-                "depart_city_name": "Wuhan",
-                "arrival_city_name": "Suzhou",
-                "depart_date": "2026-06-28",
-            },
-            _BACK,
-        ),
-        answer(
-            "poi_search",
-            {"query": "Old Lighthouse", "city_name": "Wuhan"},
-            [{"name": "Old Lighthouse", "city": "Wuhan", "address": "1 Rua Nova"}],
-        ),
-        answer(
-            "route_planning",
-            {
-                "origin_name": "Riverside Inn",
-                "destination_name": "Old Lighthouse",
-                "city_name": "Wuhan",
-            },
-            [way],
-        ),
-    ]
-
-
-SOUND: dict[str, Any] = {
-    "party": 2,
-    "outbound": [
-        {
-            "kind": "train",
-            "number": "G3124",
-            "date": "2026-06-26",
-            "departs": "06:54",
-            "arrives": "11:02",
-            "depart_city": "Suzhou",
-            "depart_place": "Suzhou Station",
-            "arrive_city": "Wuhan",
-            "arrive_place": "Wuhan Station",
-            "minutes": 248,
-            "price": {"amount": 233, "currency": "USD", "per": "person"},
-            "call": 1,
-            "row": 1,
-            "reasons": [
-                {"term": "arrives_by", "time": "11:02", "limit": "15:00"},
-                {"term": "first_arrival", "call": 1},
-            ],
-        }
-    ],
-    "stay": [
-        {
-            "kind": "hotel",
-            "name": "Riverside Inn",
-            "address": "12 Mill Lane",
-            "room": "double room",
-            "guests": 2,
-            "rating": 4.1,
-            "price": {"amount": 402, "currency": "USD", "per": "room"},
-            "checkin": "2026-06-26",
-            "checkout": "2026-06-28",
-            "rooms": 1,
-            "call": 2,
-            "row": 1,
-            "reasons": [
-                {"term": "best_rated", "call": 2},
-                {
-                    "term": "near",
-                    "place": "Old Lighthouse",
-                    "distance_km": 1.4,
-                    "call": 5,
-                    "row": 1,
-                },
-            ],
-        }
-    ],
-    "return": [
-        {
-            "kind": "train",
-            "number": "G3127",
-            "date": "2026-06-28",
-            "departs": "18:10",
-            "arrives": "22:18",
-            "price": {"amount": 233, "currency": "USD", "per": "person"},
-            "call": 3,
-            "row": 1,
-        }
-    ],
-    "visits": [
-        {
-            "kind": "place",
-            "name": "Old Lighthouse",
-            "address": "1 Rua Nova",
-            "found": {"call": 4, "row": 1},
-            "way": {
-                "mode": "walking",
-                "minutes": 18,
-                "distance_km": 1.4,
-                "origin": "Riverside Inn",
-                "call": 5,
-                "row": 1,
-            },
-        }
-    ],
-    "total": {"amount": 1334, "currency": "USD"},
-    "risks": [{"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 2}],
+_WAY = {
+    "origin": "Riverside Inn",
+    "destination": "Old Lighthouse",
+    "city": "Wuhan",
+    "mode": "walking",
+    "minutes": 18.0,
+    "distance_km": 1.4,
 }
+_PLACE = {"name": "Old Lighthouse", "city": "Wuhan", "address": "1 Rua Nova"}
+_RIDES = ("depart_city_name", "arrival_city_name", "depart_date")
+_ROUTE = ("origin_name", "destination_name", "city_name")
+
+
+def made_calls() -> list[ToolCall]:
+    nights = ("city_name", "checkin_date", "checkout_date")
+    asked: list[tuple[str, tuple[str, ...], tuple[str, ...], list[dict[str, Any]]]] = [
+        ("train_search", _RIDES, ("Suzhou", "Wuhan", "2026-06-26"), _THERE),
+        ("hotel_search", nights, ("Wuhan", "2026-06-26", "2026-06-28"), _HOTELS),
+        ("train_search", _RIDES, ("Wuhan", "Suzhou", "2026-06-28"), _BACK),
+        ("poi_search", ("query", "city_name"), ("Old Lighthouse", "Wuhan"), [_PLACE]),
+        ("route_planning", _ROUTE, ("Riverside Inn", "Old Lighthouse", "Wuhan"), [_WAY]),
+    ]
+    calls = []
+    for name, arguments, values, rows in asked:
+        numbered = [{"row": n, **row} for n, row in enumerate(rows, 1)]
+        body = {"rows": numbered, "source": "closed world, 2026-06-20T09:30:00Z"}
+        said = dict(zip(arguments, values, strict=True))
+        calls.append(ToolCall(name, said, json.dumps(body, ensure_ascii=False)))
+    return calls
+
+
+SOUND: dict[str, Any] = json.loads("""
+{"party": 2,
+ "outbound": [{"kind": "train", "number": "G3124", "date": "2026-06-26", "departs": "06:54",
+   "arrives": "11:02", "depart_city": "Suzhou", "depart_place": "Suzhou Station",
+   "arrive_city": "Wuhan", "arrive_place": "Wuhan Station", "minutes": 248,
+   "price": {"amount": 233, "currency": "USD", "per": "person"}, "call": 1, "row": 1,
+   "reasons": [{"term": "arrives_by", "time": "11:02", "limit": "15:00"},
+     {"term": "first_arrival", "call": 1}]}],
+ "stay": [{"kind": "hotel", "name": "Riverside Inn", "address": "12 Mill Lane",
+   "room": "double room", "guests": 2, "rating": 4.1,
+   "price": {"amount": 402, "currency": "USD", "per": "room"},
+   "checkin": "2026-06-26", "checkout": "2026-06-28", "rooms": 1, "call": 2, "row": 1,
+   "reasons": [{"term": "best_rated", "call": 2},
+     {"term": "near", "place": "Old Lighthouse", "distance_km": 1.4, "call": 5, "row": 1}]}],
+ "return": [{"kind": "train", "number": "G3127", "date": "2026-06-28", "departs": "18:10",
+   "arrives": "22:18", "price": {"amount": 233, "currency": "USD", "per": "person"},
+   "call": 3, "row": 1}],
+ "visits": [{"kind": "place", "name": "Old Lighthouse", "address": "1 Rua Nova",
+   "found": {"call": 4, "row": 1},
+   "way": {"mode": "walking", "minutes": 18, "distance_km": 1.4, "origin": "Riverside Inn",
+     "call": 5, "row": 1}}],
+ "total": {"amount": 1334, "currency": "USD"},
+ "risks": [{"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 2}]}
+""")
 ANSWER = json.dumps(SOUND)
 
 

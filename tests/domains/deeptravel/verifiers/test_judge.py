@@ -27,17 +27,10 @@ def test_structured_output_and_what_is_asked_for(judge: Any, said: ModuleType) -
     sent = judge.requests[0]
     schema = sent["response_format"]["json_schema"]["schema"]
     assert sent["temperature"] == 0.0 and sent["response_format"]["json_schema"]["strict"] is True
-    assert list(schema["properties"]) == [
-        "reason",
-        "rubrics",
-        "problems",
-        "conclusion",
-    ], "the reason comes before the conclusion"
+    assert " ".join(schema["properties"]) == "reason rubrics problems conclusion", "in this order"
     system, user = (message["content"] for message in sent["messages"])
-    assert (
-        "[Is the logic sound?]" in system
-        and "Very satisfied but did not address unexpected situations" in system
-    )
+    assert "[Is the logic sound?]" in system
+    assert "Very satisfied but did not address unexpected situations" in system
     assert "TW 214" in user and "From Oldport to Millbrook" in user and "TW 214" not in system
     assert "tool_response" not in user, (
         "the trajectory level does not see what the tools answered (A.2.2)"
@@ -50,11 +43,8 @@ def test_a_turn_is_judged_by_what_the_model_was_shown(judge: Any, said: ModuleTy
     assert (found.call, found.conclusion, found.passes) == (1, "inconsistent_with_response", False)
     assert [(problem.kind, problem.call) for problem in found.problems] == [("reflects", 1)]
     user = judge.requests[0]["messages"][1]["content"]
-    assert (
-        "rows cut short" in user
-        and "made up" not in user
-        and 'flight_search({"depart_city_name": "Oldport"})' in user
-    )
+    assert "rows cut short" in user and "made up" not in user
+    assert 'flight_search({"depart_city_name": "Oldport"})' in user
     with pytest.raises(ValueError, match="call 2 of a transcript with 1 calls"):
         LlmJudge(judge.endpoint()).turn(said.REQUEST, said.episode(), 2)
 
@@ -88,12 +78,7 @@ def test_without_structured_output_the_object_in_the_text_is_remembered(
     verifier = LlmJudge(judge.endpoint())
     for answer in ("one", "two", "three"):
         assert verifier.trajectory(said.REQUEST, said.episode(answer)).passes()
-    assert ["response_format" in request for request in judge.requests] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    assert ["response_format" in each for each in judge.requests] == [True, False, False, False]
     assert verifier.account.forms == {"object": 3} and verifier.account.unscored == 0
 
 
@@ -109,20 +94,15 @@ def test_a_judge_that_writes_no_json_is_asked_for_the_plain_line(
     judge.replies = ["I like it."] * 4 + [line]
     verifier = LlmJudge(judge.endpoint())
     found = verifier.trajectory(said.REQUEST, said.episode())
-    assert (found.conclusion, found.rubrics) == (
-        "dissatisfied_logic",
-        {},
-    ) and found.reason == "the return leaves before the arrival."
+    assert (found.conclusion, found.rubrics) == ("dissatisfied_logic", {})
+    assert found.reason == "the return leaves before the arrival."
     assert "Final Conclusion: one of these" in judge.requests[-1]["messages"][0]["content"]
     assert "cannot be read" in judge.requests[1]["messages"][-1]["content"], (
         "it is told what was wrong"
     )
     verifier.trajectory(said.REQUEST, said.episode("another"))
-    assert (
-        len(judge.requests) == 6
-        and verifier.account.replies == 6
-        and verifier.account.usage["prompt_tokens"] == 6000
-    )
+    assert len(judge.requests) == verifier.account.replies == 6
+    assert verifier.account.usage["prompt_tokens"] == 6000
 
 
 def test_a_slip_does_not_cost_a_form_that_has_worked(judge: Any, said: ModuleType) -> None:
@@ -130,13 +110,8 @@ def test_a_slip_does_not_cost_a_form_that_has_worked(judge: Any, said: ModuleTyp
     verifier = LlmJudge(judge.endpoint())
     for answer in ("one", "two", "three"):
         verifier.trajectory(said.REQUEST, said.episode(answer))
-    assert ["response_format" in request for request in judge.requests] == [
-        True,
-        True,
-        True,
-        False,
-        True,
-    ]
+    asked = ["response_format" in each for each in judge.requests]
+    assert asked == [True, True, True, False, True]
 
 
 def test_a_server_that_falls_over_the_schema(judge: Any, said: ModuleType) -> None:
@@ -145,15 +120,9 @@ def test_a_server_that_falls_over_the_schema(judge: Any, said: ModuleType) -> No
 
 
 def test_a_verdict_before_its_reason_is_read_and_counted(judge: Any, said: ModuleType) -> None:
-    early = json.dumps(
-        {
-            "conclusion": "very_satisfied",
-            "rubrics": dict.fromkeys(RUBRICS, True),
-            "reason": "Because.",
-            "problems": [],
-        }
-    )
-    judge.replies = [early, said.judgement()]
+    late = json.loads(said.judgement(reason="Because."))
+    early = {"conclusion": late.pop("conclusion"), **late}
+    judge.replies = [json.dumps(early), said.judgement()]
     verifier = LlmJudge(judge.endpoint())
     assert verifier.trajectory(said.REQUEST, said.episode("one")).reason == "Because."
     verifier.trajectory(said.REQUEST, said.episode("two"))
