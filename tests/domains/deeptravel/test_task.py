@@ -123,15 +123,10 @@ def test_a_trajectory_that_fails_stops_early(
         and not episode.verdict.final
         and episode.verdict.group("turns").facts is None
     )
-    failed = {
-        name
-        for name, fact in (episode.verdict.group("trajectory").facts or {}).items()
-        if fact.state is State.FAILED
-    }
-    assert "complete" in failed
-    assert episode.more["verifier"]["turns"] == () and episode.more["verifier"][
-        "turns_saved"
-    ] == len(session.transcript.calls)
+    facts = episode.verdict.group("trajectory").facts or {}
+    assert facts["complete"].state is State.FAILED
+    found = episode.more["verifier"]
+    assert (found["turns"], found["turns_saved"]) == ((), len(session.transcript.calls))
     assert SUCCESS(episode).total == 0.0 and 0.0 < SUM(episode).total < 1.0
 
 
@@ -189,11 +184,8 @@ def test_an_answer_without_any_call_rests_on_nothing(
     session = open_session(Errand("e", requests[0], provider, "nano"), DIALECT)
     say(session, "<answer>Just go.</answer>")
     episode = close_session(session)
-    assert (
-        episode.asked["turns"] == (NO_CALL,)
-        and episode.verdict is not None
-        and not episode.verdict.final
-    )
+    assert episode.asked["turns"] == (NO_CALL,)
+    assert episode.verdict is not None and not episode.verdict.final
     assert SUM(episode).total < 5.0 and SUCCESS(episode).total == 0.0
 
 
@@ -255,11 +247,8 @@ def test_a_vendor_that_fails(
     """Law 4: in training the episode is unscored; in serving the model is told."""
     session = open_session(Errand("e", requests[0], Down(), "down", on_fault=on_fault), DIALECT)
     call = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2022-03-01"}
-    say(
-        session,
-        "<think>a"
-        f" way</think><tool_call>{json.dumps({'name': 'flight_search', 'arguments': call})}</tool_call>",  # noqa: E501
-    )
+    said = json.dumps({"name": "flight_search", "arguments": call})
+    say(session, f"<think>a way</think><tool_call>{said}</tool_call>")
     assert session.transcript.stop_reason is stop
     if stop is None:
         assert (

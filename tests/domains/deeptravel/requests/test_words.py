@@ -19,28 +19,11 @@ from tripwright.domains.deeptravel.requests.words import (
     word_request,
 )
 
-CITIES = (
-    "Suzhou",
-    "St. Louis",
-    "New York",
-    "Coeur d'Alene",
-    "Winston-Salem",
-    "苏州",
-    "Fond du Lac",
-)
+CITIES = "Suzhou|St. Louis|New York|Coeur d'Alene|Winston-Salem|苏州|Fond du Lac".split("|")
 NAMES = (
-    "Lake Inn",
-    "Hilton",
-    "the Bean",
-    "Arts and Crafts House",
-    "Cozy, quiet room near 5th Ave.",
-    "Room for the nights",
-    "B&B O'Hare",
-    "7 Days Inn",
-    "Café 24/7",
-    "While Away Lodge",
-    "Near Park",
-)
+    "Lake Inn|Hilton|the Bean|Arts and Crafts House|Cozy, quiet room near 5th Ave.|B&B O'Hare|"
+    "Room for the nights|7 Days Inn|Café 24/7|While Away Lodge|Near Park"
+).split("|")
 CLOCKS = st.tuples(st.integers(0, 23), st.sampled_from((0, 15, 30, 59))).map(
     lambda time: f"{time[0]:02d}:{time[1]:02d}"
 )
