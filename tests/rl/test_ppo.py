@@ -98,8 +98,8 @@ def test_the_value_head_learns_what_episodes_are_worth(
     trainer = make(
         replace(
             SETTINGS,
-            steps=40,
-            value_rate=0.03,
+            steps=20,
+            value_rate=0.05,
             value_clip=None,
             value_weight=1.0,
             epochs_per_batch=2,
@@ -119,7 +119,7 @@ def test_the_value_head_learns_what_episodes_are_worth(
             [lab.episode(model, 2, lab.final)] * 2,
         ]
     )
-    rows = [trainer.take_step() for _ in range(39)]
+    rows = [trainer.take_step() for _ in range(19)]
     assert rows[-1]["value_mean"] == pytest.approx(5.0, abs=1.0)
     assert rows[-1]["value_loss"] < 0.2 * rows[0]["value_loss"]
 

@@ -21,7 +21,7 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings
 
 SETTINGS = SftSettings(
-    steps=40,
+    steps=24,
     batch_size=2,
     dtype="float32",
     optimizer=OptimizerSettings(adamw_learning_rate=3e-3),
@@ -76,7 +76,7 @@ def test_it_lowers_the_loss(
 ) -> None:
     model = tiny_model("qwen3", len(nano_tokenizer))
     rows = steps_of(FineTuning(model, Given(transcripts), SETTINGS))
-    assert len(rows) == 40
+    assert len(rows) == 24
     first, last = rows[0], rows[-1]
     assert first["loss"] == pytest.approx(
         torch.tensor(float(len(nano_tokenizer))).log().item(), abs=0.5

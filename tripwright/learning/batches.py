@@ -248,8 +248,8 @@ def token_logits(
     """Logits in fp32 at the places of `where` (B, T) bool: (N, vocabulary); at all places without
     it. `dtype` of the matrix products, one of `PRECISIONS`.
 
-    `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a
-    row is one transcript.
+    `positions` and `cache` are for rows that hold several transcripts (`sft.trainer.pack`); without
+    them a row is one transcript.
     """
     hidden = hidden_at(decoder, batch, dtype, where, positions, cache)
     with autocast(decoder.precision(dtype), decoder.device.type):
