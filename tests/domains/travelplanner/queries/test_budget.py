@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.queries.budget import (
+from tripwright.domains.travelplanner.queries.make import (
     NoBudget,
     official_budget,
     price_statistics,

@@ -17,13 +17,13 @@ import pytest
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
-from tripwright.domains.travelplanner.queries.budget import official_budget
 from tripwright.domains.travelplanner.queries.make import (
     QueryBatch,
     QuerySettings,
     excluded_keys,
     feasible_cities,
     make_files,
+    official_budget,
     request_key,
 )
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
