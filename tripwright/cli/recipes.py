@@ -32,6 +32,9 @@ def recipes(
 
     With a name, print that recipe; with --out as well, copy it to a file of yours.
 
+    A run that differs from a recipe in a setting or two needs no file: --set of 'train', 'sft',
+    'fit' and 'examine'. docs/recipes.md has such commands for the papers' other rows.
+
     Examples:
       tripwright recipes
       tripwright recipes nano/grpo
