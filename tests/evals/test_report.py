@@ -425,13 +425,8 @@ def test_a_difference_within_noise_is_not_called_a_gain(tmp_path):
 
 def test_a_run_in_which_nothing_was_scored_says_why(tmp_path):
     nothing = {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
-    score = {
-        "n": 0,
-        "unscored": 3,
-        "metrics": {"final": nothing},
-        "constraints": {"valid_cost": nothing},
-        "warning": "Fault: 500 boom.",
-    }
+    score = {"n": 0, "unscored": 3, "metrics": {"final": nothing}, "warning": "Fault: 500 boom."}
+    score |= {"constraints": {"valid_cost": nothing}}
     (tmp_path / "score.json").write_text(json.dumps(score), encoding="utf-8")
     _, page = report_of(tmp_path)
     assert "This run: nothing was scored. Fault: 500 boom." in page.text
@@ -440,12 +435,12 @@ def test_a_run_in_which_nothing_was_scored_says_why(tmp_path):
 
 def test_tokens_of_all_stages_are_counted_as_they_are_logged(tmp_path):
     """Supervised stages log a running total, RL the tokens of each step."""
+    stages = {"sft": ((1, 100), (2, 200), (3, 300)), "rl": ((60, 50), (120, 50))}
     rows = [
-        {"stage": "sft", "step": step, "seconds": step, "tokens": 100 * step} for step in (1, 2, 3)
+        {"stage": stage, "step": step, "seconds": seconds, "tokens": tokens}
+        for stage, logged in stages.items()
+        for step, (seconds, tokens) in enumerate(logged, start=1)
     ]
-    rows += [{"stage": "rl", "step": step, "seconds": 60 * step, "tokens": 50} for step in (1, 2)]
-    (tmp_path / "metrics.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-    )
+    write_lines(tmp_path / "metrics.jsonl", rows)
     _, page = report_of(tmp_path)
     assert "2 minutes of training · 400 tokens" in page.text
