@@ -53,20 +53,6 @@ def test_a_live_tool_answers_in_both_faces(folder: str, capsys: pytest.CaptureFi
     assert trains and all(8 <= train["minutes"] <= 40 for train in trains)
 
 
-def test_the_schemas_are_listed_without_a_world(capsys: pytest.CaptureFixture[str]) -> None:
-    schemas = json.loads(said(capsys, "--list", "--face", "deeptravel"))
-    names = [schema["function"]["name"] for schema in schemas]
-    assert names == [
-        "flight_search",
-        "train_search",
-        "route_planning",
-        "hotel_search",
-        "poi_search",
-        "web_search",
-    ]
-    assert schemas == json.loads(said(capsys, "--list", "--face", "deeptravel_compact"))
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "problem"),
     [

@@ -59,11 +59,6 @@ def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.count('"page"') == 4
 
 
-def test_lists_the_schemas_without_a_world(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tool", "--list"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 7
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
