@@ -1,16 +1,16 @@
 import csv
 import errno
 import gc
+import itertools
 import json
 import os
 import random
 import shutil
-import statistics
 import sys
 import tracemalloc
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -18,10 +18,9 @@ import pytest
 
 from tests.world.stored_texts import city_texts, flight_texts, ground_texts
 from tripwright.errors import UserError
-from tripwright.world.fill import minutes_of_clock, minutes_of_duration
 from tripwright.world.folder import verify
 from tripwright.world.importer import SOURCES, import_world
-from tripwright.world.records import MISSING, Flight
+from tripwright.world.records import MISSING
 from tripwright.world.store import World
 
 
@@ -65,13 +64,17 @@ OFFICIAL_NAMES = {
 }
 
 
+def write(table: Path, rows: Iterable[Sequence[str]]) -> None:
+    with table.open("w", newline="", encoding="utf-8") as text:
+        csv.writer(text).writerows(rows)
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     folder = tmp_path / "source"
     folder.mkdir()
     for name, rows in ROWS.items():
-        with (folder / name).open("w", newline="", encoding="utf-8") as text:
-            csv.writer(text).writerows(rows)
+        write(folder / name, rows)
     return folder
 
 
@@ -126,28 +129,20 @@ def test_official_names_and_folders_give_the_same_world(source: Path, tmp_path: 
     assert import_world(official.parent, tmp_path / "above").content_hash == flat.content_hash
 
 
-def test_a_missing_file_is_named_with_where_it_was_expected(source: Path, tmp_path: Path) -> None:
+def test_a_missing_file_or_folder_is_named(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No folder"):
+        import_world(tmp_path / "nowhere", tmp_path / "world")
     (source / "attractions.csv").unlink()
     with pytest.raises(UserError, match=r"'.*source/database'\. .* attractions\.csv"):
         import_world(source, tmp_path / "world")
     assert not (tmp_path / "world").exists()
 
 
-def test_a_missing_folder_says_what_was_expected(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="No folder"):
-        import_world(tmp_path / "nowhere", tmp_path / "world")
-
-
-def test_differing_columns_are_named(source: Path, tmp_path: Path) -> None:
-    (source / "restaurants.csv").write_text("Name,Town,Cuisines,Average Cost,Aggregate Rating\n")
-    with pytest.raises(UserError, match=r"no column 'City'\. Found: 'Name', 'Town'"):
-        import_world(source, tmp_path / "world")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
         ("attractions.csv", b"", "is empty"),
+        ("restaurants.csv", b"Name,Town\n", "no column 'City'"),
         ("attractions.csv", b"Name,\xff\xfe\n", "not a CSV file in UTF-8"),
         (
             "accommodations.csv",
@@ -175,31 +170,28 @@ def test_unreadable_files_are_one_clear_line(
     assert "\n" not in str(problem.value)
 
 
-@pytest.mark.parametrize("value", ["inf", "-Infinity", "nan ", "1_000", "1e999", "١٢"])
 @pytest.mark.parametrize(
-    ("table", "column"),
-    [("accommodations.csv", "maximum occupancy"), ("restaurants.csv", "Average Cost")],
+    ("table", "column", "value"),
+    [
+        ("accommodations.csv", "maximum occupancy", "inf"),
+        *(
+            ("restaurants.csv", "Average Cost", value)
+            for value in ("-Infinity", "nan ", "1_000", "1e999", "١٢")
+        ),
+        *(
+            ("flights.csv", "FlightDate", value)
+            for value in ("3/1/2022", "2022-3-1", "20220301", "2022-02-29")
+        ),
+    ],
 )
-def test_a_number_is_one_that_json_has(
+def test_a_number_is_one_that_json_has_and_a_date_is_a_day(
     source: Path, tmp_path: Path, table: str, column: str, value: str
 ) -> None:
-    rewrite(source / table, 1, column, value)
+    rows = [list(each) for each in ROWS[table]]
+    rows[1][rows[0].index(column)] = value
+    write(source / table, rows)
     with pytest.raises(UserError, match=rf"{table}:[0-9]+: column '{column}' holds {value!r}"):
         import_world(source, tmp_path / "world")
-
-
-@pytest.mark.parametrize("value", ["3/1/2022", "2022-3-1", "20220301", "2022-02-29"])
-def test_flights_have_dates(source: Path, tmp_path: Path, value: str) -> None:
-    rewrite(source / "flights.csv", 1, "FlightDate", value)
-    with pytest.raises(UserError, match=f"flights.csv:2: column 'FlightDate' holds '{value}'"):
-        import_world(source, tmp_path / "world")
-
-
-def rewrite(table: Path, row: int, column: str, value: str) -> None:
-    rows = [list(each) for each in ROWS[table.name]]
-    rows[row][rows[0].index(column)] = value
-    with table.open("w", newline="", encoding="utf-8") as text:
-        csv.writer(text).writerows(rows)
 
 
 def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(
@@ -212,12 +204,9 @@ def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(
         ["New Tower", *rows[1][1:], ""],
         ["Short row", *rows[1][1:]],
     ]
-    with (source / "attractions.csv").open("w", newline="", encoding="utf-8") as text:
-        csv.writer(text).writerows(wider)
-    with (source / "cities.csv").open("w", newline="", encoding="utf-8") as text:
-        csv.writer(text).writerows(
-            [["city", "state", "mayor"], ["Aston", "Westland", ""], ["Brook", "Eastland", "Ann"]]
-        )
+    write(source / "attractions.csv", wider)
+    mayors = table("city|state|mayor", "Aston|Westland|", "Brook|Eastland|Ann")
+    write(source / "cities.csv", mayors)
     world = import_world(source, tmp_path / "world")
     assert [row.name for row in world.attractions("Brook")] == ["Old Tower"]
     assert world.manifest["incomplete_rows"]["attractions"] == 2
@@ -228,10 +217,7 @@ def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(
 def test_a_distance_keeps_the_word_that_the_source_has_for_missing(
     source: Path, tmp_path: Path
 ) -> None:
-    with (source / "distances.csv").open("w", newline="", encoding="utf-8") as text:
-        csv.writer(text).writerows(
-            [*ROWS["distances.csv"][:2], ["Brook", "Aston", "", "N/A", "None"]]
-        )
+    write(source / "distances.csv", [*ROWS["distances.csv"][:2], *table("Brook|Aston||N/A|None")])
     world = import_world(source, tmp_path / "world")
     assert ground_texts(world, "Brook", "Aston") == [("Brook", "Aston", "N/A", "None")]
     assert world.ground("Brook", "Aston") == ("Brook", "Aston", "", "")
@@ -274,17 +260,6 @@ class BrokenFile:
         return next(self._text)
 
 
-def test_the_current_folder_becomes_a_world_of_its_name(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    assert import_world(source, Path(".")).name == "here"
-    assert sorted(os.listdir(here)) == ["manifest.json", "world.sqlite"]
-    assert sorted(os.listdir(tmp_path)) == ["here", "source"]
-
-
 def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> None:
     """What Python holds at the peak: with eight times the rows the difference is less than a tenth
     of what those rows weigh."""
@@ -292,10 +267,8 @@ def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> Non
     def peak_bytes(rows: int) -> int:
         for table in ("flights.csv", "restaurants.csv", "accommodations.csv", "attractions.csv"):
             header, row, *_ = ROWS[table]
-            with (source / table).open("w", newline="", encoding="utf-8") as text:
-                out = csv.writer(text)
-                out.writerow(header)
-                out.writerows([f"{row[0]}{n}", *row[1:]] for n in range(rows))
+            numbered = ([f"{row[0]}{n}", *row[1:]] for n in range(rows))
+            write(source / table, itertools.chain([header], numbered))
         gc.collect()
         tracemalloc.start()
         import_world(source, tmp_path / f"world{rows}")
@@ -368,7 +341,7 @@ def test_a_thousand_real_look_ups_equal_a_scan_of_the_files_text_for_text(
 
 @pytest.fixture
 def fewer_roads(real_tables: Path, tmp_path: Path) -> Path:
-    """The real tables with a sixth of the pairs to fill, and those whose flights are known."""
+    """The real tables with a fourteenth of the pairs to fill, and those whose flights are known."""
     folder = tmp_path / "fewer"
     folder.mkdir()
     for path in real_tables.iterdir():
@@ -381,7 +354,7 @@ def fewer_roads(real_tables: Path, tmp_path: Path) -> Path:
         thinned.write(roads[0])
         for road, row in zip(roads[1:], csv.DictReader(roads), strict=True):
             pair = frozenset((row["origin"], row["destination"]))
-            if pair in kept or zlib.crc32("".join(sorted(pair)).encode()) % 6 == 0:
+            if pair in kept or zlib.crc32("".join(sorted(pair)).encode()) % 14 == 0:
                 thinned.write(road)
     return folder
 
@@ -412,7 +385,7 @@ def test_the_real_tables_can_be_filled_and_known_searches_stay(
         for pair in {(a, b) for a in world.cities for b in world.cities if world.ground(a, b)}
         if pair not in known_routes
     ]
-    searches = [(*pair, rng.choice(world.dates)) for pair in rng.sample(sorted(pairs), 1500)]
+    searches = [(*pair, rng.choice(world.dates)) for pair in rng.sample(sorted(pairs), 700)]
     found = [world.flights(*search) or [] for search in searches]
     known = [real_world.flights(*search[:3]) or [] for search in covered]
     assert abs(_share(found) - _share(known)) < 0.05  # of searches without any flight
@@ -423,37 +396,6 @@ def test_the_real_tables_can_be_filled_and_known_searches_stay(
     for share in (0.05, 0.25, 0.5, 0.75, 0.95):
         new, old = (values[int(len(values) * share)] for values in ratios)
         assert abs(new - old) < 0.02  # dollars per mile
-
-    winter = {date for date in world.dates if date < "2022-03-13"}  # Phoenix saves no daylight
-    # minutes beyond what the miles explain, by hours to the west
-    gaps: dict[str, list[float]] = {"known": [], "filled": []}
-    for origin, destination, date in [tuple(search[:3]) for search in covered if search[3]]:
-        flown = real_world.flights(origin, destination, date) or []
-        (shift,) = {_shift(flight) for flight in flown}
-        days = {day for day in world.dates if (day in winter) == (date in winter)}
-        filled = [
-            flight for day in days for flight in world.flights(origin, destination, day) or []
-        ]
-        assert {_shift(flight) for flight in filled} == {shift}
-        back = [flight for day in days for flight in world.flights(destination, origin, day) or []]
-        assert {_shift(flight) for flight in back} <= {-shift}
-        if shift:
-            for name, flights in (("known", flown), ("filled", filled)):
-                gaps[name] += [
-                    (minutes_of_duration(f.duration) - 40 - 0.12 * f.distance_miles)
-                    * (-1 if shift > 0 else 1)
-                    for f in flights
-                ]
-    assert abs(statistics.fmean(gaps["known"]) - statistics.fmean(gaps["filled"])) < 2
-
-
-def _shift(flight: Flight) -> int:
-    ahead = (
-        minutes_of_clock(flight.arrival_time)
-        - minutes_of_clock(flight.departure_time)
-        - minutes_of_duration(flight.duration)
-    )
-    return (ahead + 720) % 1440 - 720
 
 
 def _share(searches: Sequence[Sequence[object]]) -> float:
