@@ -43,32 +43,18 @@ uvicorn = pytest.importorskip("uvicorn")
 
 SERVER = Path(__file__).parent / "mcp_server.py"
 OLD_SERVER = SERVER.with_name("mcp_old_server.py")
+ASKED = {"depart_city_name": "origin", "arrival_city_name": "destination", "depart_date": "day"}
+TIMES = {"departs_at": "leaves", "arrives_at": "arrives"}
 TRAINS = ToolMap(
     tool="trains",
-    arguments={
-        "depart_city_name": "origin",
-        "arrival_city_name": "destination",
-        "depart_date": "day",
-        "hotel_name": "hotel",
-    },
+    arguments={**ASKED, "hotel_name": "hotel"},
     constants={"language": "en"},
     rows="journeys",
-    fields={
-        "number": "code",
-        "operator": "line.by",
-        "departs_at": "leaves",
-        "arrives_at": "arrives",
-        "price": "fare.0",
-    },
+    fields={"number": "code", "operator": "line.by", "price": "fare.0", **TIMES},
     currency="CNY",
 )
-CALL = {
-    "depart_city_name": "Suzhou",
-    "arrival_city_name": "Wuhan",
-    "depart_date": "2026-06-26",
-    "is_transfer": 0,
-    "hotel_name": "",
-}
+WAY = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "depart_date": "2026-06-26"}
+CALL = {**WAY, "is_transfer": 0, "hotel_name": ""}
 OWN = ["weather", "says", "fails", "crashes", "sleeps", "trains", "absent"]
 MAPS = {"train_search": TRAINS}
 
@@ -169,15 +155,8 @@ def test_own_tools_come_with_their_schemas_and_answer_with_rows(
     )
     assert weather["function"]["parameters"]["required"] == ["city"]
     found = provider.ask("weather", {"city": "Wuhan", "days": 2})
-    assert found.records[1] == VendorRow(
-        (
-            ("day", 2),
-            ("sky", "clear"),
-            ("celsius", 21.5),
-            ("wind", '{"from":"west"}'),
-            ("city", "Wuhan"),
-        )
-    )
+    weather_then = {"day": 2, "sky": "clear", "celsius": 21.5, "wind": '{"from":"west"}'}
+    assert found.records[1] == VendorRow((*weather_then.items(), ("city", "Wuhan")))
     assert provider.ask("says", {"text": "hello\nyou"}).records == (
         VendorRow((("text", "hello\nyou"),)),
     )
@@ -224,10 +203,11 @@ def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "1 1\n", "")
 
 
-def test_a_tool_that_the_server_does_not_have(over_http: McpProvider) -> None:
+def test_a_tool_that_is_not_there_or_crashes_is_a_fault(over_http: McpProvider) -> None:
     with pytest.raises(ProviderFault, match="has no tool 'absent'"):
         over_http.schemas()
     assert fault_of(over_http, "absent", {}).kind == "bad_response"
+    assert fault_of(over_http, "crashes", {}).kind == "server_error"
 
 
 def test_arguments_that_the_tool_does_not_take_are_refused(over_http: McpProvider) -> None:
@@ -254,10 +234,6 @@ def test_what_a_tool_reports_is_a_fault_or_a_refusal(
         assert found.refused and message in found.note
     else:
         assert fault_of(over_http, "fails", {"message": message}).kind == kind
-
-
-def test_a_crash_of_a_tool_is_a_fault(over_http: McpProvider) -> None:
-    assert fault_of(over_http, "crashes", {}).kind == "server_error"
 
 
 def test_threads_share_one_connection(over_http: McpProvider) -> None:
@@ -362,22 +338,11 @@ def test_nobody_listening_is_a_connection_fault(provider_of: Callable[..., McpPr
 
 def test_records_of_other_tools() -> None:
     stay = {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}
-    hotels = ToolMap(
-        tool="h",
-        fields={"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"},
-    )
-    row = {
-        "name": "Lake",
-        "p": {"v": 80, "c": "usd"},
-        "at": [30.5, 114.3],
-        "rating": "4.5",
-        "address": None,
-    }
-    assert hotels.record("hotel_search", row, stay) == HotelOffer(
-        "Lake",
-        "Wuhan",
-        "2026-06-26",
-        "2026-06-28",
+    fields = {"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"}
+    hotels = ToolMap(tool="h", fields=fields)
+    row = {"name": "Lake", "p": {"v": 80, "c": "usd"}, "at": [30.5, 114.3], "rating": "4.5"}
+    assert hotels.record("hotel_search", {**row, "address": None}, stay) == HotelOffer(
+        *("Lake", "Wuhan", "2026-06-26", "2026-06-28"),
         price=Money(80.0, "USD"),
         rating=4.5,
         latitude=30.5,
@@ -385,25 +350,20 @@ def test_records_of_other_tools() -> None:
     )
     assert hotels.record("hotel_search", {"name": ""}, stay) is None
     way = {"origin_name": "A", "destination_name": "B", "city_name": "Wuhan"}
-    assert ToolMap(tool="r").record(
-        "route_planning", {"minutes": 12.5, "distance_km": "3", "mode": "driving"}, way
-    ) == RouteLeg("A", "B", "Wuhan", "driving", 12.5, 3.0)
-    assert ToolMap(tool="w").record("web_search", {"url": "https://x.example"}, {}) == WebPage(
-        "https://x.example", "https://x.example"
-    )
-
-
-@pytest.mark.parametrize("content", [{}, [], "", None, {"result": []}, {"result": None}])
-def test_nothing_is_no_row(content: Any) -> None:
-    assert rows_of(content) == ()
+    driven = {"minutes": 12.5, "distance_km": "3", "mode": "driving"}
+    leg = ToolMap(tool="r").record("route_planning", driven, way)
+    assert leg == RouteLeg("A", "B", "Wuhan", "driving", 12.5, 3.0)
+    url = "https://x.example"
+    assert ToolMap(tool="w").record("web_search", {"url": url}, {}) == WebPage(url, url)
+    for nothing in ({}, [], "", None, {"result": []}, {"result": None}):
+        assert rows_of(nothing) == ()
 
 
 def test_the_tables_are_part_of_the_version(provider_of: Callable[..., McpProvider]) -> None:
+    tables, at = (TRAINS, ToolMap(tool="t")), "http://localhost:1/mcp"
     versions = {
-        provider_of(
-            url="http://localhost:1/mcp", maps={"train_search": table}, version=version
-        ).version
-        for table in (TRAINS, ToolMap(tool="t"))
+        provider_of(url=at, maps={"train_search": table}, version=version).version
+        for table in tables
         for version in ("1", "2")
     }
     assert len(versions) == 4
@@ -453,25 +413,12 @@ def test_errors_of_the_protocol(code: int, message: str, kind: str | None) -> No
         ({"url": "http://x"}, "answers nothing"),
         ({"url": "http://x", "own": ["train_search"]}, "maps.train_search"),
         ({"url": "http://x", "own": ["x"], "token": "s3cret"}, "vendors.mcp.token"),
-        (
-            {"url": "http://x", "own": ["x"], "token_env": "NO_SUCH_VARIABLE"},
-            "NO_SUCH_VARIABLE, which is not set",
-        ),
-        ({"url": "http://x", "own": "x"}, "vendors.mcp.own"),
+        ({"url": "http://x", "own": ["x"], "token_env": "NO_SUCH_VARIABLE"}, "is not set"),
         ({"url": "http://x", "own": ["x"], "env": ["HOME"]}, "token_env"),
         ({"url": "http://x", "own": ["x"], "timeout_s": 0}, "vendors.mcp.timeout_s"),
-        ({"url": "http://x", "own": ["x"], "timeout_s": "5"}, "vendors.mcp.timeout_s"),
         ({"url": "http://x", "own": ["x"], "may_store": "yes"}, "vendors.mcp.may_store"),
-        ({"url": "http://x", "own": ["x", 7]}, "vendors.mcp.own.1"),
-        ({"url": "http://x", "own": ["x"], "requests_per_second": -1}, "requests_per_second"),
-        ({"url": "http://x", "maps": {"train_search": "trains"}}, "maps.train_search"),
         ({"url": "http://x", "maps": {"bus_search": {"tool": "x"}}}, "maps.bus_search"),
-        ({"url": "http://x", "maps": {"train_search": {"row": "x"}}}, "maps.train_search"),
         ({"url": "http://x", "maps": {"train_search": {"rows": "x"}}}, "maps.train_search.tool"),
-        (
-            {"url": "http://x", "maps": {"train_search": {"tool": "x", "rows": 3}}},
-            "maps.train_search.rows",
-        ),
         (
             {"url": "http://x", "maps": {"train_search": {"tool": "x", "fields": {"colour": "c"}}}},
             "found 'colour'",

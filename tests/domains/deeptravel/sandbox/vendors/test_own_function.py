@@ -105,7 +105,7 @@ def test_training_asks_the_function_and_replays_it(at_the_root: Path) -> None:
             assert main(shlex.split(command)[1:]) == 0
     recipe = load_recipe("docs/examples/own_flights_training.toml")
     trips, domain = trips_of(recipe, RL), domain_named("deeptravel")
-    for number in range(trips.per_epoch or 0):
+    for number in range(min(4, trips.per_epoch or 0)):
         request, place = trips.request_at(number)
         assert domain.keeps(expert_session(domain, request, place, recipe.dialect.dialect(), None))
     store = open_store("runs/own_flights.sqlite", create=False)
@@ -295,11 +295,6 @@ def test_a_function_that_cannot_answer_is_refused_before_any_call(
             '[vendors.python]\nfunction = "a.py:b"',
             "one function, for one tool: found flight_search, train_search",
         ),
-        (
-            'flight_search = "python"\n[vendors.python]\nfunction = "a.py:b"\nfile = "c"',
-            "no option 'vendors.python.file'",
-        ),
-        ('weather = "python"', "There is no tool 'weather'"),
     ],
 )
 def test_tables_that_name_no_function(services: str, said: str, tmp_path: Path) -> None:

@@ -111,20 +111,13 @@ def test_an_mcp_server_answers_one_of_the_six_and_tools_of_its_own(
     ("text", "words"),
     [
         ("", "[tools] names no tool"),
-        ("tools = 3", "tools should be a table"),
         ("[tools]\nweb_search = 3", "tools.web_search should be the name of a vendor"),
         ('[tools]\nweb_search = "google"', "There is no vendor 'google'"),
-        ('[tools]\nweb_search = "world"\n[vendors.google]', "There is no vendor 'google'"),
         ('[tools]\nbus_search = "world"', "There is no tool 'bus_search'"),
         (f'{FUNCTION}depth = "basic"', "There is no option 'vendors.python.depth'"),
-        (f"{FUNCTION}version = 3", "vendors.python.version"),
-        (f"{FUNCTION}burst = true", "vendors.python.burst"),
         (f"{FUNCTION}burst = 0", "vendors.python.burst"),
         (f"{FUNCTION}requests_per_second = nan", "vendors.python.requests_per_second"),
-        (f"{FUNCTION}requests_per_second = -1", "vendors.python.requests_per_second"),
-        (f'{FUNCTION}may_store = "yes"', "vendors.python.may_store"),
         ('[tool]\npoi_search = "world"', "There is no option 'tool'"),
-        ('[tools]\nweb_search = "world"\n[vendors]\nworld = 3', "vendors.world should be a table"),
     ],
 )
 def test_a_mistake_is_said_in_one_line(load: Callable[[str], Any], text: str, words: str) -> None:
