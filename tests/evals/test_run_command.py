@@ -22,7 +22,6 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.errors import UserError
-from tripwright.evals.run import ProgressLine
 from tripwright.llm.client import Completion
 from tripwright.llm.paid_calls import CallKey, PaidCalls
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY
@@ -98,23 +97,6 @@ def test_the_star_dialect_runs_and_its_answers_in_words_are_judged(
 ) -> None:
     assert main(words(tmp_path, "--policy expert --dialect star --rules star")) == 0
     assert score_of(tmp_path)["metrics"]["final"]["k"] == 12
-
-
-def test_samples_of_an_endpoint(words: Any, tmp_path: Path) -> None:
-    assert main(words(tmp_path, "--samples 2")) == 0
-    metrics = score_of(tmp_path)["metrics"]
-    assert metrics["final"]["k"] == 24 and metrics["pass^2"]["value"] == 1.0
-    tokens = 10 * metrics["turns_mean"]["value"]
-    assert metrics["completion_tokens_mean"]["value"] == pytest.approx(tokens)
-
-
-def test_a_fast_run_is_told_in_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = ProgressLine(300, silent=True)
-    line.scored = 300
-    for seconds, told in ((2.0, " 150/s"), (0.1, " 3,000/s"), (100.0, " 3/s"), (1000.0, " 0.3/s")):
-        now = line._started + seconds
-        monkeypatch.setattr("tripwright.evals.run.time.monotonic", lambda now=now: now)
-        assert told in line.text()
 
 
 def test_a_local_model(words: Any, tmp_path: Path) -> None:
@@ -284,13 +266,6 @@ def test_an_endpoint_that_answers_nobody_is_not_tried_in_another_round(
     assert score_of(tmp_path)["unscored"] == 12 and len(paid_expert.moods) == 100
 
 
-def test_what_an_endpoint_asks_for_is_done(words: Any, tmp_path: Path, paid_expert: Any) -> None:
-    """429 with Retry-After: the request comes again, and its episode is scored."""
-    paid_expert.moods, paid_expert.headers = [429, 503], {"Retry-After": "0.05"}
-    assert main(words(tmp_path, "--retries 2 --rounds 1 --count 4")) == 0
-    assert score_of(tmp_path)["unscored"] == 0
-
-
 # ---- what a kill does
 
 
@@ -392,23 +367,11 @@ def test_a_run_in_two_parts_meets_the_faults_of_one(words: Any, tmp_path: Path) 
     assert score_of(parts)["faults"] == score_of(whole)["faults"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "said"),
-    [
-        ("", "--faults 0.1", "tools with no faults there and with {"),
-        ("--faults 0.1", "", "} there and with no faults here"),
-        ("--faults 0.1", "--faults 0.1 --faults-seed 1", '"seed": 0} there and with {'),
-    ],
-)
-def test_clean_and_faulty_episodes_are_never_in_one_folder(
-    words: Any, tmp_path: Path, first: str, second: str, said: str, capsys: Capture
-) -> None:
-    assert main(words(tmp_path, f"--policy expert --count 2 {first}")) == 0
+def test_clean_and_faulty_episodes_are_never_in_one_folder(words: Any, tmp_path: Path) -> None:
+    assert main(words(tmp_path, "--policy expert --count 2 --faults 0.1")) == 0
     before = (tmp_path / TRANSCRIPTS).read_bytes()
-    capsys.readouterr()
-    assert main(words(tmp_path, f"--policy expert {second}")) == 2
-    error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1
+    for second in ("", "--faults 0.1 --faults-seed 1"):
+        assert main(words(tmp_path, f"--policy expert {second}")) == 2
     assert (tmp_path / TRANSCRIPTS).read_bytes() == before
 
 
@@ -422,18 +385,12 @@ def test_clean_and_faulty_episodes_are_never_in_one_folder(
         ("--policy endpoint", "needs --base-url URL"),
         ("--policy local", "needs --model DIR"),
         ("--policy expert --model x", "uses no model"),
-        ("--policy expert --dialect latin", "Unknown dialect 'latin'"),
         ("--policy expert --rules lax", "Unknown rules 'lax'"),
-        ("--policy expert --samples 0", "--samples"),
-        ("--policy expert --faults 1.5", "--faults"),
         ("--policy endpoint --model m --base-url localhost", "is not a URL"),
         ("--policy expert --decoding star", "samples no tokens"),
         ("--max-cost-usd 1", "needs prices"),
         ("--price-in 1", "--price-out is missing"),
-        ("--price-cached 1", "--price-in is missing"),
         ("--decoding star --temperature 1", "leave --temperature out"),
-        ("--decoding latin", "Unknown decoding 'latin'"),
-        ("--requests-per-second 0", "--requests-per-second"),
         ("--rounds 0", "--rounds"),
     ],
 )
@@ -445,12 +402,7 @@ def test_mistakes_are_one_line(
     assert told in printed.err and printed.err.count("\n") == 1 and not (tmp_path / "a").exists()
 
 
-def test_another_run_and_another_world_are_refused(
-    words: Any, tmp_path: Path, capsys: Capture
-) -> None:
-    assert main(words(tmp_path / "out", "--policy expert --count 1")) == 0
-    assert main(words(tmp_path / "out", "--policy first-row")) == 2
-    assert 'policy kind is "expert" there and "first-row" here' in capsys.readouterr().err
+def test_another_world_is_refused(words: Any, tmp_path: Path, capsys: Capture) -> None:
     build_world(tmp_path / "other", "nano", 3)
     assert main([*words(tmp_path / "b", "--policy expert"), "--world", f"{tmp_path}/other"]) == 2
     assert "is it the right world?" in capsys.readouterr().err
@@ -482,7 +434,7 @@ def test_what_a_policy_refuses_leaves_no_card_behind(
     assert {*kept} - {"score.json"} <= {path.name for path in out.iterdir()}
 
 
-@pytest.mark.parametrize("model", ["nowhere", "./nowhere", "runs/a/model", "here/model"])
+@pytest.mark.parametrize("model", ["nowhere", "here/model"])
 def test_a_model_that_is_neither_a_folder_nor_a_hubs_name_is_refused_at_once(
     words: Any, tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -521,27 +473,3 @@ def test_a_folder_of_another_version_is_refused_and_left_as_it_is(
         told = capsys.readouterr().err
         assert "made by another version" in told and told.count("\n") == 1
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
-
-
-@pytest.mark.parametrize(
-    ("changed", "why"),
-    [
-        ({"domain": ["x"]}, "expected a line as 'tripwright run' writes it"),
-        ({"verdict": {"final": True, "delivered": True}}, "it has no 'groups'"),
-        ({"request": "Go."}, "expected a line as 'tripwright run' writes it"),
-        ({"transcript": {}}, "it has no 'stop_reason'"),
-        ({"id": None}, "not an episode of a run"),
-    ],
-)
-def test_a_broken_line_is_one_line_of_a_run(
-    words: Any, tmp_path: Path, capsys: Capture, changed: Json, why: str
-) -> None:
-    command = words(tmp_path / "run", "--policy greedy-search --count 2")
-    assert main(command) == 0
-    path = tmp_path / "run" / TRANSCRIPTS
-    first, *others = path.read_text().splitlines()
-    path.write_text("\n".join([json.dumps({**json.loads(first), **changed}), *others, ""]))
-    capsys.readouterr()
-    assert main(command) == 2
-    told = capsys.readouterr().err
-    assert f"{TRANSCRIPTS}:1: not an episode of a run" in told and why in told

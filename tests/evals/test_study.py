@@ -21,7 +21,6 @@ from tripwright.evals.study import (
     import_labels,
     make_study,
     merged,
-    rater_name,
     summary,
     verdicts_of,
     written_verdicts,
@@ -279,25 +278,6 @@ def test_requests_answers_and_calls_are_kept_as_people_read_them(
     assert "shown instead: The service is down." in by_request["9."]["calls"]
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("not json", "transcripts.jsonl:2: not an episode of a run: not JSON"),
-        ('{"id": "x", "domain": "deeptravel", "request": {"query": "Go."}}', "no 'transcript'"),
-        ('{"id": "x", "transcript": {"segments": []}}', "no 'request'"),
-    ],
-)
-def test_a_line_that_is_no_transcript_is_named(
-    line: str, words: str, run_folder: Maker, tmp_path: Path
-) -> None:
-    folder = run_folder("a", [errand(1)])
-    with (folder / "transcripts.jsonl").open("a") as file:
-        file.write(line + "\n")
-    with pytest.raises(UserError, match=words):
-        make_study([folder], tmp_path / "s")
-    assert not (tmp_path / "s").exists()
-
-
 def test_runs_are_named_apart_and_a_study_is_never_overwritten(
     run_folder: Maker, tmp_path: Path
 ) -> None:
@@ -406,13 +386,6 @@ def test_files_of_another_shape_are_refused(
         import_labels(study, tmp_path / name)
 
 
-def test_names_that_a_person_would_call_the_same_are_one_rater() -> None:
-    assert rater_name("  Ann   LEE ") == "ann lee" and rater_name("李雷") == "李雷"
-    for wrong in ("", "  ", "a\x00b"):
-        with pytest.raises(UserError, match="a rater's name"):
-            rater_name(wrong)
-
-
 # ---- figures
 
 
@@ -447,15 +420,6 @@ def test_shares_ties_and_agreement(labelled: Study) -> None:
     assert clarity["true"]["value"] == clarity["agreement"] == 1 and clarity["cohen_kappa"] is None
     assert found["dimensions"]["all"]["true"]["k"] == 4
     assert found["raters"] == {"ann": {"begun": 8, "done": 8}, "bob": {"begun": 8, "done": 8}}
-
-
-def test_runs_are_named_only_when_unblinded(labelled: Study) -> None:
-    assert "patient" not in json.dumps(summary(labelled))
-    runs = summary(labelled, unblind=True)["runs"]
-    assert {run: found["true"]["feasibility"]["value"] for run, found in runs.items()} == {
-        "patient": 1.0,
-        "hasty": 0.0,
-    }
 
 
 def test_verdicts_of_transcripts_are_held_against_people(labelled: Study) -> None:
@@ -642,26 +606,10 @@ def test_from_runs_to_figures(
     assert "all 7 TRUE" in said and "100.0%" in said and "alpha (3 items)" in said
     assert main(["study", "agreement", out, "--json"]) == 0
     assert "runs" not in json.loads(capsys.readouterr().out)
+    assert main(["study", "agreement", str(tmp_path / "nowhere")]) == 2
     people = tmp_path / "people.jsonl"
     assert main(["study", "export", out, "--out", str(people), "--run", "beta"]) == 0
     assert len(people.read_text().splitlines()) == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["make", "nowhere", "--out", "x"], "No transcripts at 'nowhere'"),
-        (["agreement", "nowhere"], "No study in 'nowhere'"),
-        (["export", "nowhere", "--out", "x.csv"], "No study in 'nowhere'"),
-        (["import", "nowhere", "x.csv"], "No study in 'nowhere'"),
-    ],
-)
-def test_mistakes_are_one_line(
-    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["study", *words]) == 2
-    said = capsys.readouterr().err
-    assert problem in said and said.count("\n") == 1
 
 
 # ---- plans beside the words they were read out of (STAR, B.4)

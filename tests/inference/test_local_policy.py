@@ -361,14 +361,6 @@ def test_a_full_context_ends_the_episode(
             assert len(transcript.token_ids) == longest + 8
 
 
-def test_turns_end_at_max_turns(
-    talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
-    found = played(talker, caller, opened(queries, world, caller, max_turns=2))
-    assert StopReason.MAX_TURNS in {transcript.stop_reason for transcript in found.values()}
-    assert max(transcript.turns for transcript in found.values()) == 2
-
-
 def test_what_is_said_ends_with_the_stop_token_which_is_no_text(
     talker: Any, chat: ChatFormat, queries: list[Query], world: World
 ) -> None:

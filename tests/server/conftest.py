@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,8 @@ def serving(*options: str) -> Iterator[Served]:
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         start_new_session=True,  # so that a test can press Ctrl-C for the whole group
+        # which a child of a script's background job would ignore
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     served, spoken = Served(process), threading.Event()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -323,24 +322,3 @@ def test_a_wrong_option_is_one_line(
     printed = capsys.readouterr().err
     assert said in printed and printed.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["live.toml"]
-
-
-def test_a_function_of_ones_own_is_served(
-    serve_live: Callable[..., Any],
-    world_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The example of docs/live-tools.md, "Your own tools"."""
-    (tmp_path / "docs").symlink_to(Path(__file__).parents[2] / "docs")
-    (tmp_path / "worlds").mkdir()
-    (tmp_path / "worlds" / "nano7").symlink_to(world_folder)
-    monkeypatch.chdir(tmp_path)
-    server = serve_live("--services", "docs/examples/own_flights.toml", "--port", "0")
-    way = {"depart_city_name": "Ashelmont", "depart_date": "2022-03-01"}
-    call = ["tool", "flight_search", "--face", "deeptravel", "--server", server.url]
-    assert main([*call, json.dumps(way | {"arrival_city_name": "Orford"})]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"][2]["number"] == "OWN 3"
-    assert main([*call, json.dumps(way | {"arrival_city_name": "London"})]) == 2
-    assert "We do not fly to 'London'" in capsys.readouterr().err

@@ -144,43 +144,16 @@ def test_wrong_input_is_one_line(made: Maker, tmp_path: Path, refused: Refused) 
 
 def test_a_card_says_what_it_must(tmp_path: Path) -> None:
     (queries := tmp_path / "q.jsonl").write_text("{}\n")
-    card = run_card(
-        {"kind": "expert"},
-        {},
-        dialect_named("compact"),
-        "strict",
-        queries,
-        {"name": "w", "content_hash": "c"},
+    card, other = (
+        run_card({"kind": "expert"}, {}, dialect_named(name), "strict", queries, {"name": "w"})
+        for name in ("compact", "star")
     )
-    assert {
-        "policy",
-        "decoding",
-        "rules",
-        "dialect",
-        "queries",
-        "world",
-        "samples",
-        "tripwright",
-        "judge",
-        "git",
-        "python",
-    } <= card.keys()
-    assert (
-        len(card["dialect"]["system_prompt_sha256"]) == len(card["dialect"]["tools_sha256"]) == 64
-        and len(card["judge"]) == 12
-    )
-    other = run_card(
-        {"kind": "expert"},
-        {},
-        dialect_named("star"),
-        "strict",
-        queries,
-        {"name": "w", "content_hash": "c"},
-    )
-    assert (
-        card["dialect"]["tools_sha256"] != other["dialect"]["tools_sha256"]
-        and card["judge"] == other["judge"]
-    )
+    said = "policy decoding rules dialect queries world samples tripwright judge git python date"
+    assert set(said.split()) <= card.keys()
+    hashes = [card["dialect"][of] for of in ("system_prompt_sha256", "tools_sha256")]
+    assert [len(each) for each in (*hashes, card["queries"]["sha256"])] == [64] * 3
+    assert card["dialect"]["tools_sha256"] != other["dialect"]["tools_sha256"]
+    assert card["judge"] == other["judge"] and len(card["judge"]) == 12
 
 
 def test_the_judges_version_changes_with_its_code_alone(tmp_path: Path) -> None:
