@@ -19,7 +19,7 @@ from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.expert.turns import answer_text
 from tripwright.domains.travelplanner.plan.plan import MEALS
-from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
@@ -184,7 +184,7 @@ def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str
 def _route(query: Query, world: World) -> list[str] | None:
     if query.days == 3:
         return [query.dest]
-    count = CITIES_VISITED.get(query.days)
+    count = CITIES_BY_DAYS.get(query.days)
     cities = [city for city in world.states.get(query.dest, []) if city != query.org]
     return cities[:count] if count and len(cities) >= count else None
 

@@ -15,8 +15,8 @@ import pytest
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.sample import (
-    CITIES_VISITED,
     KINDS,
     LEVELS,
     OFFICIAL_MIX,
@@ -176,7 +176,7 @@ def test_official_routes_and_dates(days: int) -> None:
             expected[city if days == 3 else CITIES[city]] += 1 / len(there)  # type: ignore[assignment]
     assert_as_often((each["dest"] for each in drawn), expected)
     lengths = {(each["days"], each["visiting_city_number"], len(each["date"])) for each in drawn}
-    assert lengths == {(days, CITIES_VISITED[days], days)}
+    assert lengths == {(days, CITIES_BY_DAYS[days], days)}
 
 
 def test_official_parties_and_wishes() -> None:

@@ -266,7 +266,8 @@ def remembered(
 
 
 class CarefulPlanner:
-    """`remembered` holds what was found; it forgets with every new answer."""
+    """What the parts of trips cost, which lines of thought are possible, and which to follow, by
+    what was observed. Findings are kept until the next answer."""
 
     def __init__(self, query: Query, observations: Observations):
         self.query, self.observations = query, observations

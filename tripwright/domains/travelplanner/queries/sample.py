@@ -25,6 +25,7 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, TRANSPORTATION, word_query
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import UserError, counted
@@ -33,7 +34,6 @@ from tripwright.world.store import World
 
 # the official weights for hard queries
 KINDS = {"house rule": 0.3, "cuisine": 0.1, "room type": 0.3, "transportation": 0.3}
-CITIES_VISITED = {3: 1, 5: 2, 7: 3}
 OFFICIAL_STATE_CITIES = 4  # a state of fewer is never visited
 MOST_TRIES = 3000
 LEVELS = ("easy", "medium", "hard")
@@ -52,8 +52,8 @@ class Mix:
     cuisines: tuple[Weight, Weight] = (1, 2)  # asked for at level medium, hard
 
     def __post_init__(self) -> None:
-        if not any(self.levels) or not self.days or not set(self.days) <= CITIES_VISITED.keys():
-            lengths = ", ".join(map(str, CITIES_VISITED))
+        if not any(self.levels) or not self.days or not set(self.days) <= CITIES_BY_DAYS.keys():
+            lengths = ", ".join(map(str, CITIES_BY_DAYS))
             raise UserError(
                 f"a mix needs days out of {lengths} and a level with weight, found days {self.days}"
                 f" and levels {self.levels}."
@@ -111,14 +111,14 @@ def draw_fields(
 ) -> dict[str, Any]:
     """The official fields of one request (row T2), without budget and text. Raises UserError where
     the world has no such trip at all."""
-    org, dest = draw_route(world, rng, CITIES_VISITED[days], official)
+    org, dest = draw_route(world, rng, CITIES_BY_DAYS[days], official)
     dates = draw_dates(world, rng, days, official)
     party_size = draw_party_size(rng, level)
     return {
         "org": org,
         "dest": dest,
         "days": days,
-        "visiting_city_number": CITIES_VISITED[days],
+        "visiting_city_number": CITIES_BY_DAYS[days],
         "date": dates,
         "people_number": party_size,
         "local_constraint": draw_wishes(rng, level, party_size, mix).model_dump(by_alias=True),

@@ -20,12 +20,8 @@ from tripwright.domains.travelplanner.queries.make import (
     excluded_keys,
     make_files,
 )
-from tripwright.domains.travelplanner.queries.sample import (
-    CITIES_VISITED,
-    LEVELS,
-    OFFICIAL_MIX,
-    Mix,
-)
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
+from tripwright.domains.travelplanner.queries.sample import LEVELS, OFFICIAL_MIX, Mix
 from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new
@@ -186,10 +182,10 @@ def _read_days(text: str) -> tuple[int, ...]:
         days = tuple(map(int, text.split(",")))
     except ValueError:
         days = ()
-    if not days or any(day not in CITIES_VISITED for day in days):
+    if not days or any(day not in CITIES_BY_DAYS for day in days):
         raise UserError(
             f"--days '{text}' is not a list such as 3,5,7: trips take"
-            f" {', '.join(map(str, CITIES_VISITED))} days."
+            f" {', '.join(map(str, CITIES_BY_DAYS))} days."
         )
     return days
 
