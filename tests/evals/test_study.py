@@ -13,17 +13,16 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains.deeptravel.verifiers.verification import read_labels
+from tripwright.domains.deeptravel.verifiers import verification
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.evals.study import (
+    Labels,
     Study,
-    import_labels,
     make_study,
     merged,
+    read_labels,
     summary,
-    verdicts_of,
-    written_verdicts,
 )
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 from tripwright.world.generator import build_world
@@ -169,27 +168,28 @@ def study(run_folder: Maker, tmp_path: Path) -> Study:
     good = run_folder("patient", [errand(n) for n in range(4)])
     bad = run_folder("hasty", [errand(n, passes=False, seconds=None) for n in range(4)])
     make_study([good, bad], tmp_path / "study", seed=3)
-    return Study.open(tmp_path / "study")
+    return Study(tmp_path / "study")
 
 
 def items_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
 
 
-def label(study: Study, *rows: tuple[str, str, Mapping[str, Any]]) -> None:
+def label(study: Study, *rows: tuple[str, str, Mapping[str, Any]]) -> Labels:
     """rows: (rater, item, values)"""
-    path = study.folder.parent / "labels-to-import.jsonl"
+    path = study.folder.parent / "labels.jsonl"
+    empty = dict.fromkeys(study.names)
     path.write_text(
         "".join(
-            json.dumps({"rater": rater, "item": item, "values": values}) + "\n"
+            json.dumps({"rater": rater, "item": item, **empty, **values}) + "\n"
             for rater, item, values in rows
         )
     )
-    import_labels(study, path)
+    return read_labels(study, [path])
 
 
 def all_true(study: Study, **changed: Any) -> dict[str, Any]:
-    return {**dict.fromkeys(study.keys, True), **changed}
+    return {**dict.fromkeys(study.names, True), **changed}
 
 
 # ---- out
@@ -202,8 +202,8 @@ def test_every_run_answers_the_same_requests(run_folder: Maker, tmp_path: Path) 
     ]
     counts = make_study(runs, tmp_path / "s", per_run=4, seed=1)
     drawn: dict[str, set[str]] = {}
-    for entry in Study.open(tmp_path / "s").key.values():
-        drawn.setdefault(entry.run, set()).add(entry.id)
+    for entry in Study(tmp_path / "s").key.values():
+        drawn.setdefault(entry["run"], set()).add(entry["id"])
     assert drawn["a"] == drawn["b"] and len(drawn["a"]) == 4
     assert (counts.items, counts.shared_requests) == (8, 4)
 
@@ -214,9 +214,9 @@ def test_where_runs_share_too_little_each_adds_its_own(run_folder: Maker, tmp_pa
         for name, numbers in (("a", range(3)), ("b", range(2, 9)))
     ]
     make_study(runs, tmp_path / "s", per_run=3)
-    ids = Counter(entry.run for entry in Study.open(tmp_path / "s").key.values())
+    ids = Counter(entry["run"] for entry in Study(tmp_path / "s").key.values())
     assert ids == {"a": 3, "b": 3}
-    assert [entry.id for entry in Study.open(tmp_path / "s").key.values()].count("r2") == 2
+    assert [entry["id"] for entry in Study(tmp_path / "s").key.values()].count("r2") == 2
 
 
 def test_one_transcript_of_each_request_and_only_what_was_scored(
@@ -258,7 +258,7 @@ def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(
         for out in ("one", "two", "three")
     )
     assert one == two != three
-    first = [entry.run for entry in Study.open(tmp_path / "one").key.values()][:10]
+    first = [entry["run"] for entry in Study(tmp_path / "one").key.values()][:10]
     assert 0 < Counter(first)["a"] < 10
 
 
@@ -285,7 +285,7 @@ def test_runs_are_named_apart_and_a_study_is_never_overwritten(
     other = tmp_path / "more.jsonl"
     other.write_text(json.dumps(errand(1)) + "\n")
     make_study([one, two, other], tmp_path / "s")
-    assert set(Study.open(tmp_path / "s").runs) == {str(one), str(two), "more"}
+    assert set(Study(tmp_path / "s").runs) == {str(one), str(two), "more"}
     for sources, out, words in (
         ([tmp_path / "nowhere"], tmp_path / "t", "No transcripts at"),
         ([one, one / "transcripts.jsonl"], tmp_path / "t", "named twice"),
@@ -314,13 +314,12 @@ def saved(path: Path, header: list[str], rows: list[dict[str, str]]) -> Path:
 
 def test_a_form_that_was_filled_in_comes_back(study: Study, tmp_path: Path) -> None:
     header, rows = form_rows(study)
-    assert header[-9:] == ["rater", *study.keys, "note"] and len(rows) == 8
-    words = dict(zip(study.keys, ("true", "0", " No ", "1", "", "yes", "TRUE"), strict=True))
-    rows[0] |= {"rater": "  Zoë  LEE ", "note": "'=SUM(A1)", **words}
-    import_labels(study, saved(tmp_path / "zoe.csv", header, rows))
-    ((item, said),) = study.labels()["zoë lee"].items()
-    assert (item, said.note, said.passes(study.keys)) == (rows[0]["item"], "=SUM(A1)", False)
-    assert list(said.values.values()) == [True, False, False, True, True, True]
+    assert header[-9:] == ["rater", *study.names, "note"] and len(rows) == 8
+    words = dict(zip(study.names, ("true", "0", " No ", "1", "", "yes", "TRUE"), strict=True))
+    rows[0] |= {"rater": "  Zoë  LEE ", "note": "Why?", **words}
+    ((whose, said),) = read_labels(study, [saved(tmp_path / "zoe.csv", header, rows)]).items()
+    assert whose == ("zoë lee", rows[0]["item"])
+    assert list(said.values()) == [True, False, False, True, True, True]
 
 
 def test_a_spreadsheet_gets_no_formula_and_no_cell_that_is_too_long(
@@ -328,19 +327,9 @@ def test_a_spreadsheet_gets_no_formula_and_no_cell_that_is_too_long(
 ) -> None:
     lines = [errand(1, answer="=1+1"), errand(2, answer="x" * 40_000)]
     make_study([run_folder("a", lines)], tmp_path / "s")
-    _, rows = form_rows(Study.open(tmp_path / "s"))
+    _, rows = form_rows(Study(tmp_path / "s"))
     assert {row["answer"][:2] for row in rows} == {"'=", "xx"}
     assert all(len(cell) < 32_767 for row in rows for cell in row.values())
-
-
-def test_labels_of_a_tool_come_in_and_the_later_import_counts(study: Study, tmp_path: Path) -> None:
-    item = next(iter(study.key))
-    line = {"id": 7, "annotator": 3, "item": item, **all_true(study)}
-    (path := tmp_path / "x.jsonl").write_text(json.dumps(line) + "\n")
-    import_labels(study, path)
-    assert study.labels()["3"][item].passes(study.keys) is True
-    label(study, ("3", item, {"clarity": False}))
-    assert study.labels()["3"][item].values == {"clarity": False}
 
 
 @pytest.mark.parametrize(
@@ -351,12 +340,10 @@ def test_labels_of_a_tool_come_in_and_the_later_import_counts(study: Study, tmp_
         ({"item": ["x"]}, "no item"),
         ({"rater": ""}, "a rater's name"),
         ({"rater": "x" * 41}, "a rater's name"),
-        ({"note": "x" * 4001}, "a note is text"),
-        ({"values": 3}, "expected an object"),
         ({"rater": "ann"}, "has labelled"),
     ],
 )
-def test_a_bad_line_is_named_and_nothing_is_imported(
+def test_a_bad_line_is_named(
     changed: dict[str, Any], words: str, study: Study, tmp_path: Path
 ) -> None:
     item = next(iter(study.key))
@@ -364,8 +351,7 @@ def test_a_bad_line_is_named_and_nothing_is_imported(
     lines = [good, {**good, "rater": "bob", **changed}, {**good, "rater": "cid"}]
     (path := tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(UserError, match=f"x.jsonl:2: .*{words}"):
-        import_labels(study, path)
-    assert study.labels() == {}
+        read_labels(study, [path])
 
 
 @pytest.mark.parametrize(
@@ -381,20 +367,20 @@ def test_a_bad_line_is_named_and_nothing_is_imported(
 def test_files_of_another_shape_are_refused(
     name: str, text: str, words: str, study: Study, tmp_path: Path
 ) -> None:
-    (tmp_path / name).write_text(text.replace("KEYS", ",".join(study.keys)))
+    (tmp_path / name).write_text(text.replace("KEYS", ",".join(study.names)))
     with pytest.raises(UserError, match=words):
-        import_labels(study, tmp_path / name)
+        read_labels(study, [tmp_path / name])
 
 
 # ---- figures
 
 
 @pytest.fixture
-def labelled(study: Study) -> Study:
+def labelled(study: Study) -> Labels:
     """Two raters on all eight items. Ann says of each item of the hasty run that it is not
     feasible; Bob agrees but for one."""
-    hasty = [entry.item for entry in study.key.values() if entry.run == "hasty"]
-    label(
+    hasty = [item for item, entry in study.key.items() if entry["run"] == "hasty"]
+    return label(
         study,
         *(
             (rater, item, all_true(study, feasibility=feasible))
@@ -403,11 +389,10 @@ def labelled(study: Study) -> Study:
             for feasible in [item not in hasty or (rater == "bob" and item == hasty[0])]
         ),
     )
-    return study
 
 
-def test_shares_ties_and_agreement(labelled: Study) -> None:
-    found = summary(labelled)
+def test_shares_ties_and_agreement(study: Study, labelled: Labels) -> None:
+    found = summary(study, labelled)
     feasibility, clarity = found["dimensions"]["feasibility"], found["dimensions"]["clarity"]
     assert (feasibility["true"]["k"], feasibility["true"]["n"], feasibility["tied"]) == (4, 8, 1)
     assert feasibility["labels"] == {"true": 9, "n": 16} and feasibility["agreement"] == 7 / 8
@@ -422,92 +407,15 @@ def test_shares_ties_and_agreement(labelled: Study) -> None:
     assert found["raters"] == {"ann": {"begun": 8, "done": 8}, "bob": {"begun": 8, "done": 8}}
 
 
-def test_verdicts_of_transcripts_are_held_against_people(labelled: Study) -> None:
-    found = summary(labelled)["verdicts"]
-    assert list(found) == ["joint", "trajectory", "rubric logic", "turns"]
-    logic, trajectory = found["rubric logic"], found["trajectory"]
-    assert logic["against"] == "feasibility" and trajectory["against"] == "all"
-    # the tied item has no say
-    assert (logic["agreement"]["k"], logic["agreement"]["n"]) == (7, 7)
-    assert trajectory["cohen_kappa"] == 1
-    assert trajectory["too_strict"] == trajectory["too_lenient"] == 0
-
-
-def written(path: Path, passes: dict[str, bool | None]) -> Path:
-    """A file as `verify --out` leaves it; None: unscored."""
-    lines = []
-    for line, (id, passed) in enumerate(passes.items(), start=1):
-        trajectory = {
-            "conclusion": "basically_satisfied",
-            "rubrics": {"logic": passed, "backup_plan": None},
-        }
-        verdict = {
-            "line": line,
-            "id": id,
-            "reward": float(passed or 0),
-            "trajectory": trajectory,
-            "passes": passed,
-            "turns": [],
-        }
-        lines.append(
-            {"line": line, "id": id, "reward": None, "unscored": "a timeout"}
-            if passed is None
-            else verdict
-        )
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
-def test_verdicts_of_verify_are_held_against_people(labelled: Study, tmp_path: Path) -> None:
-    """Files of one name are one verifier over all runs; what passes is what `verify` was told
-    (`--passing`)."""
-    good = written(
-        tmp_path / "a" / "judge.jsonl", {f"r{n}": True for n in range(4)} | {"of nobody": False}
-    )
-    tied, let_pass, refused, unscored = [
-        entry.id for entry in labelled.key.values() if entry.run == "hasty"
-    ]
-    bad = written(
-        tmp_path / "b" / "judge.jsonl",
-        {tied: False, let_pass: True, refused: False, unscored: None},
-    )
-    verdicts = written_verdicts(labelled, [f"patient={good}", f"hasty={bad}"])
-    found = summary(labelled, verdicts=verdicts)["verdicts"]
-    assert list(found)[4:] == ["judge: joint", "judge: trajectory", "judge: rubric logic"]
-    assert found["judge: rubric logic"]["against"] == "feasibility"
-    # People call the four of "patient" good and those of "hasty" bad, but for one on which they are
-    # tied.
-    trajectory = found["judge: trajectory"]
-    assert (trajectory["agreement"]["k"], trajectory["agreement"]["n"]) == (5, 6)
-    assert (trajectory["too_lenient"], trajectory["too_strict"]) == (1, 0)
-
-
-def test_a_file_of_verdicts_that_is_not_of_the_study(labelled: Study, tmp_path: Path) -> None:
-    good, other = (
-        written(tmp_path / "v.jsonl", {"r0": True}),
-        written(tmp_path / "o.jsonl", {"q7": True}),
-    )
-    transcripts = tmp_path / "patient" / "transcripts.jsonl"
-    for text, problem in (
-        (str(good), "Give RUN=FILE, with RUN one of patient, hasty"),
-        (f"patient={tmp_path / 'none.jsonl'}", "No verdicts at"),
-        (f"patient={other}", "from run 'patient': the file has 'q7', the items are 'r"),
-        (f"patient={transcripts}", "transcripts.jsonl:1: expected a verdict"),
-    ):
-        with pytest.raises(UserError, match=problem):
-            written_verdicts(labelled, [text])
-
-
 def test_missing_labels_are_missing_and_not_false(study: Study) -> None:
     first, second = list(study.key)[:2]
-    label(
+    labels = label(
         study,
         ("ann", first, {"clarity": True}),
         ("bob", first, {"clarity": False, "intention": True}),
         ("cid", second, {"clarity": True, "intention": None}),
     )
-    found = summary(study)["dimensions"]
+    found = summary(study, labels)["dimensions"]
     clarity, intention = found["clarity"], found["intention"]
     assert (clarity["true"]["n"], clarity["compared"], clarity["complete"]) == (2, 1, 0)
     assert clarity["fleiss_kappa"] is None
@@ -517,9 +425,9 @@ def test_missing_labels_are_missing_and_not_false(study: Study) -> None:
     assert found["all"]["true"]["n"] == 1  # Bob's: FALSE somewhere is FALSE in all
 
 
-def test_three_raters_are_compared_pair_by_pair(labelled: Study) -> None:
-    label(labelled, *(("cid", item, {"feasibility": True}) for item in labelled.key))
-    found = summary(labelled)["dimensions"]["feasibility"]
+def test_three_raters_are_compared_pair_by_pair(study: Study, labelled: Labels) -> None:
+    third = label(study, *(("cid", item, {"feasibility": True}) for item in study.key))
+    found = summary(study, {**labelled, **third})["dimensions"]["feasibility"]
     assert list(found["cohen_kappa_by_pair"]) == ["ann · bob", "ann · cid", "bob · cid"]
     assert found["cohen_kappa"] is None
     assert found["complete"] == 8 and found["fleiss_kappa"] is not None
@@ -527,62 +435,26 @@ def test_three_raters_are_compared_pair_by_pair(labelled: Study) -> None:
 
 def test_what_most_say_calibrates_a_judge(study: Study, tmp_path: Path) -> None:
     first, second, third = list(study.key)[:3]
-    label(
+    labels = label(
         study,
         *((r, first, all_true(study, clarity=r == "ann")) for r in ("ann", "bob", "cid")),
         ("ann", second, all_true(study, feasibility=False)),
         *((r, third, all_true(study, clarity=r == "ann")) for r in ("ann", "bob")),  # a tie
     )
-    lines = merged(study)
+    lines = merged(study, labels)
     assert [(line["passes"], line["dimensions"]["clarity"], line["raters"]) for line in lines] == [
         (False, False, ["ann", "bob", "cid"]),
         (False, True, ["ann"]),
     ]
-    assert sorted(line["item"] for run in study.runs for line in merged(study, run)) == [
+    assert sorted(line["item"] for run in study.runs for line in merged(study, labels, run)) == [
         first,
         second,
     ]
     (path := tmp_path / "p.jsonl").write_text(json.dumps(lines[1]) + "\n")
-    ((id, said),) = read_labels(path).items()
-    assert (id, said.trajectory, said.rubrics["logic"]) == (study.key[second].id, False, False)
+    ((id, said),) = verification.read_labels(path).items()
+    assert (id, said.trajectory, said.rubrics["logic"]) == (study.key[second]["id"], False, False)
     with pytest.raises(UserError, match="No run 'x' in this study"):
-        merged(study, "x")
-
-
-def verifier(
-    reward: float | None, trajectory: str | None, turns: str = "", turns_saved: int = 0
-) -> dict[str, Any]:
-    """`turns`: a letter each, + satisfied, - not."""
-    conclusions = {"+": "satisfied", "-": "tool_call_logic_error"}
-    return {
-        "reward": reward,
-        "trajectory": trajectory and {"conclusion": trajectory},
-        "turns": [{"conclusion": conclusions[turn]} for turn in turns],
-        "turns_saved": turns_saved,
-    }
-
-
-VERY, BASICALLY = "very_satisfied", "basically_satisfied"
-
-
-@pytest.mark.parametrize(
-    ("verifier", "found"),
-    [
-        (verifier(0.0, None), {"joint": False}),
-        (verifier(0.0, BASICALLY, turns_saved=2), {"joint": False, "trajectory": False}),
-        (verifier(1.0, VERY, "+"), {"joint": True, "trajectory": True, "turns": True}),
-        (verifier(0.0, VERY, "+-", 3), {"joint": False, "trajectory": True, "turns": False}),
-        (verifier(None, VERY, "+", 1), {"trajectory": True}),
-    ],
-)
-def test_verdicts_as_runs_leave_them(verifier: dict[str, Any], found: dict[str, bool]) -> None:
-    assert verdicts_of({"domain": "deeptravel", "verifier": verifier}) == found
-
-
-def test_verdicts_of_other_domains() -> None:
-    trip = {"domain": "travelplanner", "verdict": {"final": True}}
-    assert verdicts_of(trip) == {"judge": True}
-    assert verdicts_of({"domain": "outside", "verdict": None}) == {}
+        merged(study, labels, "x")
 
 
 # ---- the verbs
@@ -597,18 +469,17 @@ def test_from_runs_to_figures(
     assert "6 items from 2 runs, 3 requests answered by several" in capsys.readouterr().err
     assert main(["study", "agreement", out]) == 0
     assert "nobody yet" in capsys.readouterr().out
-    study = Study.open(Path(out))
+    study = Study(Path(out))
     label(study, *((r, item, all_true(study)) for r in ("ann", "bob") for item in study.key))
-    assert main(["study", "import", out, str(tmp_path / "labels-to-import.jsonl")]) == 0
-    assert "imported 12 labels of 2 raters" in capsys.readouterr().err
-    assert main(["study", "agreement", out, "--unblind"]) == 0
+    labels = str(tmp_path / "labels.jsonl")
+    assert main(["study", "agreement", out, labels, "--unblind"]) == 0
     said = capsys.readouterr().out
     assert "all 7 TRUE" in said and "100.0%" in said and "alpha (3 items)" in said
-    assert main(["study", "agreement", out, "--json"]) == 0
+    assert main(["study", "agreement", out, labels, "--json"]) == 0
     assert "runs" not in json.loads(capsys.readouterr().out)
     assert main(["study", "agreement", str(tmp_path / "nowhere")]) == 2
     people = tmp_path / "people.jsonl"
-    assert main(["study", "export", out, "--out", str(people), "--run", "beta"]) == 0
+    assert main(["study", "export", out, labels, "--out", str(people), "--run", "beta"]) == 0
     assert len(people.read_text().splitlines()) == 3
 
 
@@ -644,22 +515,21 @@ def test_agreement_with_people_is_drawn_and_counted(
     assert "8 items from 2 runs, 4 requests answered by several" in capsys.readouterr().err
     items = items_of(study)
     keys = [json.loads(line) for line in (study / "key.jsonl").read_text().splitlines()]
-    names = list(Study.open(study).keys)
+    names = list(Study(study).names)
     rows = []
     for item, key in zip(items, keys, strict=True):
         text = item["answer"]
         words, plan = text.split("# The plan as read")
         faithful = plan.count("- lunch: ") == words.count("- Lunch: [")
         assert faithful or key["run"] == "lossy"
-        assert item["calls"] == "" and not key["verdicts"]
+        assert item["calls"] == "" and set(key) == {"item", "run", "id"}
         says = dict.fromkeys(names, True) | {"meals": faithful}
         rows += [{"item": item["item"], "rater": rater, **says} for rater in ("Ann", "Bo")]
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["study", "import", str(study), str(labels)]) == 0
     capsys.readouterr()
-    assert main(["study", "agreement", str(study), "--unblind", "--json"]) == 0
+    assert main(["study", "agreement", str(study), str(labels), "--unblind", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    assert set(figures["dimensions"]) == {*names, "all"} and figures["verdicts"] == {}
+    assert set(figures["dimensions"]) == {*names, "all"}
     meals = {run: said["true"]["meals"]["k"] for run, said in figures["runs"].items()}
     assert meals == {"true": 4, "lossy": 0}
     assert figures["runs"]["lossy"]["true"]["accommodation"]["k"] == 4

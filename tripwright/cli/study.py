@@ -18,6 +18,13 @@ from tripwright.files import check_new, write_atomically
 StudyFolder = Annotated[
     Path, typer.Argument(metavar="STUDY", help="The folder that 'study make' wrote.")
 ]
+LabelFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILE…",
+        help=".csv or .jsonl files: item, rater, a TRUE or FALSE for each dimension.",
+    ),
+]
 
 
 def make(
@@ -54,66 +61,31 @@ def make(
     print(
         f"{counts.items} items from {counted(len(transcripts), 'run')},"
         f" {counts.shared_requests} requests answered by several, {counts.left_out} transcripts"
-        f" left out. Next: have {out / FORM} filled in, then tripwright study import {out} FILE",
+        f" left out. Next: have {out / FORM} filled in, then tripwright study agreement {out} FILE",
         file=sys.stderr,
     )
 
 
-def import_(
-    study: StudyFolder,
-    labels: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A .csv or .jsonl file: item, rater, a TRUE or FALSE for each dimension.",
-        ),
-    ],
-) -> None:
-    """Take labels of a file, all of them or none: a bad line is named with its number.
-
-    Other columns are left alone. Labels that are imported later count.
-
-    Examples:
-      tripwright study import studies/first from_anna.csv
-    """
-    from tripwright.evals.study import Study, import_labels
-
-    given = import_labels(Study.open(study), labels)
-    raters = counted(len({label.rater for label in given}), "rater")
-    print(f"imported {counted(len(given), 'label')} of {raters}", file=sys.stderr)
-
-
 def agreement(
     study: StudyFolder,
+    labels: LabelFiles = None,
     unblind: Annotated[bool, typer.Option("--unblind", help="Also say how each run did.")] = False,
-    verdicts: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[RUN=]FILE",
-            help="Verdicts of 'tripwright verify --out', held against people too; repeat it.",
-        ),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """How far raters agree, and what they say: for each dimension the share that most raters call
     TRUE, percent agreement, kappa, alpha.
 
-    Verdicts that the transcripts carry, and those of --verdicts, are held against the raters'
-    majority. RUN says of which run a file is, where the study has several. Files of one name are
-    one verifier.
+    A bad line is named with its number. Columns of other names are left alone.
 
     Examples:
-      tripwright study agreement studies/first
-      tripwright study agreement studies/first --verdicts sft=runs/sft/judge.jsonl \\
-        --verdicts rl=runs/rl/judge.jsonl
-      tripwright study agreement studies/first --unblind --json > figures.json
+      tripwright study agreement studies/first anna.csv bob.csv
+      tripwright study agreement studies/first labels.jsonl --unblind --json > figures.json
     """
-    from tripwright.evals.study import Study, summary, written_verdicts
+    from tripwright.evals.study import Study, read_labels, summary
 
-    opened = Study.open(study)
-    figures = summary(opened, unblind, written_verdicts(opened, verdicts or ()))
-    names = {dimension.key: dimension.name for dimension in opened.dimensions}
-    names["all"] = f"all {len(names)} TRUE"
+    opened = Study(study)
+    figures = summary(opened, read_labels(opened, labels or ()), unblind)
+    names = opened.names | {"all": f"all {len(opened.names)} TRUE"}
     typer.echo(
         json.dumps(figures, ensure_ascii=False) if as_json else "\n".join(_text(names, figures))
     )
@@ -121,6 +93,7 @@ def agreement(
 
 def export(
     study: StudyFolder,
+    labels: LabelFiles,
     out: Annotated[Path, typer.Option(help="File of JSON lines to write.")],
     run: Annotated[str | None, typer.Option(help="Only items of this run.")] = None,
     restart: Restart = False,
@@ -129,12 +102,13 @@ def export(
     --labels' reads. Ties are left out. Ids are unique within a run: name one.
 
     Examples:
-      tripwright study export studies/first --out people.jsonl --run rl
+      tripwright study export studies/first anna.csv bob.csv --out people.jsonl --run rl
     """
-    check_new(out, restart)
-    from tripwright.evals.study import Study, merged
+    check_new(out, restart, inputs=labels or ())
+    from tripwright.evals.study import Study, merged, read_labels
 
-    lines = merged(Study.open(study), run)
+    opened = Study(study)
+    lines = merged(opened, read_labels(opened, labels or ()), run)
     write_atomically(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     print(f"{counted(len(lines), 'line')} in {out}", file=sys.stderr)
 
@@ -153,14 +127,6 @@ def _text(names: Mapping[str, str], figures: Mapping[str, Any]) -> list[str]:
     if len(pairs := figures["dimensions"]["all"]["cohen_kappa_by_pair"]) > 1:
         by_pair = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
         lines += ["", f"Cohen's κ on {names['all']}, by pair: {by_pair}"]
-    if figures["verdicts"]:
-        rows = [
-            [name, names[each["against"]], *rate_cells(each["agreement"]),
-             _figure(each["cohen_kappa"]), str(each["too_strict"]), str(each["too_lenient"])]
-            for name, each in figures["verdicts"].items()
-        ]  # fmt: skip
-        header = ["verdict", "against", "agrees", "", "", "κ", "too strict", "too lenient"]
-        lines += ["", *table_lines(rows, "<<><>", header)]
     for run, each in figures.get("runs", {}).items():
         rows = [[names[key], *rate_cells(share)] for key, share in each["true"].items()]
         lines += ["", f"{run} ({each['items']} items)", *table_lines(rows, "<><>")]

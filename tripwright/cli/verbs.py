@@ -48,7 +48,6 @@ HOUSE = (
     _house("run", "Run episodes with a policy; keep transcripts and score.", "episodes"),
     _house("study make", "Draw episodes for people to judge, blind and in random order."),
     _house("study agreement", "Say how raters judged and how far they agree."),
-    _house("study import", "Take the labels that people made."),
     _house("study export", "Write what most raters say of each item, to calibrate a judge."),
     _house("data collect", "Keep the good episodes of runs as training data."),
     _house("data stats", "Say what a file of trajectories holds."),

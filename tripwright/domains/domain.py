@@ -139,12 +139,6 @@ def world_tools(source: Any, face: Face, page_rows: int | None) -> Tools:
     return ToolBox(source, face, page_rows=page_rows)
 
 
-def judged_final(record: Json) -> dict[str, bool]:
-    """Whether the episode passed, where it was judged."""
-    verdict = record.get("verdict")
-    return {"judge": verdict["final"]} if verdict is not None else {}
-
-
 def has_answer(session: Session) -> bool:
     return session.transcript.answer is not None
 
@@ -304,10 +298,8 @@ class Domain:
     # an answer in fields as Markdown to read; other answers as they are
     answer_page: Callable[[str], str] = lambda text: text
     ungrounded: tuple[Grounding, ...] = ()
-    # automatic yes/no judgements, compared with people's labels in a study
-    opinions: Callable[[Json], dict[str, bool]] = judged_final
-    # such an opinion → the dimension of DeepTravel's human study (row D10) that asks nearly the
-    # same
+    # rubric of its judge → the dimension of DeepTravel's human study (row D10) that asks nearly
+    # the same
     counterparts: Mapping[str, str] = field(default_factory=dict)
 
     # tool → arguments to try it with in this world

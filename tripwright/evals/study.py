@@ -1,5 +1,5 @@
 """The human study (DeepTravel, appendix A.5; row D10): transcripts drawn blind from runs go out as
-files, labels that people gave them come in.
+files, files with people's labels come in.
 
 People label in a spreadsheet, Label Studio, Argilla or whatever else reads CSV or JSON lines. A
 study is a folder; `study.json` is written last, so a folder that has it is whole.
@@ -8,16 +8,12 @@ study is a folder; `study.json` is written last, so a folder that has it is whol
 |---|---|
 | `study.json` | seed, and the questions with their criteria |
 | `items.jsonl`, `items.csv` | what raters see, an item a line; nothing says which run it is from |
-| `key.jsonl` | item → run, transcript, the verdicts it carried: not for raters |
-| `labels.jsonl` | what was imported; of one rater and item the last line counts |
+| `key.jsonl` | item → run, transcript: not for raters |
 
 The figures: for each dimension, and for all of them together, the share that people call TRUE and
-how far they agree; by run where the study is unblinded; and how often what machines said agrees
-with people. The unit is the item. Its label is what more than half of its raters say; a tie is
-counted as not TRUE and said beside it. Wilson's interval is then over items: labels of one item
-stand and fall together and are not independent. A machine's verdict that is not there is left out
-and never counted as a failure. Transcripts carry the verdicts of their run; `tripwright verify
---out` writes others, named after their file.
+how far they agree; by run where the study is unblinded. The unit is the item. Its label is what
+more than half of its raters say; a tie is counted as not TRUE and said beside it. Wilson's interval
+is then over items: labels of one item stand and fall together and are not independent.
 """
 
 from __future__ import annotations
@@ -27,10 +23,9 @@ import io
 import json
 import re
 import tomllib
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from itertools import combinations
@@ -39,11 +34,10 @@ from random import Random
 from typing import Any, Literal, NamedTuple
 
 from tripwright.domains import domains
-from tripwright.domains.domain import judged_final
 from tripwright.errors import UserError
 from tripwright.evals.outcome import request_facts
 from tripwright.files import json_lines, json_object, write_atomically
-from tripwright.runs import TRANSCRIPTS, LinePlace, episode_lines, record_at, transcripts_at
+from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.statistics.agreement import (
     Item,
     cohens_kappa,
@@ -54,17 +48,12 @@ from tripwright.statistics.agreement import (
 from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, ToolCall, Transcript
 
-STUDY, ITEMS, FORM, KEY, LABELS = (
-    "study.json", "items.jsonl", "items.csv", "key.jsonl", "labels.jsonl"
-)  # fmt: skip
+STUDY, ITEMS, FORM, KEY = "study.json", "items.jsonl", "items.csv", "key.jsonl"
 ALL = "all"  # all dimensions TRUE
-RUBRIC = "rubric "  # begins the name of a verdict on one rubric of an answer
-OF_FILE = ": "  # between the name of a file of verdicts and a verdict in it
 PER_RUN = 50  # as the paper's study
-LONGEST_NAME, LONGEST_NOTE = 40, 4_000  # characters
+LONGEST_NAME = 40  # characters, of a rater
 LONGEST_CELL = 32_000  # of a spreadsheet
-# with apostrophes before it, so that every text comes back as it was
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA = re.compile(r"[=+\-@\t\r]")
 _WORDS = {
     **dict.fromkeys(("true", "1", "yes"), True),
     **dict.fromkeys(("false", "0", "no"), False),
@@ -73,97 +62,46 @@ _WORDS = {
 
 Kind = Literal["paper", "reading"]
 Json = dict[str, Any]
+Labels = Mapping[tuple[str, str], Mapping[str, bool]]  # (rater, item) → dimension → TRUE or FALSE
 Votes = Mapping[str, Mapping[str, bool]]  # item → rater → TRUE or FALSE
-Verdicts = Mapping[str, Mapping[str, bool]]  # item → verdict → whether it passes
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """`true` and `false` say when a rater chooses which."""
-
-    key: str
-    name: str
-    question: str
-    true: str
-    false: str
-
-
-@dataclass(frozen=True)
-class Label:
-    """One rater's judgement of one item; a dimension that is not in `values` is not judged."""
-
-    item: str
-    rater: str
-    values: Mapping[str, bool]
-    note: str = ""
-
-    def passes(self, keys: Iterable[str]) -> bool | None:
-        """All TRUE; False as soon as one is FALSE, None while that is open."""
-        values = [self.values.get(key) for key in keys]
-        return False if False in values else None if None in values else True
-
-
-Labels = Mapping[str, Mapping[str, Label]]  # rater → item → label
-
-
-@dataclass(frozen=True)
-class KeyEntry:
-    """Where an item is from. `verdicts` are those that its transcript carried, by name."""
-
-    item: str
-    run: str
-    id: str
-    verdicts: Mapping[str, bool]
 
 
 @dataclass(frozen=True)
 class Study:
     folder: Path
-    dimensions: tuple[Dimension, ...]
 
-    @classmethod
-    def open(cls, folder: Path) -> Study:
-        """Raises UserError where the folder holds no whole study."""
-        path = folder / STUDY
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Key of a dimension → how it is called. Raises UserError where there is no whole study."""
+        path = self.folder / STUDY
         if not path.is_file():
             raise UserError(
-                f"No study in '{folder}': expected a folder that 'tripwright study make' wrote."
+                f"No study in '{self.folder}': expected a folder that 'tripwright study make'"
+                " wrote."
             )
         try:
-            dimensions = tuple(
-                Dimension(**each) for each in (json_object(path) or {})["dimensions"]
-            )
+            dimensions = (json_object(path) or {})["dimensions"]
+            names = {each["key"]: each["name"] for each in dimensions}
         except (KeyError, TypeError) as problem:
             raise UserError(
                 f"'{path}' cannot be read: {type(problem).__name__} {problem}."
             ) from None
-        if not dimensions or len({each.key for each in dimensions}) < len(dimensions):
+        if not names or len(names) < len(dimensions):
             raise UserError(f"'{path}' must have dimensions with different keys.")
-        return cls(folder, dimensions)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(dimension.key for dimension in self.dimensions)
+        return names
 
     @cached_property
-    def key(self) -> dict[str, KeyEntry]:
-        """Item → where it is from, in the order of the items, which is random. Not for raters."""
+    def key(self) -> dict[str, Json]:
+        """Item → its `run` and the transcript's `id`, in the order of the items, which is random.
+        Not for raters."""
         path = self.folder / KEY
         if not path.is_file():
             raise UserError(f"The study lacks '{path}'.")
-        return {entry["item"]: KeyEntry(**entry) for _, entry in json_lines(path)}
+        return {entry["item"]: entry for _, entry in json_lines(path)}
 
     @property
     def runs(self) -> list[str]:
-        return list(dict.fromkeys(entry.run for entry in self.key.values()))
-
-    def labels(self) -> dict[str, dict[str, Label]]:
-        """Rater → item → what counts."""
-        by_rater: dict[str, dict[str, Label]] = {}
-        if (path := self.folder / LABELS).is_file():
-            for _, label in _labels(self, path):
-                by_rater.setdefault(label.rater, {})[label.item] = label
-        return by_rater
+        return list(dict.fromkeys(entry["run"] for entry in self.key.values()))
 
 
 # ---- out
@@ -181,7 +119,7 @@ class StudyCounts(NamedTuple):
 class _Candidate(NamedTuple):
     id: str
     request: str
-    place: LinePlace
+    content: Json
 
 
 def make_study(
@@ -192,7 +130,7 @@ def make_study(
     studies.
 
     `kind` "reading" (STAR, B.4; row S2): items are plans beside the words that they were read out
-    of, and no verdict is held against the labels.
+    of.
     """
     if out.is_dir() and any(out.iterdir()):
         what = "a study" if (out / STUDY).exists() else "other files"
@@ -221,18 +159,15 @@ def make_study(
     items, key = [], []
     for number, (run, candidate) in enumerate(draws, start=1):
         name = f"item-{number:0{len(str(len(draws)))}d}"
-        record = record_at(sources[run], candidate.place)
-        items.append({"item": name, **blind_content(record, kind)})
-        key.append(
-            KeyEntry(name, run, candidate.id, verdicts_of(record) if kind == "paper" else {})
-        )
+        items.append({"item": name, **candidate.content})
+        key.append({"item": name, "run": run, "id": candidate.id})
     questions = tomllib.loads(
         files(__package__).joinpath("study.toml").read_text(encoding="utf-8")
     )[kind]
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / ITEMS, _json_lines(items))
     write_atomically(out / FORM, _form(items, [each["key"] for each in questions]))
-    write_atomically(out / KEY, _json_lines(map(asdict, key)))
+    write_atomically(out / KEY, _json_lines(key))
     about = {"seed": seed, "items": len(items), "dimensions": questions}
     write_atomically(out / STUDY, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
     times = Counter(candidate.request for _, candidate in draws)
@@ -260,40 +195,31 @@ def _sources(paths: Sequence[Path]) -> dict[str, Path]:
 
 def _candidates(path: Path, kind: Kind) -> Iterator[_Candidate | None]:
     """None for each episode that is left out."""
-
-    def candidate(record: Json) -> tuple[str, bool]:
-        request, domain = record["request"], record["domain"]
-        words = str(request.get("query") or json.dumps(request, sort_keys=True))
-        transcript = Transcript.from_json(record["transcript"])
-        is_labelled = transcript.stop_reason is not StopReason.UNSCORED and (
-            kind == "paper" or _reading(domain, record, transcript) is not None
-        )
-        return " ".join(words.split()), is_labelled
-
     for line in episode_lines(path):
-        request, is_labelled = line.read(candidate)
+        words, content = line.read(lambda record: _blind(record, kind))
         id = line.place.id or str(line.place.number)
-        yield _Candidate(id, request, line.place) if is_labelled else None
+        yield _Candidate(id, " ".join(words.split()), content) if content else None
 
 
-def blind_content(record: Mapping[str, Any], kind: Kind) -> Json:
-    """What a rater may know of a transcript: the request, the answer, the tool calls with their
-    answers, the seconds it took. Not the run, not the model, not what the agent thought, not what
-    the judge or the oracle said."""
+def _blind(record: Json, kind: Kind) -> tuple[str, Json | None]:
+    """What tells requests apart; and what a rater may know of a transcript: the request, the
+    answer, the tool calls with their answers, the seconds it took. Not the run, not the model, not
+    what the agent thought, not what the judge or the oracle said. None where there is nothing to
+    judge."""
+    request, domain = record["request"], record["domain"]
+    words = str(request.get("query") or "")
     transcript = Transcript.from_json(record["transcript"])
-    facts = request_facts(record) if record["domain"] in domains() else []
-    content = {
-        "request": str(record["request"].get("query") or ""),
-        "facts": "\n".join(f"{label}: {text}" for label, text in facts),
-    }
-    if kind == "reading":
-        reading = _reading(record["domain"], record, transcript)
-        return content | {"answer": reading, "calls": "", "seconds": None}
+    reading = _reading(domain, record, transcript) if kind == "reading" else ""
+    if transcript.stop_reason is StopReason.UNSCORED or reading is None:
+        return words, None
     seconds = transcript.usage.get("seconds")
-    return content | {
-        "answer": _answer(record["domain"], record, transcript),
-        "calls": "\n\n".join(_calls(transcript)),
-        "seconds": round(float(seconds), 1) if isinstance(seconds, int | float) else None,
+    facts = request_facts(record) if domain in domains() else []
+    return words or json.dumps(request, sort_keys=True), {
+        "request": words,
+        "facts": "\n".join(f"{label}: {text}" for label, text in facts),
+        "answer": reading or _answer(domain, record, transcript),
+        "calls": "" if reading else "\n\n".join(_calls(transcript)),
+        "seconds": round(float(seconds), 1) if seconds is not None and not reading else None,
     }
 
 
@@ -359,12 +285,6 @@ def _result(call: ToolCall) -> str:
     return "\n".join([*about, *rows])
 
 
-def verdicts_of(record: Mapping[str, Any]) -> dict[str, bool]:
-    """What machines said of a transcript, as its domain names it."""
-    domain = domains().get(record["domain"])
-    return domain.opinions(record) if domain is not None else judged_final(record)
-
-
 def _form(items: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
     """A spreadsheet to fill in: an empty column for the rater, each dimension and a note."""
     text = io.StringIO()
@@ -390,51 +310,42 @@ def _json_lines(records: Iterable[Mapping[str, Any]]) -> str:
 # ---- in
 
 
-def import_labels(study: Study, path: Path) -> list[Label]:
-    """Takes all lines of a file or none: raises UserError with the number of the first bad line.
-    What is imported later counts, where it is about the same rater and item."""
-    if path.suffix not in (".csv", ".jsonl") or not path.is_file():
-        raise UserError(f"No labels at '{path}'. Expected a .csv or .jsonl file.")
-    imports: dict[tuple[str, str], Label] = {}
-    for number, label in _labels(study, path):
-        if (label.rater, label.item) in imports:
-            raise UserError(
-                f"{path}:{number}: '{label.rater}' has labelled {label.item} on an earlier line."
-            )
-        imports[label.rater, label.item] = label
-    if not imports:
-        raise UserError(f"'{path}' holds no labels.")
-    before = study.folder / LABELS
-    lines = before.read_text(encoding="utf-8") if before.is_file() else ""
-    write_atomically(before, lines + _json_lines(map(asdict, imports.values())))
-    return list(imports.values())
+def read_labels(study: Study, paths: Sequence[Path]) -> Labels:
+    """Raises UserError with the number of the first bad line. A line holds the dimensions. Columns
+    of other names are left alone: labelling tools add some. A row in which nobody has labelled
+    anything is passed over, so that a form may be half full."""
+    labels: dict[tuple[str, str], dict[str, bool]] = {}
+    for path in paths:
+        if path.suffix not in (".csv", ".jsonl") or not path.is_file():
+            raise UserError(f"No labels at '{path}'. Expected a .csv or .jsonl file.")
+        before = len(labels)
+        for number, line in json_lines(path) if path.suffix == ".jsonl" else _csv_lines(path):
+            try:
+                rater, item, values = _label(study, line)
+                if (rater, item) in labels:
+                    raise UserError(f"'{rater}' has labelled {item} on an earlier line.")
+            except UserError as problem:
+                raise UserError(f"{path}:{number}: {problem}") from None
+            if values:
+                labels[rater, item] = values
+        if len(labels) == before:
+            raise UserError(f"'{path}' holds no labels.")
+    return labels
 
 
-def _labels(study: Study, path: Path) -> Iterator[tuple[int, Label]]:
-    """A line holds the dimensions itself, as in a table, or in an object "values". Columns of other
-    names are left alone: labelling tools add some. A row in which nobody has labelled anything is
-    passed over, so that a form may be half full."""
-    for number, line in json_lines(path) if path.suffix == ".jsonl" else _csv_lines(path):
-        try:
-            if not isinstance(line, dict):
-                raise UserError("expected an object.")
-            values = line.get("values", line)
-            if not isinstance(values, dict):
-                raise UserError("expected an object in 'values'.")
-            if "values" not in line and (absent := [key for key in study.keys if key not in line]):
-                raise UserError(f"no '{absent[0]}': expected item, rater, {', '.join(study.keys)}.")
-            judged = {key: _read_word(key, values[key]) for key in study.keys if key in values}
-            given = {key: value for key, value in judged.items() if value is not None}
-            rater, note = line.get("rater") or line.get("annotator") or "", line.get("note") or ""
-            if not given and not rater and not note:
-                continue
-            if (item := str(line.get("item"))) not in study.key:
-                raise UserError(f"no item '{item:.80}' in this study.")
-            if not isinstance(note, str) or len(note) > LONGEST_NOTE:
-                raise UserError(f"a note is text of at most {LONGEST_NOTE:,} characters.")
-            yield number, Label(item, rater_name(rater), given, note)
-        except UserError as problem:
-            raise UserError(f"{path}:{number}: {problem}") from None
+def _label(study: Study, line: Any) -> tuple[str, str, dict[str, bool]]:
+    """(rater, item, dimension → label); all empty where nobody has labelled anything."""
+    if not isinstance(line, dict):
+        raise UserError("expected an object.")
+    if absent := [key for key in study.names if key not in line]:
+        raise UserError(f"no '{absent[0]}': expected item, rater, {', '.join(study.names)}.")
+    judged = {key: _read_word(key, line[key]) for key in study.names}
+    values = {key: value for key, value in judged.items() if value is not None}
+    if not values:
+        return "", "", values
+    if (item := str(line.get("item"))) not in study.key:
+        raise UserError(f"no item '{item:.80}' in this study.")
+    return _rater_name(line.get("rater") or line.get("annotator") or ""), item, values
 
 
 def _csv_lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -446,14 +357,12 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     for row in reader:
         if None in row or None in row.values():
             raise UserError(f"{path}:{reader.line_num}: not as many cells as the first line names.")
-        note = row.get("note", "")
-        is_escaped = note[:1] == "'" and _FORMULA.match(note[1:])
-        yield reader.line_num, {**row, "note": note[1:] if is_escaped else note}
+        yield reader.line_num, row
 
 
-def rater_name(value: Any) -> str:
+def _rater_name(value: Any) -> str:
     """ "  Ann  Lee" and "ann lee" are one rater; numbers are names too, as labelling tools give."""
-    name = unicodedata.normalize("NFC", " ".join(str(value).split())).casefold()
+    name = " ".join(str(value).split()).casefold()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise UserError(f"a rater's name has 1 to {LONGEST_NAME} characters, found {value!r:.80}.")
     return name
@@ -469,48 +378,35 @@ def _read_word(key: str, cell: Any) -> bool | None:
 # ---- figures
 
 
-def summary(
-    study: Study, unblind: bool = False, verdicts: Verdicts | None = None
-) -> dict[str, Any]:
-    """All figures as JSON values. Runs are named only where it is `unblind`. `verdicts` are more
-    than those that transcripts carry."""
-    labels = study.labels()
-    votes = {name: _votes_on(study, labels, name) for name in (*study.keys, ALL)}
-    figures: dict[str, Any] = {
+def summary(study: Study, labels: Labels, unblind: bool = False) -> Json:
+    """All figures as JSON values. Runs are named only where it is `unblind`."""
+    votes = {name: _votes_on(study, labels, name) for name in (*study.names, ALL)}
+    done: dict[str, list[bool]] = {}
+    for (rater, _), values in sorted(labels.items()):
+        done.setdefault(rater, []).append(len(values) == len(study.names))
+    figures: Json = {
         "items": len(study.key),
-        "raters": {
-            rater: {
-                "begun": sum(bool(label.values) for label in by_item.values()),
-                "done": sum(len(label.values) == len(study.keys) for label in by_item.values()),
-            }
-            for rater, by_item in sorted(labels.items())
-        },
+        "raters": {rater: {"begun": len(of), "done": sum(of)} for rater, of in done.items()},
         "dimensions": {name: _dimension_figures(of) for name, of in votes.items()},
-        "verdicts": _verdict_figures(study, votes, verdicts or {}),
     }
     if unblind:
-        items = {run: [e.item for e in study.key.values() if e.run == run] for run in study.runs}
-        figures["runs"] = {
-            run: {
-                "items": len(mine),
-                "true": {
-                    name: _share([of[item] for item in mine if of[item]])
-                    for name, of in votes.items()
-                },
-            }
-            for run, mine in items.items()
-        }
+        figures["runs"] = {}
+        for run in study.runs:
+            mine = [item for item, entry in study.key.items() if entry["run"] == run]
+            shares = {n: _share([of[i] for i in mine if of[i]]) for n, of in votes.items()}
+            figures["runs"][run] = {"items": len(mine), "true": shares}
     return figures
 
 
 def _votes_on(study: Study, labels: Labels, name: str) -> Votes:
-    """On one dimension, or on ALL of them; only labels that were given."""
+    """On one dimension, or on ALL of them: FALSE as soon as one is FALSE, and open while one is
+    missing. Only labels that were given."""
     votes: dict[str, dict[str, bool]] = {item: {} for item in study.key}
-    for rater, by_item in labels.items():
-        for item, label in by_item.items():
-            value = label.passes(study.keys) if name == ALL else label.values.get(name)
-            if value is not None:
-                votes[item][rater] = value
+    for (rater, item), values in labels.items():
+        if name in values:
+            votes[item][rater] = values[name]
+        elif name == ALL and (False in values.values() or len(values) == len(study.names)):
+            votes[item][rater] = all(values.values())
     return votes
 
 
@@ -549,111 +445,33 @@ def _dimension_figures(votes: Votes) -> dict[str, Any]:
     }
 
 
-def _counterparts() -> dict[str, str]:
-    """Verdict → the dimension that asks nearly the same, of all domains."""
-    return {name: key for domain in domains().values() for name, key in domain.counterparts.items()}
-
-
-def _verdict_figures(study: Study, votes: Mapping[str, Votes], more: Verdicts) -> dict[str, Any]:
-    """Verdict → the dimension it is held against (all of them where none is alike), and how often
-    it says what most raters say; items on which they are tied have no say."""
-    figures, counterparts = {}, _counterparts()
-    verdicts = {item: {**entry.verdicts, **more.get(item, {})} for item, entry in study.key.items()}
-    for name in dict.fromkeys(name for of in verdicts.values() for name in of):
-        against = counterparts.get(name.rpartition(OF_FILE)[2], ALL)
-        if against not in votes:
-            continue
-        pairs = [
-            (of[name], people)
-            for item, of in verdicts.items()
-            if name in of and (people := majority(votes[against][item].values())) is not None
-        ]
-        figures[name] = {
-            "against": against,
-            "agreement": rate(sum(a == b for a, b in pairs), len(pairs)),
-            "cohen_kappa": cohens_kappa(pairs),
-            "too_strict": pairs.count((False, True)),
-            "too_lenient": pairs.count((True, False)),
-        }
-    return figures
-
-
-def written_verdicts(study: Study, texts: Sequence[str]) -> dict[str, dict[str, bool]]:
-    """Item → verdicts of `tripwright verify --out`. Each of `texts` is FILE, or RUN=FILE where the
-    study has several runs.
-
-    Raises UserError for a run that the study does not have, for what is no such file, and where
-    none of its verdicts is of an item.
-    """
-    by_item: dict[str, dict[str, bool]] = {item: {} for item in study.key}
-    for text in texts:
-        run, path = _run_and_path(text, study.runs)
-        item_of = {entry.id: entry.item for entry in study.key.values() if entry.run == run}
-        if not path.is_file():
-            raise UserError(
-                f"No verdicts at '{path}': expected a file that 'tripwright verify --out' wrote."
-            )
-        ids, items = list[str](), ", ".join(map(repr, list(item_of)[:3]))
-        for number, record in json_lines(path):
-            if not isinstance(record, dict) or "id" not in record or "reward" not in record:
-                raise UserError(
-                    f"{path}:{number}: expected a verdict of 'tripwright verify --out', an object"
-                    ' with "id" and "reward".'
-                )
-            ids.append(str(record["id"]))
-            if ids[-1] in item_of:
-                by_item[item_of[ids[-1]]] |= {
-                    f"{path.stem}{OF_FILE}{name}": passes
-                    for domain in domains().values()
-                    for name, passes in domain.opinions({"verifier": record}).items()
-                }
-        if not item_of.keys() & ids:
-            raise UserError(
-                f"No verdict in '{path}' is of an item from run '{run}': the file has"
-                f" {', '.join(map(repr, ids[:3])) or 'none'}, the items are {items}."
-            )
-    return by_item
-
-
-def _run_and_path(text: str, runs: Sequence[str]) -> tuple[str, Path]:
-    """RUN=FILE, where RUN may itself hold a "=" and FILE may too: a run of the study decides."""
-    for run in sorted(runs, key=len, reverse=True):
-        if text.startswith(f"{run}="):
-            return run, Path(text[len(run) + 1 :])
-    if len(runs) == 1:
-        return runs[0], Path(text)
-    raise UserError(
-        f"Of which run are the verdicts '{text}'? Give RUN=FILE, with RUN one of {', '.join(runs)}."
-    )
-
-
-def merged(study: Study, run: str | None = None) -> list[dict[str, Any]]:
+def merged(study: Study, labels: Labels, run: str | None = None) -> list[Json]:
     """A line for each item on which most raters agree in every dimension; `trajectory` and
     `rubrics` are what labels that a judge is held against consist of (`verify --labels`)."""
     if run is not None and run not in study.runs:
         raise UserError(f"No run '{run}' in this study: expected {', '.join(study.runs)}.")
-    labels = study.labels()
-    votes = {key: _votes_on(study, labels, key) for key in study.keys}
+    votes = {key: _votes_on(study, labels, key) for key in study.names}
     rubrics = {
-        name.removeprefix(RUBRIC): key
-        for name, key in _counterparts().items()
-        if name.startswith(RUBRIC) and key in study.keys
+        rubric: key
+        for domain in domains().values()
+        for rubric, key in domain.counterparts.items()
+        if key in study.names
     }
     lines = []
     for item, entry in study.key.items():
-        values = {key: majority(votes[key][item].values()) for key in study.keys}
-        if None in values.values() or run not in (None, entry.run):
+        values = {key: majority(of[item].values()) for key, of in votes.items()}
+        if None in values.values() or run not in (None, entry["run"]):
             continue
         lines.append(
             {
                 "item": item,
-                "id": entry.id,
-                "run": entry.run,
+                "id": entry["id"],
+                "run": entry["run"],
                 "passes": all(values.values()),
                 "trajectory": all(values.values()),
                 "rubrics": {rubric: values[key] for rubric, key in rubrics.items()},
                 "dimensions": values,
-                "raters": sorted({rater for key in study.keys for rater in votes[key][item]}),
+                "raters": sorted({rater for of in votes.values() for rater in of[item]}),
             }
         )
     return lines

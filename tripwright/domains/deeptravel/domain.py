@@ -30,7 +30,6 @@ from tripwright.domains.deeptravel.task import (
     NAME,
     Errand,
     figures,
-    opinions,
     unjudged,
 )
 from tripwright.domains.deeptravel.tools.faces import FACES, sample_arguments
@@ -214,7 +213,6 @@ DOMAIN = Domain(
     },
     answer_page=page_of,
     ungrounded=GROUNDINGS,
-    opinions=opinions,
     counterparts=COUNTERPARTS,
     samples=sample_arguments,
     titles=CHECKS,

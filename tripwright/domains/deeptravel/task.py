@@ -234,31 +234,9 @@ GROUNDINGS = (
 )
 
 
-COUNTERPARTS = {  # what a verifier asked → the dimension of row D10 that asks nearly the same
-    "rubric complete": "completeness",
-    "rubric main_requirement": "intention",
-    "rubric logic": "feasibility",
-    "rubric specific_requirements": "personalisation",
-    "turns": "no_hallucination",
+COUNTERPARTS = {  # rubric → the dimension of row D10 that asks nearly the same
+    "complete": "completeness",
+    "main_requirement": "intention",
+    "logic": "feasibility",
+    "specific_requirements": "personalisation",
 }
-
-
-def opinions(record: Json) -> dict[str, bool]:
-    """`joint` (row D5), `trajectory` (row D3) with its rubrics, and `turns` (row D4), which is
-    missing where the early stop left turns unjudged and no judged one failed. A line of `tripwright
-    verify --out` says itself what passes, which may have been a setting."""
-    verifier = record.get("verifier") or {}
-    answers: dict[str, bool] = {}
-    if verifier.get("reward") is not None:
-        answers["joint"] = verifier["reward"] == 1
-    if trajectory := verifier.get("trajectory"):
-        concluded = trajectory["conclusion"] in PASSING_CONCLUSIONS
-        answers["trajectory"] = verifier.get("passes", concluded)
-        rubrics = trajectory.get("rubrics") or {}
-        stated = {name: rubrics.get(name) for name in RUBRICS}
-        answers |= {f"rubric {name}": met for name, met in stated.items() if met is not None}
-    if turns := verifier.get("turns"):
-        satisfied = all(turn["conclusion"] == "satisfied" for turn in turns)
-        if not satisfied or not verifier.get("turns_saved"):
-            answers["turns"] = satisfied
-    return answers
