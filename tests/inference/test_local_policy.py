@@ -28,6 +28,7 @@ from tripwright.inference.local import LocalPolicy, Sampling, load_model
 KINDS = ("qwen3", "qwen2", "llama")
 VOCABULARY = 90
 Make = Callable[..., Any]
+Sessions = Callable[..., list[Session]]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -144,14 +145,6 @@ def test_what_is_no_model_is_refused_in_one_line(tmp_path: Any) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_an_unknown_precision_is_refused(nano_tokenizer: Any, tiny_model: Make) -> None:
-    policy = LocalPolicy(
-        tiny_model("qwen3", len(nano_tokenizer)), ChatFormat(nano_tokenizer), Sampling(dtype="int4")
-    )
-    with pytest.raises(UserError, match="'int4'. Accepted: auto, bfloat16, float16, float32"):
-        list(policy.play([]))
-
-
 # ---- the policy
 NANO = 21  # of `world`
 
@@ -167,6 +160,16 @@ def opened(queries: list[Query], world: World, chat: Any, **limits: Any) -> list
         Session(query, ToolBox(world, dialect.face), dialect, chat, key=i)
         for i, query in enumerate(queries)
     ]
+
+
+@pytest.fixture
+def sessions(caller: Any, queries: list[Query], world: World) -> Sessions:
+    """sessions(**limits) → one of each query."""
+
+    def make(of: list[Query] = queries, **limits: Any) -> list[Session]:
+        return opened(of, world, caller, **limits)
+
+    return make
 
 
 def played(
@@ -198,26 +201,21 @@ def test_the_test_has_something_to_test(alone: dict[int, Transcript]) -> None:
     assert len({transcript.stop_reason for transcript in alone.values()}) >= 2
 
 
-@pytest.mark.parametrize("rows", [3, 10, 32])
+@pytest.mark.parametrize("rows", [3, 32])
 def test_a_batch_is_played_as_each_alone_and_rows_enter_and_leave(
-    rows: int,
-    talker: Any,
-    caller: Any,
-    queries: list[Query],
-    world: World,
-    alone: dict[int, Transcript],
+    rows: int, talker: Any, caller: Any, sessions: Sessions, alone: dict[int, Transcript]
 ) -> None:
-    same(played(talker, caller, opened(queries, world, caller), rows=rows), alone)
+    same(played(talker, caller, sessions(), rows=rows), alone)
 
 
 def test_it_asks_for_sessions_only_as_rows_come_free(
-    talker: Any, caller: Any, queries: list[Query], world: World
+    talker: Any, caller: Any, sessions: Sessions
 ) -> None:
     asked = 0
 
     def lazily() -> Iterator[Session]:
         nonlocal asked
-        for session in opened(queries, world, caller):
+        for session in sessions():
             asked += 1
             yield session
 
@@ -228,25 +226,23 @@ def test_it_asks_for_sessions_only_as_rows_come_free(
 
 
 def test_sessions_that_share_a_prompt_are_played_as_each_alone(
-    talker: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
+    talker: Any, caller: Any, queries: list[Query], sessions: Sessions, alone: dict[int, Transcript]
 ) -> None:
-    sessions = opened([query for query in queries[:3] for _ in range(4)], world, caller)
-    found = played(talker, caller, sessions, rows=12)
+    asked = [query for query in queries[:3] for _ in range(4)]
+    found = played(talker, caller, sessions(asked), rows=12)
     same(found, {i: alone[i // 4] for i in range(12)})
 
 
 def test_members_of_a_group_are_sampled_apart(
-    talker: Any, caller: Any, queries: list[Query], world: World
+    talker: Any, caller: Any, queries: list[Query], sessions: Sessions
 ) -> None:
-    found = played(talker, caller, opened(queries[:1] * 6, world, caller), temperature=1.0)
+    found = played(talker, caller, sessions(queries[:1] * 6), temperature=1.0)
     assert len({tuple(transcript.token_ids) for transcript in found.values()}) > 1
 
 
-def test_seeds_reproduce(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_seeds_reproduce(talker: Any, caller: Any, sessions: Sessions) -> None:
     def sampled(seed: int) -> dict[int, Transcript]:
-        return played(
-            talker, caller, opened(queries, world, caller), temperature=1.0, seed=seed, rows=4
-        )
+        return played(talker, caller, sessions(), temperature=1.0, seed=seed, rows=4)
 
     same(sampled(3), sampled(3))
     assert any(
@@ -256,14 +252,14 @@ def test_seeds_reproduce(talker: Any, caller: Any, queries: list[Query], world: 
 
 
 def test_the_policy_has_no_state(
-    talker: Any, caller: Any, queries: list[Query], world: World
+    talker: Any, caller: Any, queries: list[Query], sessions: Sessions
 ) -> None:
     """The same episode is sampled alike again, whatever was played between, and another one is
     not."""
     policy = LocalPolicy(talker, caller, Sampling(1.0, seed=0, dtype="float32"))
 
     def play(id: str) -> list[int]:
-        (session,) = opened(queries[:1], world, caller)
+        (session,) = sessions(queries[:1])
         session.id = id
         return next(iter(policy.play([session]))).transcript.token_ids
 
@@ -285,53 +281,51 @@ def test_the_model_is_copied_only_for_another_precision(
 
 
 def test_a_context_longer_than_the_models_is_refused(
-    talker: Any, caller: Any, queries: list[Query], world: World
+    talker: Any, caller: Any, queries: list[Query], sessions: Sessions
 ) -> None:
-    sessions = opened(queries[:1], world, caller, context_tokens=4096)
+    asked = sessions(queries[:1], context_tokens=4096)
     with pytest.raises(UserError, match="needs 4,096 positions, this model has 2,048"):
-        list(LocalPolicy(talker, caller, Sampling(dtype="float32")).play(sessions))
+        list(LocalPolicy(talker, caller, Sampling(dtype="float32")).play(asked))
 
 
 def test_a_session_that_failed_before_it_began_is_not_played(
-    talker: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
+    talker: Any, caller: Any, sessions: Sessions, alone: dict[int, Transcript]
 ) -> None:
-    sessions = list(opened(queries, world, caller))
-    sessions[1].fail("the tools are down")
-    found = played(talker, caller, sessions, rows=2)
+    asked = sessions()
+    asked[1].fail("the tools are down")
+    found = played(talker, caller, asked, rows=2)
     failed = found.pop(1)
     assert (failed.turns, failed.fault) == (0, "the tools are down")
     same(found, {key: transcript for key, transcript in alone.items() if key != 1})
 
 
 def test_a_prompt_without_room_to_speak_is_an_overflow(
-    talker: Any, caller: Any, queries: list[Query], world: World
+    talker: Any, caller: Any, sessions: Sessions
 ) -> None:
-    lengths = [session.length for session in opened(queries, world, caller)]
-    found = played(
-        talker, caller, opened(queries, world, caller, context_tokens=sorted(lengths)[4]), rows=2
-    )
+    lengths = [session.length for session in sessions()]
+    found = played(talker, caller, sessions(context_tokens=sorted(lengths)[4]), rows=2)
     for key, transcript in found.items():
         assert (transcript.turns == 0) == (lengths[key] >= sorted(lengths)[4])
         assert transcript.turns or transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
 
 
 def test_it_plays_the_model_as_it_is_now(
-    talker: Any, caller: Any, queries: list[Query], world: World, tiny_model: Make
+    talker: Any, caller: Any, queries: list[Query], sessions: Sessions, tiny_model: Make
 ) -> None:
     other = tiny_model("qwen3", talker.config.vocab_size, seed=9, scale=4.0)
     policy = LocalPolicy(other, caller, Sampling(dtype="float32"))
-    before = next(iter(policy.play(opened(queries[:1], world, caller)))).transcript
+    before = next(iter(policy.play(sessions(queries[:1])))).transcript
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)))
-    after = next(iter(policy.play(opened(queries[:1], world, caller)))).transcript
+    after = next(iter(policy.play(sessions(queries[:1])))).transcript
     assert before.token_ids != after.token_ids
 
 
 def test_a_turn_without_end_is_cut_at_its_limit(
-    talker: Any, caller: Any, queries: list[Query], world: World
+    talker: Any, caller: Any, sessions: Sessions
 ) -> None:
-    found = played(talker, caller, opened(queries, world, caller, max_turn_tokens=3))
+    found = played(talker, caller, sessions(max_turn_tokens=3))
     cut = [
         transcript
         for transcript in found.values()
@@ -345,11 +339,9 @@ def test_a_turn_without_end_is_cut_at_its_limit(
         assert last.loss_mask == [1, 1, 1]
 
 
-def test_a_full_context_ends_the_episode(
-    talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
-    longest = max(session.length for session in opened(queries, world, caller))
-    found = played(talker, caller, opened(queries, world, caller, context_tokens=longest + 8))
+def test_a_full_context_ends_the_episode(talker: Any, caller: Any, sessions: Sessions) -> None:
+    longest = max(session.length for session in sessions())
+    found = played(talker, caller, sessions(context_tokens=longest + 8))
     full = [
         transcript
         for transcript in found.values()

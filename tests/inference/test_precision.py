@@ -4,7 +4,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.errors import UserError
 from tripwright.inference import models
 from tripwright.inference.models import PRECISIONS, autocast, precision_named
 
@@ -45,10 +44,3 @@ def test_products_are_made_in_the_format_asked_for(name: str) -> None:
     a = torch.ones(2, 2)
     with autocast(precision_named(name)):
         assert (a @ a).dtype == getattr(torch, name)
-
-
-def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(
-        UserError, match=r"Unknown dtype 'int4'\. Accepted: auto, bfloat16, float16, float32"
-    ):
-        precision_named("int4")

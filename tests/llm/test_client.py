@@ -6,7 +6,6 @@ import json
 import pickle
 import re
 import socket
-import threading
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -292,17 +291,3 @@ def test_an_endpoint_in_use_can_be_sent_to_another_process(server: Server) -> No
     client.complete(MESSAGES)
     copy = pickle.loads(pickle.dumps(client))
     assert copy == client and isinstance(copy.complete(MESSAGES), Completion)
-
-
-def test_many_threads_share_one_endpoint(server: Server) -> None:
-    server.replies = [GOOD]
-    client = endpoint(server.url)
-    found: list[object] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(client.complete(MESSAGES))) for _ in range(16)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 16 and all(isinstance(completion, Completion) for completion in found)
