@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
@@ -111,3 +111,13 @@ def plan() -> list[dict[str, Any]]:
 @pytest.fixture
 def query() -> Query:
     return Query.model_validate(_QUERY)
+
+
+def changed(plan: list[dict[str, Any]], day: int, **change: Any) -> list[dict[str, Any]]:
+    return [
+        {**each, **change} if number == day else each for number, each in enumerate(plan, start=1)
+    ]
+
+
+def asking(query: Query, **wishes: Any) -> Query:
+    return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
