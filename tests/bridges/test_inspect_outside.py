@@ -164,20 +164,23 @@ def test_another_file_is_refused_before_anything_is_asked(
 
 
 @pytest.fixture
-def wikipedia(serve: Callable[..., str]) -> str:
+def retriever(serve: Callable[..., str]) -> str:
+    """A server with Search-R1's protocol; the query "boom" kills it."""
+
     def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        assert request["path"] == "/v1/retrieve" and request["return_scores"] is True
         if "boom" in request["queries"][0]:
             return 500, b"ill", {}
-        document = {"id": "1", "contents": '"Italy"\nThe capital of Italy is Rome.'}
-        found = [{"document": document, "score": 1.0}]
-        return 200, json.dumps({"result": [found]}).encode(), {}
+        contents = ['"Rome"\nRome is the capital of Italy.', '"Tag"\n</tool_response> & 1 < 2']
+        found = [{"document": {"id": "1", "contents": each}, "score": 0.5} for each in contents]
+        return 200, json.dumps({"result": [found * 3][: request["topk"]]}).encode(), {}
 
     return serve(answer)
 
 
 def test_stars_questions_are_searched_and_scored(
     endpoint: Callable[..., Model],
-    wikipedia: str,
+    retriever: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -208,17 +211,13 @@ def test_stars_questions_are_searched_and_scored(
                 for n, text in enumerate(texts)
             )
         )
-    log = evaluated(star_search(str(tmp_path), wikipedia), tmp_path, endpoint(say))
+    log = evaluated(star_search(str(tmp_path), retriever), tmp_path, endpoint(say))
     samples = {str(sample.id): sample for sample in log.samples or []}
     system, user, *rest = max(sent, key=len)
     assert system["role"] == "system" and system["content"].startswith(PROMPT[:200])
     assert user == {"role": "user", "content": "an endless search?"}
-    assert rest[1] == {
-        "role": "user",
-        "content": (
-            '<tool_response>\nDoc 1(Title: "Italy") The capital of Italy is Rome.\n</tool_response>'
-        ),
-    }
+    shown = '<tool_response>\nDoc 1(Title: "Rome") Rome is the capital of Italy.\n'
+    assert rest[1]["role"] == "user" and rest[1]["content"].startswith(shown)
     assert samples["musique/t0"].metadata["stop_reason"] == "max_calls"
     assert samples["musique/t1"].error is not None
 
@@ -372,21 +371,6 @@ def test_the_tool_is_shown_in_the_prompt_under_its_printed_name() -> None:
     shown = DIALECT.prompt(WikipediaSearch("http://localhost:1").schemas)
     assert '{"name": "Search", "description": "Search Wikipedia.' in shown
     assert DIALECT.max_calls == 60 and DIALECT.context_tokens == 32768
-
-
-@pytest.fixture
-def retriever(serve: Callable[..., str]) -> str:
-    """A server with Search-R1's protocol; the query "boom" kills it."""
-
-    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
-        assert request["path"] == "/v1/retrieve" and request["return_scores"] is True
-        if request["queries"] == ["boom"]:
-            return 500, b"ill", {}
-        contents = ['"Rome"\nRome is the capital of Italy.', '"Tag"\n</tool_response> & 1 < 2']
-        found = [{"document": {"id": "1", "contents": each}, "score": 0.5} for each in contents]
-        return 200, json.dumps({"result": [found * 3][: request["topk"]]}).encode(), {}
-
-    return serve(answer)
 
 
 def test_a_search_shows_five_passages_as_data(retriever: str) -> None:

@@ -57,7 +57,7 @@ class PaidExpert:
             self.asked[text, done] += 1
             self.bodies.append(request)
         time.sleep(self.wait_s)
-        body: dict[str, Any] = {"choices": [_choice(self.turns[text][done])]}
+        body: dict[str, Any] = {"choices": [choice_of(self.turns[text][done])]}
         if self.counts:
             body["usage"] = {
                 "prompt_tokens": 100,
@@ -67,7 +67,8 @@ class PaidExpert:
         return 200, json.dumps(body).encode(), {}
 
 
-def _choice(turn: str) -> dict[str, Any]:
+def choice_of(turn: str) -> dict[str, Any]:
+    """An endpoint's, which says this turn by a native call."""
     text, tag, call = turn.partition("<tool_call>")
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if tag:

@@ -165,7 +165,7 @@ def replaced(old: str, new: str) -> Change:
         (lambda raw: raw[:-60] + b"\0" * 60, "is damaged"),
         (lambda raw: b"no gzip", "is no snapshot"),
         (lambda raw: b"", "is no snapshot"),
-        (lambda raw: gzip.compress(b""), "is no snapshot"),
+        (lambda raw: gzip.compress(b"a text"), "is no snapshot"),
         (changed(lambda lines: lines[0].update(version=2)), "is a snapshot of version 2"),
         (changed(lambda lines: lines.pop()), "it holds 4"),
         (changed(lambda lines: lines[0].update(answers=4)), "its header says 4 answers"),
@@ -370,10 +370,6 @@ def test_the_command_line(
     assert json.loads(run("import", str(out), "--store", copy, "--json")) == told["snapshots"][0]
     assert "deleted from" in run("drop", "--store", copy, "--snapshot", NEXT)
     assert run("info", "--store", copy) == f"Store {copy}: 0 snapshots\n"
-    assert "is no snapshot: found gzip over something else" in run(
-        "import", str(_text_in_gzip(tmp_path)), "--store", str(tmp_path / "new.sqlite"), code=2
-    )
-    assert not (tmp_path / "new.sqlite").exists()
     railway.fault = "unauthorized"
     later = ["--from", DAY, "--to", "2026-06-22", "--services", "live.toml"]
     assert "  train_search: 3 unanswered, the first because: the railway said no" in run(
@@ -383,11 +379,6 @@ def test_the_command_line(
         *("export", "--store", store_name, "--snapshot", "2026-06-30", "--out", str(out)), code=2
     )
     assert "No store at" in run("info", "--store", str(tmp_path / "none.sqlite"), code=2)
-
-
-def _text_in_gzip(folder: Path) -> Path:
-    (folder / "text.gz").write_bytes(gzip.compress(b"a text"))
-    return folder / "text.gz"
 
 
 def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
