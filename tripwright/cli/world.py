@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,7 +15,7 @@ import typer
 
 from tripwright.cli.options import Json
 from tripwright.cli.table import table_lines
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
 from tripwright.world.browse import LISTINGS, Filters, Row
 from tripwright.world.browse import browse as rows_of
@@ -26,7 +25,6 @@ from tripwright.world.importer import import_world
 from tripwright.world.scales import SCALES
 from tripwright.world.store import STORE_FILE, World
 
-SHORTEST_COLUMN = 8  # characters
 NewWorld = Annotated[Path, typer.Option(help="New folder for the world.")]
 
 
@@ -247,13 +245,16 @@ def browse(settings: BrowseFlags, as_json: Json = False) -> None:
             f"Flights {where} on {settings.date} are outside this world's records. 'world info'"
             " says what is known."
         )
+    shown = itertools.islice(rows, settings.count or None)
     if as_json:
-        for row in itertools.islice(rows, settings.count or None):
+        for row in shown:
             typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
     else:
-        listing = list(itertools.islice(rows, settings.count or None))
+        listing = list(shown)
         _print_table(columns, listing)
-        typer.echo(_count(place, settings.what, filters, len(listing), rows), err=True)
+        is_cut = next(rows, None) is not None
+        count = counted(len(listing), "row")
+        typer.echo(f"the first {count}; --count 0 shows all" if is_cut else count, err=True)
     if unknown:
         typer.echo(
             f"{unknown:,} of the {searches:,} searches from {settings.origin} on {settings.date}"
@@ -297,42 +298,13 @@ def _unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, i
     return answers.count(None), len(answers)
 
 
-def _count(world: World, what: str, filters: Filters, length: int, rest: Iterator[Row]) -> str:
-    """How many rows there are: a list that was cut says so. Routes are not added up only to be
-    counted: that takes long."""
-    if next(rest, None) is None:
-        noun = what if length != 1 else what[:-1] if what != "cities" else "city"
-        return f"{length:,} {noun}" if length else f"no {what} match"
-    if what != "routes":
-        return f"{length:,} of {length + 1 + sum(1 for _ in rest):,} {what}; --count 0 shows all"
-    if filters.date is not None or filters.word is not None or filters.max_usd is not None:
-        return f"the first {length:,} {what}; --count 0 shows all"
-    total = sum(
-        filters.destination in (None, destination)
-        for _, destination in world.routes(filters.origin)
-    )
-    return f"{length:,} of {total:,} {what}; --count 0 shows all"
-
-
 def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
     if not rows:
         return
     cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max(len(name), *(len(row[i]) for row in cells)) for i, name in enumerate(columns)]
-    room = shutil.get_terminal_size((140, 24)).columns - 2 * (len(columns) - 1)
-    while sum(widths) > room and max(widths) > SHORTEST_COLUMN:
-        widths[widths.index(max(widths))] -= 1
-    numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
-    header, *fitted = (
-        [_fitted(text, width) for text, width in zip(line, widths, strict=True)]
-        for line in ([*columns], *cells)
-    )
+    numeric = [isinstance(value, int | float) for value in rows[0]]
     align = "".join(">" if each else "<" for each in numeric)
-    typer.echo("\n".join(table_lines(fitted, align, header, indent=0)))
-
-
-def _fitted(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    typer.echo("\n".join(table_lines(cells, align, columns, indent=0)))
 
 
 def _cell(value: Any) -> str:
