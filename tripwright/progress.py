@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 
@@ -20,10 +21,12 @@ class StatusLine:
     def seconds(self) -> float:
         return time.monotonic() - self.started
 
-    def show(self, line: str) -> None:
+    def show(self, line: str, always: bool = False) -> None:
         now = time.monotonic()
-        if now - self._shown_at < self._every:
+        if now - self._shown_at < self._every and not always:
             return
+        if self._terminal:  # a line that wraps could not be written over
+            line = line[: shutil.get_terminal_size().columns - 1]
         self._shown_at, self._shown = now, True
         print(
             f"\r\x1b[K{line}" if self._terminal else line,
@@ -35,3 +38,4 @@ class StatusLine:
     def end(self) -> None:
         if self._terminal and self._shown:
             print(file=sys.stderr)
+        self._shown = False

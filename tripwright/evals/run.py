@@ -10,10 +10,8 @@ that did not come to its end is in calls.jsonl, and is not asked again (`llm/pai
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -32,6 +30,7 @@ from tripwright.files import Journal, write_atomically
 from tripwright.llm.paid_calls import PaidCalls, Prices
 from tripwright.policies.base import KeepsCalls, Policy
 from tripwright.policies.endpoint import count
+from tripwright.progress import StatusLine
 from tripwright.runs import (
     CALLS,
     CARD,
@@ -48,7 +47,7 @@ from tripwright.tools.toolbox import Tools
 
 # how long a run that stops waits for answers that are under way: they are paid for
 DRAIN_SECONDS = 60.0
-TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0  # between two lines while no episode ends
+TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0  # between two lines
 
 
 @dataclass(frozen=True)
@@ -273,7 +272,8 @@ class ProgressLine:
     tokens, cost and faults, where there are any.
 
     The interval is Wilson's over the episodes so far: with several samples of a query the true one
-    is wider. As a context it also moves while no episode ends. `silent` shows nothing at all.
+    is wider. As a context it also moves while no episode ends, and says at its end how it ended.
+    `silent` shows nothing at all.
     """
 
     def __init__(
@@ -285,9 +285,7 @@ class ProgressLine:
     ):
         self.total, self.scored, self.passed, self.unscored = total, len(results), sum(results), 0
         self._earlier, self._calls, self._silent = len(results), calls, silent
-        self._started = time.monotonic()
-        self._in_place = sys.stderr.isatty()
-        self._shown = False
+        self._line = StatusLine(TERMINAL_SECONDS, LOG_SECONDS)
         self._lock = threading.Lock()
         self._ended = threading.Event()
 
@@ -301,8 +299,15 @@ class ProgressLine:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         with self._lock:
-            if self._in_place and self._shown:
-                print(file=sys.stderr)
+            if not self._silent and self.scored + self.unscored > self._earlier:
+                self._line.show(self.text(), always=True)
+            self._line.end()
+
+    def _tick(self) -> None:
+        while not self._ended.wait(TERMINAL_SECONDS):
+            with self._lock:
+                if not self._ended.is_set():
+                    self._line.show(self.text())
 
     def add(self, episode: Episode) -> None:
         with self._lock:
@@ -311,34 +316,25 @@ class ProgressLine:
             else:
                 self.scored += 1
                 self.passed += episode.verdict.final
-            episodes = self.scored + self.unscored
-            if (
-                self._in_place
-                or episodes == self.total
-                or 10 * episodes // self.total > 10 * (episodes - 1) // self.total
-            ):
-                self._show()
+            if not self._silent:
+                self._line.show(self.text())
 
     def play_again(self, episodes: int) -> None:
         """So many that were unscored are tried again."""
         with self._lock:
             self.unscored -= episodes
-            self._note(f"{counted(episodes, 'unscored episode')} tried again")
+        self.say(f"{counted(episodes, 'unscored episode')} tried again")
 
     def say(self, text: str) -> None:
         """A line of its own."""
         with self._lock:
-            self._note(text)
-
-    def _note(self, text: str) -> None:
-        if self._silent:
-            return
-        print(f"\n{text}" if self._in_place and self._shown else text, file=sys.stderr, flush=True)
-        self._shown = False
+            if not self._silent:
+                self._line.end()
+                print(text, file=sys.stderr, flush=True)
 
     def text(self) -> str:
         episodes = self.scored + self.unscored
-        seconds = max(time.monotonic() - self._started, 1e-9)
+        seconds = max(self._line.seconds, 1e-9)
         per_second = (episodes - self._earlier) / seconds
         remaining = f", {_clock((self.total - episodes) / per_second)} left" if per_second else ""
         unscored = f", {self.unscored} unscored" if self.unscored else ""
@@ -367,21 +363,6 @@ class ProgressLine:
         dollars = f", ${cost:.2f}{limit}" if cost is not None else ""
         faults = f", {calls.faults} faults" if calls.faults else ""
         return f", {_short(usage['requests'])} requests{tokens}{dollars}{faults}"
-
-    def _show(self) -> None:
-        if self._silent:
-            return
-        text = self.text()
-        if self._in_place:  # a line that wraps could not be written over
-            text = f"\r{text[: shutil.get_terminal_size().columns - 1]}\033[K"
-        print(text, end="" if self._in_place else "\n", file=sys.stderr, flush=True)
-        self._shown = True
-
-    def _tick(self) -> None:
-        while not self._ended.wait(TERMINAL_SECONDS if self._in_place else LOG_SECONDS):
-            with self._lock:
-                if not self._ended.is_set():
-                    self._show()
 
 
 def _rate(per_second: float) -> str:
