@@ -23,44 +23,37 @@ Refused = Callable[..., str]
 Told = Callable[..., str]
 UNSCORED = None
 BEFORE = [True] * 20 + [False] * 20
+PLACE = "eval/after_rl"
+FIGURE = ("value", "low", "high", "k", "n")
 AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 lost
+
+
+def final_of(found: dict[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = found["tables"]["metrics"]["final"]
+    return row
 
 
 def test_a_greedy_comparison_is_mcnemars_exact_test(made: Maker, compare: Compare) -> None:
     found = compare(made("a", BEFORE), made("b", AFTER))
-    row = found["tables"]["metrics"]["final"]
+    row = final_of(found)
     for name, passed in (("a", 20), ("b", 27)):
-        assert {key: row["runs"][name][key] for key in ("value", "low", "high", "k", "n")} == rate(
-            passed, 40
-        )
+        assert {key: row["runs"][name][key] for key in FIGURE} == rate(passed, 40)
     difference = row["differences"]["b"]
-    assert (difference["value"], difference["test"], difference["p"]) == (
-        pytest.approx(7 / 40),
-        "McNemar, exact",
-        mcnemar_exact(9, 2),
-    )
+    assert difference["value"] == pytest.approx(7 / 40)
+    assert (difference["test"], difference["p"]) == ("McNemar, exact", mcnemar_exact(9, 2))
     assert (difference["low"], difference["high"]) == paired_interval(9, 2, 40)
     assert found["queries"] == 40 and found["left_out"] == 0 and found["unlike"] == []
-    assert [query["id"] for query in found["changed"]["b"]["lost"]] == ["q000018", "q000019"]
-    assert [query["id"] for query in found["changed"]["b"]["gained"]] == [
-        f"q{i:06d}" for i in range(20, 29)
-    ]
-    assert found["changed"]["b"]["gained"][0] == {
+    lost, gained = (found["changed"]["b"][name] for name in ("lost", "gained"))
+    assert [query["id"] for query in lost] == ["q000018", "q000019"]
+    assert [query["id"] for query in gained] == [f"q{i:06d}" for i in range(20, 29)]
+    assert gained[0] == {
         "id": "q000020", "level": "easy", "days": 7, "text": "trip 20", "before": [0, 1], "after": [1, 1],
     }  # fmt: skip
     (pair,) = found["pairs"]
-    assert (pair["a"], pair["b"], pair["gained"], pair["lost"], pair["p_holm"]) == (
-        "a",
-        "b",
-        9,
-        2,
-        difference["p"],
-    )
-    assert (
-        found["power"]["b"]["discordance"] == pytest.approx(11 / 40)
-        and "worst_case" not in found
-        and "seeds" not in found
-    )
+    assert [pair[key] for key in ("a", "b", "gained", "lost")] == ["a", "b", 9, 2]
+    assert pair["p_holm"] == difference["p"]
+    assert found["power"]["b"]["discordance"] == pytest.approx(11 / 40)
+    assert "worst_case" not in found and "seeds" not in found
 
 
 def test_tables_by_level_days_and_constraint_add_up(made: Maker, compare: Compare) -> None:
@@ -68,33 +61,21 @@ def test_tables_by_level_days_and_constraint_add_up(made: Maker, compare: Compar
     assert list(tables) == ["metrics", "constraints", "levels", "days"]
     for table, rows in (("levels", ["easy", "hard"]), ("days", ["3", "5", "7"])):
         assert list(tables[table]) == rows
-        assert (
-            sum(row["runs"]["b"]["k"] for row in tables[table].values()) == 27
-            and sum(r["runs"]["b"]["n"] for r in tables[table].values()) == 40
-        )
-    cost = tables["constraints"]["valid_cost"]
-    assert (
-        cost["differences"]["b"]["p"] == mcnemar_exact(9, 2)
-        and tables["constraints"]["is_not_absent"]["differences"]["b"]["p"] == 1.0
-    )
+        of_b = [row["runs"]["b"] for row in tables[table].values()]
+        assert (sum(run["k"] for run in of_b), sum(run["n"] for run in of_b)) == (27, 40)
+    cost, absent = (tables["constraints"][name] for name in ("valid_cost", "is_not_absent"))
+    assert cost["differences"]["b"]["p"] == mcnemar_exact(9, 2)
+    assert absent["differences"]["b"]["p"] == 1.0
     assert "valid_cuisine" not in tables["constraints"]  # nobody asked for one
-    hard, both = (
-        tables["metrics"]["hard_micro"]["runs"]["b"],
-        tables["metrics"]["commonsense_micro"]["differences"]["b"],
-    )
-    assert (
-        hard["value"] == 27 / 40
-        and (both["value"], both["p"]) == (0, 1.0)
-        and both["low"] < 0 < both["high"]
-    )
+    assert tables["metrics"]["hard_micro"]["runs"]["b"]["value"] == 27 / 40
+    both = tables["metrics"]["commonsense_micro"]["differences"]["b"]
+    assert (both["value"], both["p"]) == (0, 1.0) and both["low"] < 0 < both["high"]
     turns = tables["metrics"]["turns_mean"]
     assert turns["runs"]["a"]["value"] == 5.0 and turns["differences"]["b"]["value"] == 0.0
-    for rows in tables.values():  # Holm: of all that a table tests
-        ps = [d["p"] for row in rows.values() for d in row["differences"].values()]
-        best = min(
-            (d for row in rows.values() for d in row["differences"].values()), key=lambda d: d["p"]
-        )
-        assert best["p_holm"] == pytest.approx(min(1.0, min(ps) * len(ps)))
+    for rows_of_table in tables.values():  # Holm: of all that a table tests
+        found = [d for row in rows_of_table.values() for d in row["differences"].values()]
+        best = min(found, key=lambda each: each["p"])
+        assert best["p_holm"] == pytest.approx(min(1.0, best["p"] * len(found)))
 
 
 def test_runs_are_paired_whatever_the_order_of_their_lines(made: Maker, compare: Compare) -> None:
@@ -113,7 +94,7 @@ def test_only_queries_that_all_played_count_and_the_rest_is_told(
 ) -> None:
     found = compare(made("a", BEFORE[:30]), made("b", AFTER))
     assert (found["queries"], found["left_out"]) == (30, 10)
-    assert found["tables"]["metrics"]["final"]["runs"]["a"]["n"] == 30
+    assert final_of(found)["runs"]["a"]["n"] == 30
     assert found["runs"][1]["episodes"] == 40
 
 
@@ -144,13 +125,9 @@ def test_one_sample_keeps_wilsons_interval_beside_a_run_with_several(
         made("a", [True] * 10 + [False] * 50),
         made("b", [(True, True, False, True)] * 60, samples=4),
     )
-    row = found["tables"]["metrics"]["final"]
-    assert {key: row["runs"]["a"][key] for key in ("value", "low", "high", "k", "n")} == rate(
-        10, 60
-    )
-    assert (
-        "k" not in row["runs"]["b"] and row["differences"]["b"]["test"] == "sign flips over queries"
-    )
+    runs, difference = final_of(found)["runs"], final_of(found)["differences"]["b"]
+    assert {key: runs["a"][key] for key in FIGURE} == rate(10, 60)
+    assert "k" not in runs["b"] and difference["test"] == "sign flips over queries"
 
 
 def test_a_p_that_draws_cannot_make_smaller_is_a_bound(
@@ -169,36 +146,25 @@ def test_a_p_that_draws_cannot_make_smaller_is_a_bound(
 
 def test_several_samples_are_tested_query_by_query(made: Maker, compare: Compare) -> None:
     before = [(True, True, False, False)] * 12 + [(False,) * 4] * 12
-    after = (
-        [(True,) * 4] * 6
-        + [(True, True, False, False)] * 6
-        + [(True, False, False, False)] * 6
-        + [(False,) * 4] * 6
-    )
+    samples_of = [(True,) * k + (False,) * (4 - k) for k in (4, 2, 1, 0)]
+    after = [samples for samples in samples_of for _ in range(6)]
     found = compare(made("a", before, samples=4), made("b", after, samples=4))
-    final = found["tables"]["metrics"]["final"]
-    assert final["runs"]["a"]["value"] == pytest.approx(0.25) and final["runs"]["b"][
-        "value"
-    ] == pytest.approx((24 + 12 + 6) / 96)
+    final = final_of(found)
+    assert final["runs"]["a"]["value"] == pytest.approx(0.25)
+    assert final["runs"]["b"]["value"] == pytest.approx((24 + 12 + 6) / 96)
     difference = final["differences"]["b"]
     # Twelve queries moved, all upwards: only two of 2^12 choices of signs are as far from zero.
-    assert difference["test"] == "sign flips over queries" and difference["p"] == pytest.approx(
-        2 / 2**12
-    )
+    assert difference["test"] == "sign flips over queries"
+    assert difference["p"] == pytest.approx(2 / 2**12)
     assert 0 < difference["low"] < difference["value"] < difference["high"]
     samples = found["tables"]["samples"]
-    assert set(samples) == {
-        "flip_rate",
-        *(f"{kind}{k}" for kind in ("pass@", "pass^", "best_of_", "worst_of_") for k in (2, 3, 4)),
-    }
-    assert samples["pass@4"]["runs"]["b"]["value"] == pytest.approx(18 / 24) and samples["pass^4"][
-        "runs"
-    ]["b"]["value"] == pytest.approx(6 / 24)
+    kinds = ("pass@", "pass^", "best_of_", "worst_of_")
+    assert set(samples) == {"flip_rate", *(f"{kind}{k}" for kind in kinds for k in (2, 3, 4))}
+    assert samples["pass@4"]["runs"]["b"]["value"] == pytest.approx(18 / 24)
+    assert samples["pass^4"]["runs"]["b"]["value"] == pytest.approx(6 / 24)
     assert samples["flip_rate"]["runs"]["a"]["value"] == 0.5
-    assert (
-        found["changed"]["b"]["gained"][0]["before"] == [2, 4]
-        and found["changed"]["b"]["lost"] == []
-    )
+    changed = found["changed"]["b"]
+    assert changed["gained"][0]["before"] == [2, 4] and changed["lost"] == []
 
 
 def test_a_query_weighs_the_same_however_many_of_its_samples_were_scored(
@@ -207,8 +173,8 @@ def test_a_query_weighs_the_same_however_many_of_its_samples_were_scored(
     a = made("a", [(True, True)] * 10 + [(False, False)] * 10)
     b = made("b", [(True, UNSCORED)] * 10 + [(False, False)] * 10)
     found = compare(a, b)
-    assert found["tables"]["metrics"]["final"]["runs"]["b"]["value"] == 0.5
-    assert found["tables"]["metrics"]["final"]["differences"]["b"]["value"] == 0.0
+    assert final_of(found)["runs"]["b"]["value"] == 0.5
+    assert final_of(found)["differences"]["b"]["value"] == 0.0
 
 
 def test_runs_that_differ_by_their_seed_are_one(
@@ -218,37 +184,30 @@ def test_runs_that_differ_by_their_seed_are_one(
     sizes = {"grpo-0": 20, "grpo-1": 24, "grpo-2": 28, "dapo-0": 30, "dapo-1": 32}
     folders = [
         made(name, [i < passed for i in range(40)], {**recipe, "name": name, "seed": seed, "grpo": {"group_size": 8 if "grpo" in name else 16}},
-             "eval/after_rl", policy={"kind": "local", "stage": "rl", "fingerprint": name})
+             PLACE, policy={"kind": "local", "stage": "rl", "fingerprint": name})
         for (name, passed), seed in zip(sizes.items(), (0, 1, 2, 0, 1), strict=True)
     ]  # fmt: skip
     found = compare(*folders)
     first, second = (run["name"] for run in found["runs"])
-    assert (first, second) == ("grpo-0 and 2 more seeds", "dapo-0 and another seed") and found[
-        "runs"
-    ][0]["seeds"] == [0, 1, 2]
+    assert (first, second) == ("grpo-0 and 2 more seeds", "dapo-0 and another seed")
+    assert found["runs"][0]["seeds"] == [0, 1, 2]
     seeds = found["seeds"][first]
-    assert [run["final"] for run in seeds["runs"]] == [0.5, 0.6, 0.7] and seeds[
-        "mean"
-    ] == pytest.approx(0.6)
-    assert seeds["deviation"] == pytest.approx(0.1) and (seeds["low"], seeds["high"]) == (0.5, 0.7)
-    final = found["tables"]["metrics"]["final"]
-    assert final["runs"][first]["value"] == pytest.approx(0.6) and final["runs"][second][
-        "value"
-    ] == pytest.approx(31 / 40)
-    assert (
-        final["differences"][second]["test"]
-        == "bootstrap over seeds and queries, sign flips over queries"
-    )
+    assert [run["final"] for run in seeds["runs"]] == [0.5, 0.6, 0.7]
+    assert seeds["mean"] == pytest.approx(0.6) and seeds["deviation"] == pytest.approx(0.1)
+    assert (seeds["low"], seeds["high"]) == (0.5, 0.7)
+    final = final_of(found)
+    assert final["runs"][first]["value"] == pytest.approx(0.6)
+    assert final["runs"][second]["value"] == pytest.approx(31 / 40)
+    test = "bootstrap over seeds and queries, sign flips over queries"
+    assert final["differences"][second]["test"] == test
     apart = compare(*folders, "--apart")
     assert len(apart["runs"]) == 5 and len(apart["pairs"]) == 10 and "seeds" not in apart
     width = final["runs"][first]["high"] - final["runs"][first]["low"]
     one = apart["tables"]["metrics"]["final"]["runs"]["grpo-1"]
     # three seeds on the same queries do not triple the queries
     assert width > 0.8 * (one["high"] - one["low"])
-    assert (
-        compare(",".join(map(str, folders[:3])), ",".join(map(str, folders[3:])))["seeds"]
-        == found["seeds"]
-    )
+    groups = (",".join(map(str, part)) for part in (folders[:3], folders[3:]))
+    assert compare(*groups)["seeds"] == found["seeds"]
     assert "differ in more" in refused(f"{folders[0]},{folders[3]}", folders[1])
     two = compare(folders[0], folders[1])  # only seeds: then they are what is compared
     assert [run["name"] for run in two["runs"]] == ["grpo-0", "grpo-1"]
@@ -277,15 +236,10 @@ def test_three_queries_prove_nothing_however_much_seeds_agree(
     seeds = [
         made(f"s{seed}", [True] * 3, decoding={"temperature": 1.0, "seed": seed}) for seed in (0, 1)
     ]
-    found = compare(base, ",".join(map(str, seeds)), "--unlike")["tables"]["metrics"]["final"][
-        "differences"
-    ]["s0 and another seed"]
-    assert (
-        found["value"] == 1.0
-        and found["p"] == 0.25
-        and found["low"] < 0.5
-        and found["high"] == pytest.approx(1.0)
-    )
+    compared = compare(base, ",".join(map(str, seeds)), "--unlike")
+    found = final_of(compared)["differences"]["s0 and another seed"]
+    assert found["value"] == 1.0 and found["p"] == 0.25
+    assert found["low"] < 0.5 and found["high"] == pytest.approx(1.0)
 
 
 def test_stages_of_a_training_are_no_seeds_of_one_another(
@@ -295,17 +249,9 @@ def test_stages_of_a_training_are_no_seeds_of_one_another(
 
     def played(run: str, stage: str, seed: int) -> Path:
         policy = {"model": f"{run}/model/{stage}", "fingerprint": run}
-        return (
-            made(
-                f"{run}-{stage}",
-                BEFORE,
-                {"name": run, "seed": seed},
-                f"eval/{stage}",
-                policy=policy,
-            )
-            / "eval"
-            / stage
-        )
+        recipe = {"name": run, "seed": seed}
+        place = f"eval/{stage}"
+        return made(f"{run}-{stage}", BEFORE, recipe, place, policy=policy) / place
 
     base, first, other = made("base", BEFORE), played("s1", "sft", 1), played("s2", "rl", 2)
     assert [run["name"] for run in compare(base, first, other)["runs"]] == ["base", "sft", "rl"]
@@ -316,20 +262,15 @@ def test_stages_of_a_training_are_no_seeds_of_one_another(
 
 def test_intervals_over_seeds_stay_in_the_possible_range(made: Maker, compare: Compare) -> None:
     """The deviation of few seeds is stretched, and would reach past the ends."""
-    low, high = (
-        ",".join(
-            str(
-                made(
-                    f"{name}-{seed}",
-                    [i < passed for i in range(40)],
-                    {"name": name, "seed": seed},
-                    "eval/after_rl",
-                )
-            )
-            for seed, passed in enumerate(sizes)
+
+    def seeds(name: str, sizes: tuple[int, int]) -> str:
+        runs = (
+            made(f"{name}-{seed}", [i < n for i in range(40)], {"name": name, "seed": seed}, PLACE)
+            for seed, n in enumerate(sizes)
         )
-        for name, sizes in (("low", (0, 8)), ("high", (40, 32)))
-    )
+        return ",".join(map(str, runs))
+
+    low, high = seeds("low", (0, 8)), seeds("high", (40, 32))
     final = compare(low, high)["tables"]["metrics"]["final"]
     (worst, best), (difference,) = final["runs"].values(), final["differences"].values()
     assert worst["low"] == 0.0 < worst["high"] < 0.5 < best["low"] < best["high"] == 1.0
@@ -338,36 +279,24 @@ def test_intervals_over_seeds_stay_in_the_possible_range(made: Maker, compare: C
 
 def test_a_flip_rate_counts_queries_whatever_their_samples(made: Maker, compare: Compare) -> None:
     passes = [(True, False)] * 3 + [(True, True)] * 7
-    flips = compare(made("a", passes), made("b", passes[::-1]))["tables"]["samples"]["flip_rate"][
-        "runs"
-    ]["a"]
-    assert (flips["k"], flips["n"], flips["value"]) == (3, 10, pytest.approx(0.3))
     uneven = [(True, False)] * 5 + [(True, True, True, True)] * 5
-    flips = compare(made("c", uneven), made("d", uneven[::-1]))["tables"]["samples"]["flip_rate"][
-        "runs"
-    ]["c"]
-    assert (flips["k"], flips["n"], flips["value"]) == (5, 10, 0.5)
+    for name, given, k in (("a", passes, 3), ("c", uneven, 5)):
+        tables = compare(made(name, given), made(f"{name}2", given[::-1]))["tables"]
+        flips = tables["samples"]["flip_rate"]["runs"][name]
+        assert (flips["k"], flips["n"], flips["value"]) == (k, 10, pytest.approx(k / 10))
 
 
 def test_samples_of_another_benchmarks_question_are_one_query() -> None:
     """A simulated customer opens each sample in words of its own."""
 
     def outcome(question: str, opening: str) -> Outcome:
-        request = {
-            "query": opening,
-            "task": question,
-            "question": f"tau_retail/{question}",
-            "level": None,
-        }
-        verdict = verdict_record(True, {"checks": {"solved": True}})
-        more = {
-            "world": "tau_retail",
+        asked = {"query": opening, "task": question, "question": f"tau_retail/{question}"}
+        line = {
+            "id": f"{question}-{opening}", "domain": "outside", "world": "tau_retail",
+            "request": {**asked, "level": None}, "verdict": verdict_record(True, {"checks": {"solved": True}}),
             "transcript": {"stop_reason": "answer", "segments": []},
-            "verdict": verdict,
-        }
-        return Outcome.of(
-            {"id": f"{question}-{opening}", "domain": "outside", "request": request, **more}
-        )
+        }  # fmt: skip
+        return Outcome.of(line)
 
     assert outcome("7", "Hi!").query == outcome("7", "Hello, I need help.").query
     assert outcome("7", "Hi!").query != outcome("8", "Hi!").query
