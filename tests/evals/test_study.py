@@ -70,78 +70,41 @@ def errand(
         Segment("tool", f"<tool_response>{call.result}</tool_response>"),
     ]
     stop = StopReason.ANSWER if answer is not None else StopReason.MAX_TURNS
-    transcript = Transcript(
-        segments, stop, answer, usage={} if seconds is None else {"seconds": seconds}
-    )
-    request = {
-        "id": f"r{number}",
-        "query": f"I go from Ashford to Berryton, trip {number}.",
-        "origin": "Ashford",
-        "destination": "Berryton",
-    }
+    usage = {} if seconds is None else {"seconds": seconds}
     conclusion = "very_satisfied" if passes else "dissatisfied_logic"
-    trajectory = {"conclusion": conclusion, "rubrics": {"logic": passes, "backup_plan": None}}
     turns = [{"call": 1, "conclusion": "satisfied"}] if passes else []
-    verifier = {
-        "name": "rules",
-        "reward": float(passes),
-        "trajectory": trajectory,
-        "turns": turns,
-        "turns_saved": 1 - len(turns),
-    }
-    whole = {
-        "domain": "deeptravel",
+    return {
+        "id": f"r{number}", "domain": "deeptravel", "verdict": {"final": passes},
+        "transcript": Transcript(segments, stop, answer, usage=usage).to_json(),
         "request": {
-            **request,
-            "depart_date": "2026-06-26",
-            "total_budget": 1200.0,
-            "level": "hard",
+            "id": f"r{number}", "query": f"I go from Ashford to Berryton, trip {number}.", "origin": "Ashford", "destination": "Berryton",
+            "depart_date": "2026-06-26", "total_budget": 1200.0, "level": "hard",
         },
-        "verdict": {"final": passes},
-        "verifier": verifier,
-    }
-    return {"id": f"r{number}", "transcript": transcript.to_json(), **whole, **more}
+        "verifier": {
+            "name": "rules", "reward": float(passes), "turns": turns, "turns_saved": 1 - len(turns),
+            "trajectory": {"conclusion": conclusion, "rubrics": {"logic": passes, "backup_plan": None}},
+        },
+        **more,
+    }  # fmt: skip
 
 
 def journey(number: int, final: bool = True) -> dict[str, Any]:
     """A line of transcripts as a run of TravelPlanner requests leaves it."""
     places = [{"name": "Kendale Inn", "price": 345}, {"name": "Talfall Rest", "price": 413}]
     call = ToolCall("search_accommodations", {"city": "Rowestow"}, json.dumps(places))
-    answer = '[{"days": 1}]'
-    transcript = Transcript(
-        [Segment("assistant", "Stay.", call=call), Segment("tool", call.result)],
-        StopReason.ANSWER,
-        answer,
-    )
+    segments = [Segment("assistant", "Stay.", call=call), Segment("tool", call.result)]
     query = {
-        "query": f"Plan trip {number} to Rowestow.",
-        "org": "Wynon",
-        "dest": "Rowestow",
-        "days": 3,
-        "date": ["2022-03-07", "2022-03-08", "2022-03-09"],
-        "people_number": 2,
-        "budget": 1530,
-        "local_constraint": {"cuisine": ["Mexican", "Thai"], "room type": None},
-        "level": "medium",
+        "query": f"Plan trip {number} to Rowestow.", "org": "Wynon", "dest": "Rowestow", "days": 3,
+        "date": ["2022-03-07", "2022-03-08", "2022-03-09"], "people_number": 2, "budget": 1530,
+        "local_constraint": {"cuisine": ["Mexican", "Thai"], "room type": None}, "level": "medium",
         "oracle": {"plan": "THE ORACLE'S PLAN"},
-    }
-    plan = [
-        {
-            "days": 1,
-            "current_city": "from Wynon to Rowestow",
-            "transportation": "-",
-            "attraction": "Malmoor Trail, Rowestow;Old Pier;",
-        }
-    ]
+    }  # fmt: skip
+    day = {"days": 1, "current_city": "from Wynon to Rowestow", "transportation": "-"}
     return {
-        "id": f"q{number}",
-        "domain": "travelplanner",
-        "request": query,
-        "world": "nano-7",
-        "transcript": transcript.to_json(),
-        "plan": plan,
-        "verdict": {"final": final},
-    }
+        "id": f"q{number}", "domain": "travelplanner", "request": query, "world": "nano-7",
+        "transcript": Transcript(segments, StopReason.ANSWER, '[{"days": 1}]').to_json(),
+        "plan": [{**day, "attraction": "Malmoor Trail, Rowestow;Old Pier;"}], "verdict": {"final": final},
+    }  # fmt: skip
 
 
 Maker = Callable[[str, list[dict[str, Any]]], Path]
