@@ -73,34 +73,24 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(
     episodes = [[unstable.question(rounds.randrange(50)) for _ in range(3)] for _ in range(200)]
 
     def observed(one: Sandbox) -> list[str]:
+        calls = [call for calls in episodes for call in calls]
         with ThreadPoolExecutor(8) as pool:
-            asked = list(
-                pool.map(
-                    lambda arguments: one.ask("flight_search", arguments),
-                    [call for calls in episodes for call in calls],
-                )
-            )
+            asked = list(pool.map(lambda arguments: one.ask("flight_search", arguments), calls))
+        answers = [each.answer for each in asked]
         return [
-            answer.answer.to_json()
-            if isinstance(answer.answer, ProviderAnswer)
-            else answer.answer.note
-            for answer in asked
+            each.to_json() if isinstance(each, ProviderAnswer) else each.note for each in answers
         ]
 
     recorded = observed(sandbox)
     counts = sandbox.counts.as_dict()["total"]
-    assert (
-        counts["unanswered"] == 0
-        and sum(counts["faults"].values()) > 0
-        and counts["answered_live"] == len(set(recorded))
-    )
+    assert counts["unanswered"] == 0 and sum(counts["faults"].values()) > 0
+    assert counts["answered_live"] == len(set(recorded))
     requests, _ = client.seen()
     for _ in range(3):
         replay = Sandbox(recorded_providers(store, unstable.DAY), store, "replay", unstable.DAY)
         assert observed(replay) == recorded
-        assert replay.counts.as_dict()["total"] | {"hits": 0} == Sandbox({}).counts.as_dict()[
-            "total"
-        ] | {"asked": 600}
+        nothing = Sandbox({}).counts.as_dict()["total"]
+        assert replay.counts.as_dict()["total"] | {"hits": 0} == nothing | {"asked": 600}
     assert client.seen()[0] == requests
     store.close()
 
@@ -202,20 +192,9 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     assert isinstance(missed.answer, NoRecording)
     export_snapshot(store, unstable.DAY, tmp_path / "day.jsonl.gz")
     printed = capfd.readouterr()
-    seen = [
-        asked,
-        error.value,
-        sandbox.counts.as_dict(),
-        describe(store, unstable.DAY),
-        printed.out,
-        printed.err,
-        caplog.text,
-    ]
-    seen += [
-        store.name,
-        list(store.recorded(unstable.DAY)),
-        gzip.decompress((tmp_path / "day.jsonl.gz").read_bytes()),
-    ]
+    seen: list[Any] = [asked, error.value, sandbox.counts.as_dict(), describe(store, unstable.DAY)]
+    seen += [printed.out, printed.err, caplog.text, store.name, list(store.recorded(unstable.DAY))]
+    seen.append(gzip.decompress((tmp_path / "day.jsonl.gz").read_bytes()))
     store.close()
     seen += [path.read_bytes() for path in tmp_path.iterdir() if path.name != "log"]
     for thing in seen:

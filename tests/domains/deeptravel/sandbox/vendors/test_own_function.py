@@ -201,11 +201,7 @@ def test_a_bad_row_is_a_fault_that_names_function_row_and_field(
     [
         ("KeyError('fare')", "bad_response", "mine.py:search raised KeyError in line 2: 'fare'"),
         ("TimeoutError()", "timeout", "mine.py:search raised TimeoutError in line 2"),
-        (
-            "ConnectionResetError('gone')",
-            "connection",
-            "raised ConnectionResetError in line 2: gone",
-        ),
+        ("ConnectionResetError('gone')", "connection", "raised ConnectionResetError in line 2"),
         ("SystemExit(3)", "bad_response", "raised SystemExit"),
         ("UnicodeError('x')", "bad_response", "raised UnicodeError"),  # a ValueError of a library
     ],
