@@ -95,10 +95,8 @@ def test_every_tool_answers_as_in_process(face: str, services: Path, world: Worl
 def test_a_recorded_day_is_served_without_services(recorded: str, world: World) -> None:
     options = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
     settings = survey(options, "stop")
-    assert (
-        settings.what == f"the live tools of {DAY} as recorded in {recorded}"
-        and settings.rows == dict.fromkeys(RECORDS, 1)
-    )
+    assert settings.what == f"the live tools of {DAY} as recorded in {recorded}"
+    assert settings.rows == dict.fromkeys(RECORDS, 1)
     known = sample_arguments(world)["poi_search"]
     page, found, missed, paged, foreign = talk(
         settings,
@@ -113,37 +111,25 @@ def test_a_recorded_day_is_served_without_services(recorded: str, world: World) 
     assert found.json()["error"] is False
     why = f"web_search: this search is not recorded in the snapshot of {DAY}."
     rows = {"problem": "not_recorded", "note": why}
-    assert missed.json() == {
-        "text": json.dumps({"error": why}),
-        "error": True,
-        "rows": rows,
-        "row_ends": [],
-    }
-    assert (paged.status_code, paged.json()["detail"]) == (
-        400,
-        "Answers of live tools come in no pages. Leave page_rows out.",
-    )
-    assert (
-        foreign.status_code == 400
-        and "The faces are deeptravel, deeptravel_compact." in foreign.json()["detail"]
-    )
+    text = json.dumps({"error": why})
+    assert missed.json() == {"text": text, "error": True, "rows": rows, "row_ends": []}
+    assert paged.status_code == 400 and "Leave page_rows out" in paged.json()["detail"]
+    assert foreign.status_code == 400 and "deeptravel_compact" in foreign.json()["detail"]
 
 
 def test_the_hash_says_what_is_served(recorded: str, services: Path, world: World) -> None:
+    def hash_of(options: PlaceOptions, on_fault: str = "stop") -> str:
+        return survey(options, on_fault).content_hash
+
     replay = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
-    before = survey(replay, "stop").content_hash
-    assert survey(replay, "tell").content_hash == before
-    with live_source(PlaceOptions(services=services, store=recorded, snapshot=DAY)) as source:
+    live = PlaceOptions(services=services)
+    recording = PlaceOptions(services=services, store=recorded, snapshot=DAY)
+    before = hash_of(replay)
+    assert hash_of(replay, "tell") == before
+    with live_source(recording) as source:
         source.ask.ask("web_search", {"query": "one more"})
-    assert survey(replay, "stop").content_hash != before
-    live = survey(PlaceOptions(services=services), "stop")
-    assert live.content_hash == survey(PlaceOptions(services=services), "stop").content_hash
-    assert (
-        live.content_hash
-        != survey(
-            PlaceOptions(services=services, store=recorded, snapshot=DAY), "stop"
-        ).content_hash
-    )
+    assert hash_of(replay) != before
+    assert hash_of(live) == hash_of(live) != hash_of(recording)
 
 
 @pytest.mark.parametrize("replay", [True, False])
@@ -287,38 +273,20 @@ def test_served_by_processes_that_share_a_store(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "What is served? Give --world DIR"),
-        (["--services", "{services}", "--workers", "2"], "2 workers without a store"),
-        (
-            ["--services", "{services}", "--on-fault", "shout"],
-            "--on-fault 'shout' is none of stop, tell",
-        ),
-        (
-            ["--services", "{services}", "--face", "compact"],
-            "Unknown face 'compact'. The faces are deeptravel",
-        ),
-        (["--services", "none.toml"], "Services file 'none.toml' cannot be read"),
-        (["--services", "{services}", "--replay"], "give --store as well"),
-        (["--store", "{tmp}/none.sqlite", "--snapshot", DAY, "--replay"], "No store at"),
+        ("", "What is served? Give --world DIR"),
+        ("--services {tmp}/live.toml --workers 2", "2 workers without a store"),
+        ("--services {tmp}/live.toml --on-fault shout", "--on-fault 'shout' is none of stop, tell"),
+        ("--services {tmp}/live.toml --face compact", "Unknown face 'compact'. The faces are deep"),
+        ("--services none.toml", "Services file 'none.toml' cannot be read"),
+        ("--services {tmp}/live.toml --replay", "give --store as well"),
+        ("--store {tmp}/none.sqlite --snapshot 2026-06-20 --replay", "No store at"),
     ],
 )
+@pytest.mark.usefixtures("services")
 def test_a_wrong_option_is_one_line(
-    options: list[str],
-    said: str,
-    services: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        main(
-            [
-                "serve",
-                "tools",
-                *(option.format(services=services, tmp=tmp_path) for option in options),
-            ]
-        )
-        == 2
-    )
+    assert main(["serve", "tools", *options.format(tmp=tmp_path).split()]) == 2
     printed = capsys.readouterr().err
     assert said in printed and printed.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["live.toml"]

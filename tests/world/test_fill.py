@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from math import cos, radians
 
 import pytest
@@ -101,6 +102,12 @@ def filled(known: tuple[list[Texts], list[Search]], seed: int) -> World:
     )
 
 
+def flights_of(world: World, *routes: Route, days: Sequence[str] = DAYS) -> list[Flight]:
+    return [
+        flight for route in routes for date in days for flight in world.flights(*route, date) or []
+    ]
+
+
 @pytest.fixture(scope="module")
 def world(known: tuple[list[Texts], list[Search]]) -> World:
     return filled(known, 0)
@@ -157,24 +164,16 @@ def test_filled_flights_follow_what_the_known_ones_show(
     )
     assert abs(statistics.fmean(any(days) for days in found.values()) - known_served) < 0.12
     known_per_day = len(known[0]) / len({(r[6], r[7], r[5]) for r in known[0]})
-    assert (
-        abs(
-            statistics.fmean(len(flights) for days in found.values() for flights in days if flights)
-            - known_per_day
-        )
-        < 0.8
-    )
-    by_length = sorted(
-        (
-            flight.distance_miles,
-            int(flight.duration.split()[0]) * 60 + int(flight.duration.split()[2]),
-        )
-        for flight in rows
-    )
+    served = [len(flights) for days in found.values() for flights in days if flights]
+    per_day = statistics.fmean(served)
+    assert abs(per_day - known_per_day) < 0.8
+    by_length = sorted((f.distance_miles, minutes_of_duration(f.duration)) for f in rows)
     third = len(by_length) // 3
-    assert statistics.fmean(m for _, m in by_length[:third]) < statistics.fmean(
-        m for _, m in by_length[-third:]
+    shortest, longest = (
+        statistics.fmean(minutes for _, minutes in part)
+        for part in (by_length[:third], by_length[-third:])
     )
+    assert shortest < longest
 
 
 def shift(flight: Flight) -> int:
@@ -206,10 +205,7 @@ def test_a_known_route_keeps_its_clocks_and_lengths_on_filled_days_and_both_ways
     wrong_by_the_map = 0
     for a, b in served_routes(known):
         ahead = CLOCKS[b] - CLOCKS[a]
-        there, back = (
-            [flight for date in DAYS for flight in world.flights(*way, date) or []]
-            for way in ((a, b), (b, a))
-        )
+        there, back = flights_of(world, (a, b)), flights_of(world, (b, a))
         assert {shift(flight) for flight in there} == {ahead}
         assert not back or {shift(flight) for flight in back} == {-ahead}
         assert len({flight.distance_miles for flight in [*there, *back]}) == 1
@@ -245,23 +241,12 @@ def test_durations_keep_the_winds_and_each_routes_own_habit(
     east: list[float] = []
     habits = []
     for route in ROADS:
-        filled = [
-            f
-            for date in DAYS
-            if (*route, date) not in covered
-            for f in world.flights(*route, date) or []
-        ]
+        known_days = [date for date in DAYS if (*route, date) in covered]
+        filled = flights_of(world, route, days=sorted({*DAYS} - {*known_days}))
         (west if miles_east(route) < 0 else east).extend(map(beyond, filled))
-        days = [
-            f
-            for date in DAYS
-            if (*route, date) in covered
-            for f in world.flights(*route, date) or []
-        ]
+        days = flights_of(world, route, days=known_days)
         if len(days) >= 6:
-            habits.append(
-                (statistics.fmean(map(beyond, days)), statistics.fmean(map(beyond, filled)))
-            )
+            habits.append([statistics.fmean(map(beyond, each)) for each in (days, filled)])
     expected = 2 * HEADWIND * statistics.fmean(abs(miles_east(route)) for route in ROADS)
     assert abs(statistics.fmean(west) - statistics.fmean(east) - expected) < 0.35 * expected
     assert len(habits) > 10 and statistics.fmean(abs(a - b) for a, b in habits) < 5
@@ -278,7 +263,7 @@ def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(
     seattle = POSITIONS | {"City29": Position(47.6, -122.3)}
     flights, _ = fill_flights(*lonely, Surroundings(ROADS, seattle, {}), 0)
     found = [
-        Flight(row[0], float(row[1]), row[2], row[3], row[4], row[5], row[6], row[7], float(row[8]))
+        Flight(row[0], float(row[1]), *row[2:8], float(row[8]))
         for row in flights
         if row[7] == "City29"
     ]
@@ -332,12 +317,7 @@ def test_learning_from_four_times_the_searches_takes_about_four_times_the_compar
 
 
 def test_flight_numbers_are_unique_and_look_alike(world: World) -> None:
-    numbers = [
-        flight.number
-        for route in ROADS
-        for date in DAYS
-        for flight in world.flights(*route, date) or []
-    ]
+    numbers = [flight.number for flight in flights_of(world, *ROADS)]
     assert len(set(numbers)) == len(numbers)
     assert all(len(number) == 8 and number[0] == "F" and number[1:].isdigit() for number in numbers)
 

@@ -24,29 +24,18 @@ def world() -> World:
     """Aston: an inn for $50 without pets, a villa for $80 with them; tea at $10, French food at
     $40, Indian at $90; a flight for $100 each way on all days but the 5th to 7th, when it costs
     $300; a road from Homer to Aston that takes a day."""
+    way, back = ("Homer", "Aston"), ("Aston", "Homer")
+    hour = ("08:00", "09:00", "1 hours 0 minutes")
     flights = [
-        (
-            f"F{i}{day}",
-            "300" if 5 <= day <= 7 else "100",
-            "08:00",
-            "09:00",
-            "1 hours 0 minutes",
-            DAYS[day - 1],
-            a,
-            b,
-            "106",
-        )
-        for i, (a, b) in enumerate((("Homer", "Aston"), ("Aston", "Homer")))
+        (f"F{i}{day}", "300" if 5 <= day <= 7 else "100", *hour, DAYS[day - 1], *ends, "106")
+        for i, ends in enumerate((way, back))
         for day in range(1, 15)
     ]
     return World.in_memory(
         WorldTables(
             cities=[("Homer", "Homeland"), ("Aston", "Westland")],
             flights=flights,
-            grounds=[
-                ("Homer", "Aston", "1 day 2 hours", "2,000 km"),
-                ("Aston", "Homer", "1 day 2 hours", "2,000 km"),
-            ],
+            grounds=[(*ends, "1 day 2 hours", "2,000 km") for ends in (way, back)],
             restaurants=[
                 (f"{food} {c}", "Aston", food, price, "4")
                 for food, price in FOOD.items()
@@ -62,22 +51,11 @@ def world() -> World:
 
 
 def asked(budget: float, start: int = 1, people: int = 2, **wishes: Any) -> Query:
-    return Query.model_validate(
-        {
-            "org": "Homer",
-            "dest": "Aston",
-            "days": 3,
-            "visiting_city_number": 1,
-            "date": DAYS[start - 1 : start + 2],
-            "people_number": people,
-            "budget": budget,
-            "query": "A trip, please.",
-            "level": "hard",
-            "annotated_plan": [{}],
-            "oracle": {},
-            "local_constraint": {name.replace("_", " "): wish for name, wish in wishes.items()},
-        }
-    )
+    fields = {"org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1}
+    fields |= {"date": DAYS[start - 1 : start + 2], "people_number": people, "budget": budget}
+    said = {"query": "A trip, please.", "level": "hard", "annotated_plan": [{}], "oracle": {}}
+    stated = {name.replace("_", " "): wish for name, wish in wishes.items()}
+    return Query.model_validate(fields | said | {"local_constraint": stated})
 
 
 CASES: list[tuple[Query, list[str]]] = [
@@ -116,10 +94,7 @@ def test_what_is_offered_and_in_what_order(world: World, query: Query, words: li
     found = repairs(query, world)
     assert [change.words for change in found] == words
     for change in found:
-        assert (
-            change.cost_usd == solve(change.query, world).cost_usd
-            and change.cost_usd <= change.query.budget
-        )
+        assert change.cost_usd == solve(change.query, world).cost_usd <= change.query.budget
 
 
 def test_other_dates_lie_within_the_worlds_days_and_the_nearest_come_first(world: World) -> None:
