@@ -242,7 +242,7 @@ def _played(  # long: what a run is made of, each on a line of its own
     judging = read_judging(domain, dialect, settings.judging) if settings.judging else None
     rules = settled_rules(dialect, settings.rules, judging)
     with ExitStack() as resources:
-        requests = open_tasks(
+        tasks, place = open_tasks(
             settings.queries,
             dialect,
             PlaceOptions(**vars(place_flags)),
@@ -251,7 +251,6 @@ def _played(  # long: what a run is made of, each on a line of its own
             settings.count,
             settings.out,
         )
-        place = requests.place
         tools = served_tools(settings.server, name, dialect, place, settings.empty_tools)
         player = choose_policy(name, PolicySettings(**vars(policy), **vars(how)), dialect)
         if name == "local" and policy.model:
@@ -272,7 +271,7 @@ def _played(  # long: what a run is made of, each on a line of its own
         judged = resources.enter_context(opened(domain, judging, settings.out))
         return run_episodes(
             player.policy,
-            map(judged, requests.tasks),
+            map(judged, tasks),
             settings.out,
             dialect,
             player.chat,

@@ -5,9 +5,9 @@ and only then is it imported."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,14 +153,6 @@ def _top_k(settings: PolicySettings) -> dict[str, Any]:
 # ---- requests, their place and their rules
 
 
-@dataclass(frozen=True)
-class Tasks:
-    """What a run plays, and the place that answers its tools."""
-
-    tasks: Sequence[Task]
-    place: Place
-
-
 def open_tasks(
     queries: Path,
     dialect: Dialect,
@@ -169,9 +161,9 @@ def open_tasks(
     samples: int = 1,
     limit: int | None = None,
     out: Path | None = None,
-) -> Tasks:
-    """What is opened for it is closed with `opened`. `out` is the run's folder: an interrupted run
-    goes on with the day that it began with.
+) -> tuple[list[Task], Place]:
+    """What a run plays, and the place that answers its tools, which is closed with `stack`. `out`
+    is the run's folder: an interrupted run goes on with the day that it began with.
 
     Raises UserError where the file holds no request of the dialect's domain, and for what the
     domain says of them.
@@ -193,7 +185,7 @@ def open_tasks(
         for line, request in requests
         for end in ends
     ]
-    return Tasks(tasks, place)
+    return tasks, place
 
 
 def served_tools(

@@ -92,10 +92,12 @@ def run(
     calls = PaidCalls(out / CALLS, spending.prices, spending.max_cost_usd)
     is_new = not (out / CARD).exists()
     card = _settled(out, card or {}, faults)
-    path = out / TRANSCRIPTS
-    with TranscriptJournal(path) as journal, _nothing_if_refused(out, is_new):
+    with TranscriptJournal(out / TRANSCRIPTS) as journal, _nothing_if_refused(out, is_new):
         scored = journal.scored
-        calls.take_up(scored.keys(), sum_usage(earlier.usage for earlier in scored.values()))
+        spent: Counter[str] = Counter()
+        for earlier in scored.values():
+            spent.update(earlier.usage)
+        calls.take_up(scored.keys(), spent)
         if isinstance(policy, KeepsCalls):
             policy.keep(calls)
         remaining = [task for task in task_list if task.id not in scored]
@@ -113,12 +115,26 @@ def run(
                 _leave(policy, calls, line)
                 raise
         calls.close(all_done=not rest)
+    return _score(out, rules, card, faults, spending.prices)
+
+
+def _score(
+    out: Path, rules: str, card: dict[str, Any], faults: Faults | None, prices: Prices | None
+) -> dict[str, Any]:
+    """Of all that the folder holds, written to score.json too."""
+    path = out / TRANSCRIPTS
     usage: Counter[str] = Counter()
-    lines = (line.read(_readable) for line in episode_lines(path))
-    score = score_records(adding_usage(lines, usage), rules, card)
+
+    def readable(record: Record) -> Record:
+        """The record, where every figure can read it; what it used is added up."""
+        Outcome.of(record)
+        usage.update(record["transcript"].get("usage") or {})
+        return record
+
+    score = score_records((line.read(readable) for line in episode_lines(path)), rules, card)
     if faults:
         score["faults"] = {"settings": card["faults"], **faults_met(episodes(path))}
-    if entry := usage_entry(usage, spending.prices):
+    if entry := usage_entry(usage, prices):
         score["usage"] = entry
     write_atomically(out / SCORE, json.dumps(score, indent=2) + "\n")
     return score
@@ -138,12 +154,6 @@ def _nothing_if_refused(out: Path, is_new: bool) -> Iterator[None]:
             with suppress(OSError):  # somebody else's files are there
                 out.rmdir()
         raise
-
-
-def _readable(record: Record) -> Record:
-    """The record, where every figure can read it."""
-    Outcome.of(record)
-    return record
 
 
 def _play_rounds(
@@ -217,20 +227,6 @@ def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 # ---- what it cost
-
-
-def adding_usage(lines: Iterable[dict[str, Any]], total: Counter[str]) -> Iterator[dict[str, Any]]:
-    """The same lines; what each of them used is added to `total`."""
-    for line in lines:
-        total.update(line["transcript"].get("usage") or {})
-        yield line
-
-
-def sum_usage(usages: Iterable[Mapping[str, float]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for usage in usages:
-        total.update(usage)
-    return total
 
 
 def usage_entry(total: Mapping[str, float], prices: Prices | None) -> dict[str, Any] | None:

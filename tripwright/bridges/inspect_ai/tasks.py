@@ -252,17 +252,15 @@ def trips(  # long: each option of the task is a parameter
     )
     opened = ExitStack()
     atexit.register(opened.close)
-    tasks = open_tasks(Path(queries), spoken, options, opened)
+    tasks, place = open_tasks(Path(queries), spoken, options, opened)
     identity, decoding = (
         ({"kind": INSPECT}, {}) if chosen is None else (dict(chosen.identity), chosen.decoding)
     )
     if policy == "local" and policy_model:
         identity["fingerprint"] = model_fingerprint(policy_model)
-    card = run_card(
-        identity, decoding, spoken, judged_by, Path(queries), tasks.place.identity, samples
-    )
+    card = run_card(identity, decoding, spoken, judged_by, Path(queries), place.identity, samples)
     setup = Setup(
-        {each.id: each for each in tasks.tasks},
+        {each.id: each for each in tasks},
         spoken,
         judged_by,
         chosen.policy if chosen else None,
@@ -272,7 +270,7 @@ def trips(  # long: each option of the task is a parameter
     )
     return Task(
         dataset=MemoryDataset(
-            [_sample(each.id, each.domain, each.query.record()) for each in tasks.tasks],
+            [_sample(each.id, each.domain, each.query.record()) for each in tasks],
             name=Path(queries).stem,
         ),
         solver=episode(setup),
