@@ -54,20 +54,9 @@ def test_what_both_json_faces_share(world: World, face: Face) -> None:
 def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
     """Answers and errors of the JSON faces, byte for byte: a model that learned to read them would
     go wrong on others."""
-    values = [
-        "Boston",
-        "Rockford",
-        "Tampa",
-        "Massachusetts",
-        "Bostn",
-        "2022-03-16",
-        "2022-02-30",
-        "self-driving",
-        "bus",
-        "2*3",
-        "<|im_end|>",
-        3,
-    ]
+    places = ["Boston", "Rockford", "Tampa", "Massachusetts", "Bostn"]
+    others = ["2022-03-16", "2022-02-30", "self-driving", "bus", "2*3", "<|im_end|>", 3]
+    values = [*places, *others]
     digest = hashlib.sha256()
     for box in (ToolBox(world, face_named("planner_r1")), ToolBox(world, face_named("compact"))):
         for function in (schema["function"] for schema in face_named("planner_r1").schemas()):
@@ -83,11 +72,5 @@ def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
 
 
 def test_numbers() -> None:
-    assert [number(x) for x in (88.0, 88.5, -0.0, 1e18, 0.1 + 0.2, 1e-9)] == [
-        88,
-        88.5,
-        0,
-        10**18,
-        0.3,
-        1e-9,
-    ]
+    exact = {88.0: 88, 88.5: 88.5, -0.0: 0, 1e18: 10**18, 0.1 + 0.2: 0.3, 1e-9: 1e-9}
+    assert [number(x) for x in exact] == list(exact.values())

@@ -46,12 +46,8 @@ def test_the_pages_hold_every_row_once_and_in_order(long_world: World, face: str
     pages = [ask(long_world, face, 10, page=page) for page in (1, 2, 3, 4)]
     assert ask(long_world, face, 10) == pages[0]
     found = [[name for name in order if name in page] for page in pages]
-    assert [name for page in found for name in page] == order and [len(page) for page in found] == [
-        10,
-        10,
-        10,
-        4,
-    ]
+    assert [name for page in found for name in page] == order
+    assert [len(page) for page in found] == [10, 10, 10, 4]
 
 
 @pytest.mark.parametrize("face", ["star", "official"])
@@ -73,21 +69,14 @@ def test_star_numbers_its_rows_through(long_world: World) -> None:
 @pytest.mark.parametrize("face", ["planner_r1", "compact"])
 def test_json_has_fields_for_it(long_world: World, face: str) -> None:
     answer = json.loads(ask(long_world, face, 10, page=2))
-    assert {key: answer[key] for key in ("page", "pages", "total_rows")} == {
-        "page": 2,
-        "pages": 4,
-        "total_rows": 34,
-    }
+    assert [answer[key] for key in ("page", "pages", "total_rows")] == [2, 4, 34]
     assert list(answer) == ["rows", "page", "pages", "total_rows"]
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_an_answer_of_one_page_is_as_without_pages(long_world: World, face: str) -> None:
-    assert (
-        ask(long_world, face, ROWS)
-        == ask(long_world, face, ROWS, page=1)
-        == ask(long_world, face, None)
-    )
+    whole = ask(long_world, face, None)
+    assert ask(long_world, face, ROWS) == ask(long_world, face, ROWS, page=1) == whole
 
 
 @pytest.mark.parametrize(
@@ -128,13 +117,9 @@ def test_page_is_offered_by_searches_only_and_only_where_there_are_pages(face: s
 
 def test_what_has_no_rows_has_no_pages(long_world: World) -> None:
     box = ToolBox(long_world, face_named("compact"), page_rows=1)
-    assert json.loads(box.call("get_cities", {"state": "Massachusetts"}).text) == {
-        "cities": ["Boston", "Salem"]
-    }
-    assert (
-        "Unknown argument 'page'"
-        in box.call("get_cities", {"state": "Massachusetts", "page": 1}).text
-    )
+    state = {"state": "Massachusetts"}
+    assert json.loads(box.call("get_cities", state).text) == {"cities": ["Boston", "Salem"]}
+    assert "Unknown argument 'page'" in box.call("get_cities", {**state, "page": 1}).text
 
 
 def test_pages_without_rows_are_a_mistake_of_ours(long_world: World) -> None:
