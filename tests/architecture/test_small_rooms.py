@@ -3,6 +3,7 @@ as they are."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -10,6 +11,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tripwright"
+MOST_LINES, MOST_MODULES, MOST_SLICES = 71_300, 305, 62
+
+
+def module_name(path: Path, package: Path) -> str:
+    return ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(
+        ".__init__"
+    )
 
 
 def lines_of(*files: str) -> int:
@@ -38,6 +46,27 @@ def lines_of(*files: str) -> int:
 def test_few_lines_are_read_for(change: str, files: list[str], most: int) -> None:
     assert lines_of(*files) <= most, (
         f"to change {change} one reads {lines_of(*files)} lines in {', '.join(files)}"
+    )
+
+
+def test_the_house_does_not_grow() -> None:
+    """Lines, modules and slices (modules with one importer) of the whole package. These figures go
+    down and never up: the plan is 62,000 lines."""
+    sources = {module_name(path, PACKAGE): path for path in PACKAGE.rglob("*.py")}
+    importers: dict[str, set[str]] = {name: set() for name in sources}
+    for name, path in sources.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            for other in importers.keys() & found:
+                importers[other].add(name)
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in sources.values())
+    slices = [name for name, others in importers.items() if len(others - {name}) == 1]
+    assert lines <= MOST_LINES and len(sources) <= MOST_MODULES and len(slices) <= MOST_SLICES, (
+        lines,
+        len(sources),
+        sorted(slices),
     )
 
 
