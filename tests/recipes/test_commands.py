@@ -77,7 +77,8 @@ def tiny(recipe: Path, model: Path, url: str) -> str:
     if loaded.copy_pretraining is not None:
         tables["copy_pretraining"] = {"max_steps": 1, "tokens_per_step": 256}
     if loaded.sft is not None:
-        tables["sft"] = {"steps": 1, "batch_size": 2, "dtype": "auto"}
+        # more than the warm-up: transformers' schedule divides by what is left
+        tables["sft"] = {"steps": 2, "batch_size": 2, "dtype": "auto"}
         if loaded.sft.expert_transcripts is not None:
             tables["sft"]["expert_transcripts"] = 4
         if loaded.sft.optimizer.state == "8bit" and not installed("bitsandbytes"):

@@ -93,7 +93,7 @@ def test_our_settings_in_its_words(tmp_path: Path) -> None:
         warm_up=0.1,
         optimizer=rate,
     )
-    found = trl_settings(settings, tmp_path, 30_000, 3)
+    found = trl_settings(settings, tmp_path, 30_000, 3, count=100)
     assert found["per_device_train_batch_size"] * found["gradient_accumulation_steps"] == 32
     assert (
         found["learning_rate"],
@@ -102,6 +102,14 @@ def test_our_settings_in_its_words(tmp_path: Path) -> None:
         found["max_steps"],
     ) == (5e-6, 4.0, 0.1, -1)
     assert found["max_length"] == 30_000 and found["seed"] == 3
+
+
+@pytest.mark.parametrize(("steps", "first"), [(6, 6), (60, 13)])
+def test_of_steps_and_epochs_the_first_to_come_ends_it(
+    steps: int, first: int, tmp_path: Path
+) -> None:
+    settings = replace(SETTINGS, steps=steps, max_epochs=0.5)
+    assert trl_settings(settings, tmp_path, TOKENS, 3, count=100)["max_steps"] == first
 
 
 # ---- with TRL

@@ -8,6 +8,7 @@ a test compares them. Measured with TRL 1.16.)
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -53,7 +54,7 @@ def fine_tune_with_trl(
         # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
         model=model.float(),
         processing_class=tokenizer,
-        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed)),
+        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, len(rows))),
         train_dataset=datasets.Dataset.from_list(rows),
         callbacks=[_metrics_callback(folder / METRICS)],
     )
@@ -97,10 +98,14 @@ def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
 
 
 def trl_settings(
-    settings: SftSettings, folder: Path, most_tokens: int, seed: int
+    settings: SftSettings, folder: Path, most_tokens: int, seed: int, count: int
 ) -> dict[str, Any]:
-    """Ours in TRL's words. `batch_size` counts one process; under several each has its own."""
-    rate, cuda = settings.optimizer, torch.cuda.is_available()
+    """Ours in TRL's words. `batch_size` counts one process; under several each has its own. Of
+    steps and epochs over the `count` rows the first to come ends it, as with our engine."""
+    rate, cuda, steps = settings.optimizer, torch.cuda.is_available(), settings.steps
+    if steps is not None and settings.max_epochs is not None:
+        together = settings.batch_size * int(os.environ.get("WORLD_SIZE", "1"))
+        steps = min(steps, math.ceil(settings.max_epochs * count / together))
     rows = settings.micro_batch_size or settings.batch_size
     return {
         "output_dir": str(folder / "trl"),
@@ -108,7 +113,7 @@ def trl_settings(
         "packing": settings.packing,
         "per_device_train_batch_size": rows,
         "gradient_accumulation_steps": settings.batch_size // rows,
-        "max_steps": -1 if settings.max_epochs is not None else settings.steps,
+        "max_steps": -1 if steps is None else steps,
         "num_train_epochs": settings.max_epochs or 1.0,
         "learning_rate": rate.adamw_learning_rate,
         "weight_decay": rate.weight_decay,
