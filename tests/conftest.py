@@ -5,6 +5,7 @@ needs the 'train' extra."""
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -65,6 +66,15 @@ def nano_world(seed: int) -> World:
 def world(request: pytest.FixtureRequest) -> World:
     """A small generated one, of the seed that a module names as NANO."""
     return nano_world(request.module.NANO)
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """For a test of how long something takes: a collection of what other tests left may take a
+    second."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,7 @@ def test_primitives_agree_with_the_regular_expressions(text: str) -> None:
         "from" + " to" * 20_000 + "\n",
     ],
 )
+@pytest.mark.usefixtures("no_collection")
 def test_hostile_text_costs_milliseconds(text: str) -> None:
     start = time.process_time()
     from_to(text)
