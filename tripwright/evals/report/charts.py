@@ -16,6 +16,7 @@ import io
 import math
 import re
 import warnings
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -111,7 +112,7 @@ class Drawn(NamedTuple):
     spots: Iterable[Spot] = ()
 
 
-class Chart:
+class Chart(ABC):
     """A kind of chart has its figures as fields and draws them in `draw`. False: there is nothing
     to draw."""
 
@@ -120,8 +121,8 @@ class Chart:
     def __bool__(self) -> bool:
         return True
 
-    def draw(self) -> Drawn:
-        raise NotImplementedError
+    @abstractmethod
+    def draw(self) -> Drawn: ...
 
     @cached_property
     def svg(self) -> str:
