@@ -251,16 +251,20 @@ def check_group(group: SeedGroup) -> None:
 def _recipe(place: Path, card: Card) -> Card | None:
     """Of the training that made the policy: beside its eval/, or above the model that a run was
     given."""
-    policy = card.get("policy")
-    model = (
-        policy.get("model") if isinstance(policy, dict) and policy.get("kind") == "local" else None
-    )
+    policy = _table(card, "policy")
+    model = policy.get("model") if policy.get("kind") == "local" else None
     homes = [place.parent.parent] if place.parent.name == "eval" else []
     homes += [Path(model).parent.parent] if isinstance(model, str) else []
     return next((recipe for home in homes if (recipe := json_object(home / RECIPE))), None)
 
 
 # ---- cards
+
+
+def _table(card: Card, entry: str) -> Card:
+    """An entry that is an object, {} where a card that others wrote has something else there."""
+    found = card.get(entry)
+    return found if isinstance(found, dict) else {}
 
 
 def unlike(cards: Mapping[str, Card], but: Sequence[str] = ()) -> list[str]:
@@ -312,25 +316,22 @@ def _says_the_same_things(entry: Any, first: Any) -> bool:
 
 def seed_of(card: Card, recipe: Card | None) -> int | None:
     """The training's seed where there was one, else the sampling's."""
-    decoding = card.get("decoding")
-    seed = (recipe or {}).get("seed", decoding.get("seed") if isinstance(decoding, dict) else None)
+    seed = (recipe or {}).get("seed", _table(card, "decoding").get("seed"))
     return seed if isinstance(seed, int) else None
 
 
 def but_for_seeds(card: Card, recipe: Card | None) -> str:
     """Equal for runs that differ only by a seed: of the sampling, or of the training that made the
     weights."""
-    policy = dict(card.get("policy") or {})
+    policy = _table(card, "policy") or card.get("policy") or {}
     # the recipe and the stage say what the weights are; their fingerprint and place differ with the
     # seed
-    if recipe is not None:
+    if recipe is not None and isinstance(policy, dict):
         policy = {key: value for key, value in policy.items() if key not in HASHES}
         if isinstance(model := policy.get("model"), str):
             policy["model"] = Path(model).name  # RUN/model/STAGE
     settings = {key: value for key, value in (recipe or {}).items() if key not in (*SEEDS, "name")}
-    decoding = {
-        key: value for key, value in (card.get("decoding") or {}).items() if key not in SEEDS
-    }
+    decoding = {key: value for key, value in _table(card, "decoding").items() if key not in SEEDS}
     rest = [what_matters(card.get(entry)) for entry in (*ALIKE, "samples") if entry != "decoding"]
     return json.dumps([policy, settings, decoding, rest], sort_keys=True, default=str)
 
@@ -354,7 +355,7 @@ def _comparable(card: Card, other: Card) -> dict[str, Any]:
 def _decoding(card: Card, other: Card) -> dict[str, Any] | None:
     """None where one of the two policies decodes nothing. Policies of one kind know the same
     settings; of two, what both say counts."""
-    kinds = [(each.get("policy") or {}).get("kind") for each in (card, other)]
+    kinds = [_table(each, "policy").get("kind") for each in (card, other)]
     mine, theirs = (each.get("decoding") for each in (card, other))
     if (
         not isinstance(mine, dict)

@@ -88,6 +88,7 @@ def test_where_unlike_runs_are_allowed_every_table_says_so(
             "decoding": {"temperature": 0.0, "top_p": None, "max_tokens": 9},
         },
         {"policy": {"kind": "expert"}, "decoding": {}},
+        {"policy": "theirs", "decoding": "theirs"},
         {"queries": {"path": "elsewhere.jsonl"}},
         {"decoding": {"seed": 7}},
         {"date": "later", "git": None, "platform": "other"},
