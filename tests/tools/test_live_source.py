@@ -93,11 +93,13 @@ def test_a_services_file_says_which_tools_a_replay_shows(
         PlaceOptions(services=services, store=store, snapshot=day, replay=True)
     ) as replaying:
         assert replaying.ask.tools == {"flight_search", "web_search"}
+    other = tmp_path / "other.sqlite"
     with (
         pytest.raises(UserError, match="TAVILY_API_KEY"),
-        live_source(PlaceOptions(services=services, store=store)),
+        live_source(PlaceOptions(services=services, store=str(other))),
     ):
         pass
+    assert not other.exists(), "a store is made where there is something to record alone"
 
 
 @pytest.mark.parametrize(

@@ -61,50 +61,55 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
             "Live tools need --world DIR or --services FILE, or a recorded day to --replay; found"
             " none of them."
         )
+    if options.store is None and (options.replay or options.snapshot is not None):
+        raise UserError("--replay and --snapshot are of recorded answers: give --store as well.")
     if options.snapshot is not None:
-        checked_day(options.snapshot)  # before a store is made
+        checked_day(options.snapshot)
+    providers = _providers(options)  # before a store is made
     if options.store is None:
-        if options.replay or options.snapshot is not None:
-            raise UserError(
-                "--replay and --snapshot are of recorded answers: give --store as well."
-            )
-        yield _source(options, None)
+        yield _source(options, providers, None)
         return
     from tripwright.domains.deeptravel.sandbox.store import open_store
 
     with closing(open_store(options.store, create=not options.replay)) as store:
         try:
-            source = _source(options, store)
+            source = _source(options, providers, store)
         except ProviderFault as fault:  # the store can be opened and not be read
             raise UserError(str(fault)) from None
         yield source
 
 
-def _source(options: PlaceOptions, store: Store | None) -> LiveSource:
+def _providers(options: PlaceOptions) -> dict[str, Provider]:
+    """Of a world or of services; none for a replay, which needs no key and no vendor's client."""
     if options.world is not None:
         provider = WorldProvider(World.open(options.world))
-        providers: dict[str, Provider] = dict.fromkeys(sorted(provider.tools), provider)
-        where = provider.world.name
-    elif options.replay and store is not None:
+        return dict.fromkeys(sorted(provider.tools), provider)
+    if options.replay or options.services is None:
+        return {}
+    return load_services(options.services)
+
+
+def _source(
+    options: PlaceOptions, providers: dict[str, Provider], store: Store | None
+) -> LiveSource:
+    where = str(options.services)
+    if options.replay and options.world is None and store is not None:
         if options.snapshot is None:
             raise UserError(
                 "Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there"
                 " are."
             )
-        # no key and no vendor's client is needed
         tools = tools_in(options.services) if options.services is not None else RECORDS
         providers = recorded_providers(store, options.snapshot, tools)
         where = f"{store.name} of {options.snapshot}"
-    else:
-        assert options.services is not None
-        providers, where = load_services(options.services), str(options.services)
     closed = next((each for each in providers.values() if isinstance(each, WorldProvider)), None)
+    whole = closed if options.world is not None else None
+    where = whole.world.name if whole is not None else where
     identity: dict[str, Any] = {
         "tools": {tool: f"{each.name} {each.version}" for tool, each in providers.items()}
     }
     if store is None:
-        source = closed if options.world is not None and closed else Sandbox(providers)
-        return LiveSource(source, where, identity, closed)
+        return LiveSource(whole or Sandbox(providers), where, identity, closed)
     first, today = next(iter(providers.values())), datetime.datetime.now(datetime.UTC).date()
     first_day = first.day if isinstance(first, WorldProvider) else today.isoformat()
     day = options.snapshot or first_day
