@@ -43,7 +43,7 @@ from tripwright.inference.models import convert_weights, device_named, precision
 from tripwright.learning.flops import mfu, peak_flops, peak_memory_mb, update_flops
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.sft.trainer import FineTuning
-from tripwright.training.fit import ModelSize, known_models, memory, peak, total_memory_gb
+from tripwright.training.fit import KNOWN_MODELS, ModelSize, memory, peak, total_memory_gb
 from tripwright.training.nano import make_tokenizer
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import keep_freed_memory
@@ -51,7 +51,7 @@ from tripwright.training.run_folder import keep_freed_memory
 ROWS = {"cpu": 2, "cuda": 4}  # of an update, one a pass
 SIZES = {
     "29M": ModelSize("29M", "qwen3", SHAPE, True, 32769),
-    **{name: known_models()[f"Qwen/Qwen3-{name}"] for name in ("0.6B", "8B")},
+    **{name: KNOWN_MODELS[f"Qwen/Qwen3-{name}"] for name in ("0.6B", "8B")},
 }
 EPISODES = {"cpu": 4, "cuda": 64}
 

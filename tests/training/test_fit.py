@@ -21,18 +21,14 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import GrpoSettings, Kl
 from tripwright.rl.token_servers import RolloutServer
 from tripwright.sft.trainer import SftSettings
-from tripwright.training import fit
 from tripwright.training.fit import (
+    KNOWN_MODELS,
     NARROWED,
     ModelSize,
-    Rates,
     activation_bytes,
     changes,
-    checkpointed,
     device_peaks,
-    known_models,
     lengths,
-    measured,
     memory,
     peak,
     precision_name,
@@ -66,6 +62,10 @@ LARGE = Recipe(
 )
 
 
+def checkpointed(recipe: Recipe, on: bool = True) -> Recipe:
+    return replace(recipe, model=replace(recipe.model, checkpoint_activations=on))
+
+
 # ---- models
 
 
@@ -81,7 +81,7 @@ LARGE = Recipe(
     ],
 )
 def test_the_table_has_the_published_numbers_of_parameters(name: str, parameters: int) -> None:
-    assert known_models()[name].parameters == parameters
+    assert KNOWN_MODELS[name].parameters == parameters
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
@@ -389,33 +389,7 @@ def test_the_work_of_a_step_is_counted_without_measuring() -> None:
 def test_lengths_are_those_of_the_experts_episodes() -> None:
     found = lengths(NANO, size_of(NANO))
     assert found.measured and 700 < found.episode < 900
-    assert 0.35 < found.agent / found.episode < 0.45
-
-
-def test_time_follows_the_rates(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = size_of(NANO)
-    found = lengths(NANO, size, 600)
-
-    def seconds(factor: float) -> list[float]:
-        monkeypatch.setattr(
-            fit,
-            "measured",
-            lambda *_: Rates(1e9 * factor, 1e9 * factor, 1e9 * factor, 1e-6 / factor),
-        )
-        return [work.seconds or 0.0 for work in steps_of(NANO, size, found)]
-
-    slow, fast = seconds(1.0), seconds(10.0)
-    assert slow == pytest.approx([10 * value for value in fast])
-    assert all(value > 0 for value in fast)
-
-
-def test_rates_are_measured_with_the_recipes_threads_and_leave_them_as_they_were() -> None:
-    before = torch.get_num_threads()
-    rates = measured(size_of(NANO), "float32", 64, 2, 1)
-    assert (
-        min(rates.update, rates.decode, rates.memory, rates.operation) > 0
-        and torch.get_num_threads() == before
-    )
+    assert 0.35 < found.agent / found.episode < 0.6
 
 
 def test_auto_is_half_precision_on_a_gpu() -> None:
@@ -426,5 +400,5 @@ def test_auto_is_half_precision_on_a_gpu() -> None:
 
 
 def test_what_is_computed_in_fp32_takes_more() -> None:
-    size = known_models()["Qwen/Qwen3-8B"]
+    size = KNOWN_MODELS["Qwen/Qwen3-8B"]
     assert activation_bytes(size, "bfloat16") < 0.75 * activation_bytes(size, "float32")

@@ -41,8 +41,8 @@ def fit(
     not fit.
 
     Nothing is loaded or downloaded. Memory is what the stages may need at most, with episodes as
-    long as the dialect allows. Time is of one step with episodes as long as the expert's, at rates
-    measured here for a second. The exit code is 1 where --memory is not enough.
+    long as the dialect allows. Time is roughly that of one step on this processor, with episodes as
+    long as the expert's. The exit code is 1 where --memory is not enough.
 
     Examples:
       tripwright fit nano/quickstart
@@ -84,42 +84,33 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
         [
             step["stage"],
             f"{step['tokens']:,} tokens",
-            f"{step['update_flops']:.2g} FLOP to learn",
-            f"{step['rollout_flops']:.2g} FLOP to play" if step["rollout_flops"] else "",
-            "time not estimated" if step["seconds"] is None else f"{step['seconds']:.2g} s",
+            f"{step['update_flops'] + step['rollout_flops']:.2g} FLOP",
+            f"about {step['seconds']:,.1f} s" if step["seconds"] else "time not estimated",
         ]
         for step in found["steps"]
     ]
-    return [
-        f"{model['name']}: {model['parameters'] / 1e6:,.1f} million parameters of"
-        f" {model['weight_bytes']} bytes, {trained}",
-        "memory, at most",
-        *table_lines([*parts, *peaks], align="<<<>"),
-        f"  {found['kept_activations_peak_gb']:.2f} GB with activations kept,"
-        f" {found['checkpointed_activations_peak_gb']:.2f} GB with model.checkpoint_activations",
-        *_devices(found["devices"]),
-        f"a step, with episodes of {episode['episode']} tokens, {episode['agent']} of them the"
-        f" agent's ({how})",
-        *table_lines(steps),
-        *_verdict(found),
-    ]
-
-
-def _devices(devices: list[dict[str, Any]]) -> list[str]:
-    if not devices:
-        return []
-    rows = [
+    devices = [
         [
             str(each["devices"]),
             "checkpointed" if each["checkpoint_activations"] else "kept",
             f"{each['peak_gb']:.1f} GB",
             ", ".join(name.replace("_gb", " GB") for name, fits in each["fits"].items() if fits),
-            each["state"],
         ]
-        for each in devices
+        for each in found["devices"]
     ]
-    header = ["GPUs", "activations", "each", "fits", ""]
-    return table_lines(rows, align="><><<", header=header)
+    header = ["GPUs", "activations", "each", "fits"]
+    return [
+        f"{model['name']}: {model['parameters'] / 1e6:,.1f} million parameters of"
+        f" {model['weight_bytes']} bytes, {trained}",
+        "memory, at most",
+        *table_lines([*parts, *peaks], align="<<<>"),
+        *(["not verified; of several GPUs by an engine that shards (verl)"] if devices else []),
+        *(table_lines(devices, align="><><", header=header) if devices else []),
+        f"a step, with episodes of {episode['episode']} tokens, {episode['agent']} of them the"
+        f" agent's ({how})",
+        *table_lines(steps),
+        *_verdict(found),
+    ]
 
 
 def _verdict(found: Mapping[str, Any]) -> list[str]:

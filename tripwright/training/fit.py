@@ -15,24 +15,20 @@ the dialect allows, so it is what a run may need, not what it mostly does. The c
 engine's own code: what its layers save is derived term by term in `activation_bytes`, and a test
 holds that to what torch saves.
 
-Time is FLOPs that are counted (`learning.flops`) at rates that are measured for a second on this
-machine, on products of the model's own sizes: a small model reaches a fraction of what a large
-product does. A GPU's time is not estimated.
+Time is FLOPs that are counted (`learning.flops`) at a share of what this processor's matrix product
+reaches. A GPU's time is not estimated.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
+from transformers import AutoConfig
 
 from tripwright.errors import UserError
-from tripwright.files import json_object
 from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS, round_up
 from tripwright.inference.models import (
     AUTO,
@@ -44,7 +40,7 @@ from tripwright.inference.models import (
     precision_named,
 )
 from tripwright.learning.batches import CHUNK, keeps_logits
-from tripwright.learning.flops import ModelShape, flops, rollout_flops, update_flops
+from tripwright.learning.flops import ModelShape, peak_flops, rollout_flops, update_flops
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.learning.trips import expert_sessions
 from tripwright.rl.grpo import GrpoSettings
@@ -78,25 +74,6 @@ AGENT_SHARE = 0.4
 # ---- the model's sizes: from config.json, a table of published models, or the recipe's own shape
 
 FIXED_TOKENS = 3698  # bytes, letters and control tokens of the tokenizer that a new model gets
-# hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary, tied embeddings: as
-# their config.json have them
-_QWEN25 = {
-    "0.5B": (896, 24, 14, 2, 64, 4864, 151936, True),
-    "1.5B": (1536, 28, 12, 2, 128, 8960, 151936, True),
-    "3B": (2048, 36, 16, 2, 128, 11008, 151936, True),
-    "7B": (3584, 28, 28, 4, 128, 18944, 152064, False),
-    "14B": (5120, 48, 40, 8, 128, 13824, 152064, False),
-    "32B": (5120, 64, 40, 8, 128, 27648, 152064, False),
-    "72B": (8192, 80, 64, 8, 128, 29568, 152064, False),
-}
-_QWEN3 = {
-    "0.6B": (1024, 28, 16, 8, 128, 3072, 151936, True),
-    "1.7B": (2048, 28, 16, 8, 128, 6144, 151936, True),
-    "4B": (2560, 36, 32, 8, 128, 9728, 151936, True),
-    "8B": (4096, 36, 32, 8, 128, 12288, 151936, False),
-    "14B": (5120, 40, 40, 8, 128, 17408, 151936, False),
-    "32B": (5120, 64, 64, 8, 128, 25600, 151936, False),
-}
 
 
 @dataclass(frozen=True)
@@ -123,73 +100,59 @@ class ModelSize:
         return self.shape.layers * self.shape.layer_parameters
 
 
-def known_models() -> dict[str, ModelSize]:
-    """By the names under which they are published."""
-    named = {f"Qwen3-{size}": ("qwen3", row, 40960) for size, row in _QWEN3.items()}
-    for ending in ("", "-Instruct"):
-        named |= {f"Qwen2.5-{size}{ending}": ("qwen2", r, 32768) for size, r in _QWEN25.items()}
-    return {
-        f"Qwen/{name}": ModelSize(f"Qwen/{name}", kind, ModelShape(*numbers), bool(tied), positions)
-        for name, (kind, (*numbers, tied), positions) in named.items()
-    }
+def _published(name: str, *sizes: int, tied: bool = False) -> ModelSize:
+    kind, positions = ("qwen3", 40960) if name.startswith("Qwen3") else ("qwen2", 32768)
+    return ModelSize(f"Qwen/{name}", kind, ModelShape(*sizes), tied, positions)
+
+
+# hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary: as their config.json
+# have them
+_BASES = [
+    _published("Qwen2.5-0.5B", 896, 24, 14, 2, 64, 4864, 151936, tied=True),
+    _published("Qwen2.5-1.5B", 1536, 28, 12, 2, 128, 8960, 151936, tied=True),
+    _published("Qwen2.5-3B", 2048, 36, 16, 2, 128, 11008, 151936, tied=True),
+    _published("Qwen2.5-7B", 3584, 28, 28, 4, 128, 18944, 152064),
+    _published("Qwen2.5-14B", 5120, 48, 40, 8, 128, 13824, 152064),
+    _published("Qwen2.5-32B", 5120, 64, 40, 8, 128, 27648, 152064),
+    _published("Qwen2.5-72B", 8192, 80, 64, 8, 128, 29568, 152064),
+    _published("Qwen3-0.6B", 1024, 28, 16, 8, 128, 3072, 151936, tied=True),
+    _published("Qwen3-1.7B", 2048, 28, 16, 8, 128, 6144, 151936, tied=True),
+    _published("Qwen3-4B", 2560, 36, 32, 8, 128, 9728, 151936, tied=True),
+    _published("Qwen3-8B", 4096, 36, 32, 8, 128, 12288, 151936),
+    _published("Qwen3-14B", 5120, 40, 40, 8, 128, 17408, 151936),
+    _published("Qwen3-32B", 5120, 64, 64, 8, 128, 25600, 151936),
+]
+_INSTRUCT = [replace(size, name=f"{size.name}-Instruct") for size in _BASES if "2.5" in size.name]
+KNOWN_MODELS = {size.name: size for size in (*_BASES, *_INSTRUCT)}
 
 
 def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
     """Of the recipe's model, or of the folder or name given `instead`. Raises UserError where
     neither is known here."""
     name = instead or recipe.model.pretrained
-    if name is not None and is_adapter(name):
-        name = base_of(name)
     if name is None:
-        new, superwords = recipe.model.shape, recipe.model.superwords
-        sizes = asdict(new)
-        del sizes["positions"]
+        sizes = asdict(recipe.model.shape)
+        positions = sizes.pop("positions")
         # at most: fewer superwords may be found
-        vocabulary = FIXED_TOKENS + len(recipe.domain.closed_lists) + superwords
+        vocabulary = FIXED_TOKENS + len(recipe.domain.closed_lists) + recipe.model.superwords
         shape = ModelShape(**sizes, vocabulary=vocabulary)
-        return ModelSize("a new model", "qwen3", shape, True, new.positions)
-    config = _config(name)
-    if config is not None:
-        return _of_config(name, config)
-    if (size := known_models().get(name)) is not None:
-        return size
-    raise UserError(
-        f"The model '{name}' is not here: no folder with a config.json, not downloaded, and none of"
-        " the Qwen2.5 and Qwen3 models by name. Make or download it first, or say with --model"
-        " which one to reckon with."
-    )
-
-
-def _config(name: str) -> dict[str, Any] | None:
-    path = Path(name) / "config.json"
-    if not path.is_file():
-        # comes with transformers; looks at this disk alone
-        from huggingface_hub import try_to_load_from_cache
-        from huggingface_hub.errors import HFValidationError
-
-        try:
-            cached = try_to_load_from_cache(name, "config.json")
-        except HFValidationError:  # a path, and no name
-            return None
-        if not isinstance(cached, str):
-            return None
-        path = Path(cached)
-    config = json_object(path)
-    if config is None:
-        raise UserError(f"'{path}' is not a model's configuration (a JSON object).")
-    return config
-
-
-def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
-    kind = str(config.get("model_type"))
+        return ModelSize("a new model", "qwen3", shape, True, positions)
+    name = base_of(name) if is_adapter(name) else name
+    try:
+        config = AutoConfig.from_pretrained(name, local_files_only=True)
+    except (OSError, ValueError):
+        if name in KNOWN_MODELS:
+            return KNOWN_MODELS[name]
+        raise UserError(
+            f"The model '{name}' is not here: no folder with a config.json, not downloaded, and"
+            " none of the Qwen2.5 and Qwen3 models by name. Make or download it first, or say with"
+            " --model which one to reckon with."
+        ) from None
+    kind = str(config.model_type)
     if kind not in SUPPORTED:
         raise UserError(f"'{name}' is a model of type '{kind}'. Accepted: {', '.join(SUPPORTED)}.")
-    try:
-        shape = ModelShape.of(SimpleNamespace(**config))
-    except (AttributeError, TypeError) as error:
-        raise UserError(f"The config.json of '{name}' lacks a size: {error}.") from None
-    tied = bool(config.get("tie_word_embeddings", True))
-    return ModelSize(name, kind, shape, tied, int(config.get("max_position_embeddings", 2048)))
+    tied, positions = config.tie_word_embeddings, config.max_position_embeddings
+    return ModelSize(name, kind, ModelShape.of(config), tied, positions)
 
 
 # ---- memory
@@ -197,7 +160,7 @@ def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
 
 class _Stage(NamedTuple):
     """One stage's updates: `rows` of a step, `micro` of them at once, as long as they may be, and
-    the share of their tokens that carries loss."""
+    the share of their tokens that carries loss. `rl`: where it plays, too."""
 
     name: str
     dtype: str
@@ -206,26 +169,27 @@ class _Stage(NamedTuple):
     micro: int
     length: int
     loss_share: float
+    rl: RolloutSettings | None = None
 
 
 def _stages(recipe: Recipe, model: ModelSize) -> list[_Stage]:
     """Those that the recipe has, in order."""
-    stages, episode = [], episode_tokens(recipe, model)
+    stages = []
+    episode = min(recipe.dialect.dialect().context_tokens, model.positions)  # the longest
     if (copy := recipe.copy_pretraining) is not None:
         longest = max(copy.lengths)  # of strings; a row holds one twice, with a gap
         rows, length = max(1, copy.tokens_per_step // (2 * longest)), round((2 + GAP) * longest)
         stage = _Stage("copy_pretraining", copy.dtype, copy.optimizer, rows, rows, length, 0.5)
         stages.append(stage)
     if (sft := recipe.sft) is not None:
-        micro, length = sft.micro_batch_size or sft.batch_size, sft.max_tokens or episode
-        length = min(length, model.positions)
+        micro = sft.micro_batch_size or sft.batch_size
+        length = min(sft.max_tokens or episode, model.positions)
         stages.append(_Stage("sft", sft.dtype, sft.optimizer, sft.batch_size, micro, length, 1.0))
     if recipe.rl is not None:
         name, rl = recipe.rl
-        rows = rl.prompts_per_step * rl.group_size * rl.epochs_per_batch
-        stages.append(
-            _Stage(name, rl.dtype, rl.optimizer, rows, rl.micro_batch_size, episode, AGENT_SHARE)
-        )
+        rows, micro = rl.prompts_per_step * rl.group_size * rl.epochs_per_batch, rl.micro_batch_size
+        stage = _Stage(name, rl.dtype, rl.optimizer, rows, micro, episode, AGENT_SHARE, rl)
+        stages.append(stage)
     return stages
 
 
@@ -242,9 +206,8 @@ class StageMemory:
 
     @property
     def peak(self) -> float:
-        return sum(self.held.values()) + max(
-            sum(self.learning.values()), sum(self.playing.values())
-        )
+        work = max(sum(self.learning.values()), sum(self.playing.values()))
+        return sum(self.held.values()) + work
 
 
 def peak(stages: list[StageMemory]) -> float:
@@ -256,24 +219,11 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
     """One entry for each stage that the recipe has, in order."""
     found = []
     for stage in _stages(recipe, model):
-        held, playing, host = _held(recipe, model, stage.optimizer, device), {}, {}
-        rl = recipe.rl.settings if recipe.rl is not None and stage.name == recipe.rl[0] else None
-        if rl is not None:
-            playing = _playing(recipe, model, rl, device)
-            if rl.has_reference:
-                trained = trained_parameters(recipe, model) * trained_bytes(recipe)
-                held["reference model"] = float(trained)
-        if device == "cuda":
-            host = {name: size for name, size in held.items() if name.startswith("offloaded")}
-            held = {name: size for name, size in held.items() if name not in host}
-        learning = _learning(recipe, model, stage, device, in_rl=rl is not None)
+        held, host = _held(recipe, model, stage, device)
+        playing = _playing(recipe, model, stage.rl, device) if stage.rl is not None else {}
+        learning = _learning(recipe, model, stage, device)
         found.append(StageMemory(stage.name, held, learning, playing, host))
     return found
-
-
-def episode_tokens(recipe: Recipe, model: ModelSize) -> int:
-    """The longest that an episode can be."""
-    return min(recipe.dialect.dialect().context_tokens, model.positions)
 
 
 def trained_bytes(recipe: Recipe) -> int:
@@ -300,25 +250,31 @@ def trained_parameters(recipe: Recipe, model: ModelSize) -> int:
 
 
 def _held(
-    recipe: Recipe, model: ModelSize, optimizer: OptimizerSettings, device: str
-) -> dict[str, float]:
-    trained, size = trained_parameters(recipe, model), trained_bytes(recipe)
+    recipe: Recipe, model: ModelSize, stage: _Stage, device: str
+) -> tuple[dict[str, float], dict[str, float]]:
+    """(on the device, in the machine's memory beside a GPU's)"""
+    optimizer, trained = stage.optimizer, trained_parameters(recipe, model)
+    size, offloaded = trained_bytes(recipe), optimizer.state == "offloaded" and device == "cuda"
     muon = model.matrix_parameters if optimizer.name == "muon" else 0
     states = 2 * (trained - muon) + muon  # AdamW keeps two numbers a weight, Muon one
+    of_optimizer: dict[str, float] = {}
+    if size < FP32 or offloaded:
+        of_optimizer["masters"] = trained * FP32
+    each = EIGHT_BIT if optimizer.state == "8bit" else FP32
+    of_optimizer["optimizer state"] = states * each
     held: dict[str, float] = {"weights": model.parameters * BYTES[recipe.model.weights]}
     if recipe.model.lora is not None:
         held["adapter"] = trained * size
-    offloaded = "offloaded " if optimizer.state == "offloaded" and device == "cuda" else ""
-    if size < FP32 or offloaded:
-        held[f"{offloaded}masters"] = trained * FP32
-    each = EIGHT_BIT if optimizer.state == "8bit" else FP32
-    held[f"{offloaded}optimizer state"] = states * each
-    return {**held, "Python and torch": PROCESS_GB * GB} if device == "cpu" else held
+    if not offloaded:
+        held |= of_optimizer
+    if device == "cpu":
+        held["Python and torch"] = PROCESS_GB * GB
+    if stage.rl is not None and stage.rl.has_reference:
+        held["reference model"] = float(trained * size)
+    return held, {f"offloaded {n}": b for n, b in of_optimizer.items()} if offloaded else {}
 
 
-def _learning(
-    recipe: Recipe, model: ModelSize, stage: _Stage, device: str, in_rl: bool
-) -> dict[str, float]:
+def _learning(recipe: Recipe, model: ModelSize, stage: _Stage, device: str) -> dict[str, float]:
     # as `collate` has it: the last token predicts nothing
     s, length = model.shape, round_up(stage.length - 1)
     precision = precision_name(stage.dtype, device, recipe.model.weights)
@@ -333,7 +289,7 @@ def _learning(
     narrowed = whole_layers * s.layer_parameters + s.vocabulary * s.hidden
     tokens = int(places * stage.loss_share)
     if keeps_logits(tokens, s.vocabulary):
-        each = FP32 * LOSS_COPIES if in_rl else size * KEPT_COPIES
+        each = FP32 * LOSS_COPIES if stage.rl is not None else size * KEPT_COPIES
         logits = float(tokens * s.vocabulary * each)
     else:  # and the output layer's gradient, where it has one, before it is added to the others
         output = 0 if lora else s.vocabulary * s.hidden * held
@@ -389,9 +345,7 @@ def _playing(
     episodes take nothing here. The cache is made for all rows at once (`InferenceEngine`)."""
     plays = []
     if settings.server is None:
-        episodes = settings.prompts_per_step * settings.group_size
-        rows = settings.max_concurrent_rollouts or episodes
-        plays.append((rows, recipe.dialect.dialect().context_tokens))
+        plays.append((_rows_at_once(settings), recipe.dialect.dialect().context_tokens))
     if recipe.validation is not None:
         context = recipe.held_out_dialect.context_tokens
         plays.append((recipe.evaluation.max_concurrent_rollouts, context))
@@ -405,6 +359,10 @@ def _playing(
         "keys and values": 2.0 * s.layers * s.kv_heads * s.head_size * positions * size,
         "logits of a token": max(rows for rows, _ in plays) * s.vocabulary * 4.0 * 3,
     }
+
+
+def _rows_at_once(settings: RolloutSettings) -> int:
+    return settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
 
 
 def total_memory_gb(device: str) -> float | None:
@@ -450,7 +408,6 @@ DIVIDED = {
     "keys and values",
     "logits of a token",
 }
-ONE, SEVERAL = "not verified", "not verified: for an engine that shards (verl, FSDP)"
 
 
 @dataclass(frozen=True)
@@ -466,14 +423,6 @@ class DevicePeak:
         """Those of `CARDS_GB` that have as much."""
         return [card for card in CARDS_GB if self.peak_gb <= card]
 
-    def record(self) -> dict[str, Any]:
-        fits = {f"{card}_gb": card in self.cards for card in CARDS_GB}
-        return asdict(self) | {"fits": fits, "state": ONE if self.devices == 1 else SEVERAL}
-
-
-def checkpointed(recipe: Recipe, on: bool = True) -> Recipe:
-    return replace(recipe, model=replace(recipe.model, checkpoint_activations=on))
-
 
 def device_peaks(
     recipe: Recipe, model: ModelSize, numbers: Sequence[int] = NUMBERS_OF_DEVICES
@@ -481,25 +430,27 @@ def device_peaks(
     """Without checkpointed activations and with them, for every number of GPUs. Each of several has
     its share of what is DIVIDED, all of the sampler's weights, the activations and logits of
     `micro_batch_size` rows, and one layer's gathered weights at a time."""
-    kept, freed = (memory(checkpointed(recipe, on), model, "cuda") for on in (False, True))
-    found = []
-    for devices in numbers:
-        for on, stages in ((False, kept), (True, freed)):
-            shares = [_share(*each, devices) for each in zip(stages, freed, strict=True)]
-            found.append(DevicePeak(devices, on, peak(shares if devices > 1 else stages)))
-    return found
 
+    def stages(on: bool) -> list[StageMemory]:
+        settings = replace(recipe.model, checkpoint_activations=on)
+        return memory(replace(recipe, model=settings), model, "cuda")
 
-def _share(stage: StageMemory, freed: StageMemory, devices: int) -> StageMemory:
-    """What one of several has; gathered weights go when their layer is done (`freed`)."""
+    def share(stage: StageMemory, devices: int) -> StageMemory:
+        def divided(parts: dict[str, float]) -> dict[str, float]:
+            return {n: size / devices if n in DIVIDED else size for n, size in parts.items()}
 
-    def shares(parts: dict[str, float]) -> dict[str, float]:
-        return {
-            name: value / devices if name in DIVIDED else value for name, value in parts.items()
-        }
+        # gathered weights go when their layer is done
+        learning = {**stage.learning, NARROWED: one_layer[stage.stage]}
+        held, playing = divided(stage.held), divided(stage.playing)
+        return StageMemory(stage.stage, held, divided(learning), playing)
 
-    learning = {**stage.learning, NARROWED: freed.learning[NARROWED]}
-    return StageMemory(stage.stage, shares(stage.held), shares(learning), shares(stage.playing))
+    kept, freed = stages(False), stages(True)
+    one_layer = {stage.stage: stage.learning[NARROWED] for stage in freed}
+    return [
+        DevicePeak(n, on, peak(each if n == 1 else [share(stage, n) for stage in each]))
+        for n in numbers
+        for on, each in ((False, kept), (True, freed))
+    ]
 
 
 # ---- what to change: the first ones cost nothing but time
@@ -537,7 +488,7 @@ def changes(
     for setting in settings.values():
         recipe = changed(recipe, [setting])
         needed.append(Change(setting, peak(memory(recipe, model, device))))
-    return needed, peak(memory(recipe, model, device)) <= most_gb
+    return needed, now <= most_gb
 
 
 def _candidates(recipe: Recipe, device: str) -> Iterator[str]:
@@ -550,18 +501,17 @@ def _candidates(recipe: Recipe, device: str) -> Iterator[str]:
         yield "model.checkpoint_activations = true"
     if rl is not None:
         name, settings = rl
-        most = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
-        for table, rows in (
-            (name, most),
-            ("evaluation", recipe.evaluation.max_concurrent_rollouts),
-        ):
+        evaluated = recipe.evaluation.max_concurrent_rollouts
+        for table, rows in ((name, _rows_at_once(settings)), ("evaluation", evaluated)):
             while rows > LEAST_ROWS:
                 rows = max(LEAST_ROWS, rows // 2)
                 yield f"{table}.max_concurrent_rollouts = {rows}"
         halves = device == "cuda" or precision_name(AUTO) != "float32"
         if precision_name(settings.dtype, device) == "float32" and halves:
             yield f'{name}.dtype = "bfloat16"'
-    if recipe.model.weights == "float32" and _products(recipe, device) == {"bfloat16"}:
+    tables = [recipe.copy_pretraining, sft, rl.settings if rl else None]
+    products = {precision_name(table.dtype, device) for table in tables if table is not None}
+    if recipe.model.weights == "float32" and products == {"bfloat16"}:
         yield 'model.weights = "bfloat16"'
     if device == "cuda":
         stages = [("sft", sft.optimizer)] if sft is not None else []
@@ -574,25 +524,14 @@ def _candidates(recipe: Recipe, device: str) -> Iterator[str]:
         yield f"{rl.algorithm}.kl.beta = 0.0"  # no reference model
 
 
-def _products(recipe: Recipe, device: str) -> set[str]:
-    """The formats of its stages' matrix products."""
-    tables = [recipe.copy_pretraining, recipe.sft, recipe.rl.settings if recipe.rl else None]
-    return {precision_name(table.dtype, device) for table in tables if table is not None}
-
-
 # ---- the work and the time of a step
 
 SAMPLE = 16  # of the expert's episodes, from which lengths are taken
-# Characters a token: of a large tokenizer (English and JSON), and of a new small one, measured on
-# the compact dialect and on the others, whose texts it was not made for.
-LARGE_TOKENIZER, NEW_TOKENIZER, NEW_TOKENIZER_ELSEWHERE = 3.6, 3.8, 1.6
-OPERATIONS = 40  # of a layer's forward pass for one token a row
-# Calibrated on steps of the nano model (then 3.4 million parameters, fp32, one thread): a whole
-# pass reaches this share of what its products do by themselves, and playing takes so many times
-# what its products and its memory would.
-EFFICIENCY, PLAYING = 0.45, 2.4
-UNEVEN = 1.4  # turns of different length: a batch decodes for longer than its mean row does
-_SECONDS = 0.2  # of each measurement
+# characters a token: of a large tokenizer (English and JSON), and of the small one of a new model
+LARGE_TOKENIZER, NEW_TOKENIZER = 3.6, 3.8
+# Of the processor's measured peak, what a step of the nano model reaches: some 180 GFLOP/s to learn
+# and 130 to play, on two cores with bf16 instructions. It tells minutes from days, no more.
+REACHED = 0.2
 
 
 @dataclass(frozen=True)
@@ -605,38 +544,10 @@ class Lengths:
     measured: bool
 
 
-@dataclass(frozen=True)
-class StepWork:
-    """Of one step of a stage. `seconds` is None where no rate was measured."""
-
-    stage: str
-    tokens: int
-    update_flops: float
-    rollout_flops: float = 0.0
-    update_seconds: float | None = None
-    rollout_seconds: float | None = None
-
-    @property
-    def seconds(self) -> float | None:
-        if self.update_seconds is None:
-            return None
-        return self.update_seconds + (self.rollout_seconds or 0.0)
-
-
-class Rates(NamedTuple):
-    """Of this machine, for one model and recipe: FLOP/s of an update and of decoding, bytes/s of
-    memory, seconds of a tiny operation."""
-
-    update: float
-    decode: float
-    memory: float
-    operation: float
-
-
 def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Lengths:
     """`tokens` is what the user says. On generated trips the expert plays some; on a user's own, an
     episode is as long as it can be."""
-    most = episode_tokens(recipe, model)
+    most = min(recipe.dialect.dialect().context_tokens, model.positions)
     if tokens is not None:
         return Lengths(min(tokens, most), max(1, min(tokens, most) // 4), False)
     if recipe.data.queries is not None:
@@ -645,110 +556,47 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
     requests = [trips.request_at(number) for number in range(SAMPLE)]
     sessions = expert_sessions(requests, recipe.dialect.dialect(), None)
     segments = [s for session in sessions for s in session.transcript.segments]
-    new, compact = model.shape.vocabulary < 20_000, recipe.dialect.name == "compact"
-    ratio = (NEW_TOKENIZER if compact else NEW_TOKENIZER_ELSEWHERE) if new else LARGE_TOKENIZER
-    everything = sum(len(segment.text) for segment in segments)
+    characters = SAMPLE * (NEW_TOKENIZER if model.shape.vocabulary < 20_000 else LARGE_TOKENIZER)
+    episode = round(sum(len(segment.text) for segment in segments) / characters)
     agent = sum(len(segment.text) for segment in segments if segment.role == "assistant")
-    # plans are where a new tokenizer has its longest words
-    share = 1.3 if new and compact else 1.0
-    episode = min(most, round(everything / SAMPLE / ratio))
-    return Lengths(episode, max(1, round(agent / SAMPLE / ratio / share)), True)
+    return Lengths(min(most, episode), max(1, round(agent / characters)), True)
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """Of one step of a stage. `seconds` is None on a GPU."""
+
+    stage: str
+    tokens: int
+    update_flops: float
+    rollout_flops: float = 0.0
+    seconds: float | None = None
 
 
 def steps_of(
     recipe: Recipe, model: ModelSize, lengths: Lengths, device: str = "cpu"
 ) -> list[StepWork]:
-    """One entry for each stage that the recipe has, in order; with seconds where `device` is this
-    CPU. Groups that agree are not computed in an update; here all are counted."""
+    """One entry for each stage that the recipe has, in order. Groups that agree are not computed in
+    an update; here all are counted."""
     works = []
     for stage in _stages(recipe, model):
-        is_rl = recipe.rl is not None and stage.name == recipe.rl[0]
         length, said = stage.length, int(stage.length * stage.loss_share)
         if stage.name != "copy_pretraining":
             length = min(length, lengths.episode)
-            said = lengths.agent if is_rl else length
-        counted = update_flops(model.shape, [length] * stage.rows, said * stage.rows)
-        work = StepWork(stage.name, stage.rows * length, counted)
+            said = lengths.agent if stage.rl is not None else length
+        updated, rolled = update_flops(model.shape, [length] * stage.rows, said * stage.rows), 0.0
+        tokens = stage.rows * length
+        if stage.rl is not None:
+            episodes = stage.rl.prompts_per_step * stage.rl.group_size
+            tokens = episodes * length
+            rolled = rollout_flops(model.shape, [(0, length)] * episodes, said * episodes)
+        seconds = None
         if device == "cpu":
-            seconds = _update_seconds(recipe, model, stage, length, said, counted)
-            work = replace(work, update_seconds=seconds)
-        works.append(_with_rollouts(recipe, model, lengths, work, device) if is_rl else work)
+            name = precision_name(stage.dtype, weights=recipe.model.weights)
+            peak_rate = peak_flops(device, precision_named(name))
+            seconds = (updated + rolled) / (REACHED * peak_rate) if peak_rate else None
+        works.append(StepWork(stage.name, tokens, updated, rolled, seconds))
     return works
-
-
-def _update_seconds(
-    recipe: Recipe, model: ModelSize, stage: _Stage, length: int, said: int, counted: float
-) -> float:
-    dtype = precision_name(stage.dtype, weights=recipe.model.weights)
-    rates, tokens = (
-        measured(model, dtype, stage.micro * length, 1, recipe.threads),
-        stage.rows * length,
-    )
-    moved = 1.2 * tokens * model.shape.layers * activation_bytes(model, dtype)
-    moved += 5.0 * said * stage.rows * model.shape.vocabulary * 4
-    moved += model.parameters * FP32 * 8  # an optimizer step: weights, gradients and states
-    if recipe.model.checkpoint_activations:
-        counted += flops(model.shape, tokens, tokens * length, 0)
-    return counted / (EFFICIENCY * rates.update) + moved / rates.memory
-
-
-def _with_rollouts(
-    recipe: Recipe, model: ModelSize, lengths: Lengths, work: StepWork, device: str
-) -> StepWork:
-    assert recipe.rl is not None
-    settings, s, length = recipe.rl.settings, model.shape, lengths.episode
-    episodes = settings.prompts_per_step * settings.group_size
-    played = rollout_flops(s, [(0, length)] * episodes, lengths.agent * episodes)
-    work = replace(work, tokens=episodes * length, rollout_flops=played)
-    if device != "cpu":
-        return work
-    rows = min(settings.max_concurrent_rollouts or episodes, episodes)
-    dtype = precision_name(settings.dtype, weights=recipe.model.weights)
-    rates = measured(model, dtype, settings.micro_batch_size * length, rows, recipe.threads)
-    read = flops(s, episodes * (length - lengths.agent), episodes * length**2 / 2, 0)
-    one = flops(s, rows, rows * length / 2, rows) / rates.decode
-    moved: float = s.layers * rows * s.kv_heads * s.head_size * length * BYTES[dtype]
-    moved += rows * s.vocabulary * 4.0 * 4
-    each = one + moved / rates.memory + s.layers * OPERATIONS * rates.operation
-    decoding = lengths.agent * UNEVEN * -(-episodes // rows) * each
-    return replace(work, rollout_seconds=PLAYING * (read / rates.update + decoding))
-
-
-def measured(
-    model: ModelSize, dtype: str, update_rows: int, decode_rows: int, threads: int
-) -> Rates:
-    """With the recipe's threads, and the threads as they were afterwards."""
-    before, s = torch.get_num_threads(), model.shape
-    torch.set_num_threads(threads)
-    try:
-        kind = precision_named(dtype)
-        wide = torch.randn(s.hidden, s.feed_forward).to(kind)
-
-        def product(rows: int) -> float:
-            x = torch.randn(rows, s.hidden).to(kind)
-            return 2.0 * rows * s.hidden * s.feed_forward / _seconds(lambda: x @ wide)
-
-        large, one = torch.zeros(1 << 22), torch.zeros(1)
-        return Rates(
-            update=product(min(update_rows, 1024)),
-            decode=product(decode_rows),
-            memory=2 * large.nbytes / _seconds(lambda: large.clone()),
-            operation=_seconds(lambda: one + one),
-        )
-    finally:
-        torch.set_num_threads(before)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    """Of one call: the best of several, because anything else on the machine can only slow one
-    down."""
-    work()
-    best, began = float("inf"), time.perf_counter()
-    while time.perf_counter() - began < _SECONDS:
-        started = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - started)
-    return best
 
 
 # ---- all of it
@@ -773,10 +621,6 @@ def estimate(
     available = available_gb if available_gb is not None else total_memory_gb(device)
     episode = lengths(recipe, size, tokens)
     needed, enough = changes(recipe, size, available, device) if available else ([], True)
-    works = steps_of(recipe, size, episode, device)
-    kept_gb, checkpointed_gb = (
-        peak(memory(checkpointed(recipe, on), size, device)) for on in (False, True)
-    )
     return {
         "model": {
             "name": size.name,
@@ -787,13 +631,14 @@ def estimate(
         },
         "memory": [{**asdict(stage), "peak": stage.peak} for stage in stages],
         "peak_gb": peak(stages),
-        "kept_activations_peak_gb": kept_gb,
-        "checkpointed_activations_peak_gb": checkpointed_gb,
-        "devices": [p.record() for p in device_peaks(recipe, size)] if device == "cuda" else [],
+        "devices": [
+            asdict(p) | {"fits": {f"{card}_gb": card in p.cards for card in CARDS_GB}}
+            for p in (device_peaks(recipe, size) if device == "cuda" else [])
+        ],
         "available_gb": available,
         "fits": available is None or peak(stages) <= available,
         "changes": [asdict(change) for change in needed],
         "changes_suffice": enough,
         "episode": asdict(episode),
-        "steps": [{**asdict(work), "seconds": work.seconds} for work in works],
+        "steps": [asdict(work) for work in steps_of(recipe, size, episode, device)],
     }
