@@ -30,13 +30,12 @@ from tripwright.domains.desk import (
     words_in,
 )
 from tripwright.domains.domain import Place
-from tripwright.domains.travelplanner.oracle.explanation import explain, malformed
+from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs
 from tripwright.domains.travelplanner.oracle.options import (
     FORBIDDEN_BY_RULE,
     ROOM_TYPES,
     TRANSPORTATION,
 )
-from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.plan_view import DayLine, plan_view, verdict_words
 from tripwright.domains.travelplanner.planning import replan
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, complete

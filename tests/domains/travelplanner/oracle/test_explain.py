@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.explanation import Explanation, explain
+from tripwright.domains.travelplanner.oracle.explanation import (
+    Explanation,
+    Repair,
+    explain,
+    repairs,
+)
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
-from tripwright.domains.travelplanner.oracle.repairs import Repair, repairs
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -279,20 +283,12 @@ def test_enough_cities_that_lie_out_of_reach_are_a_lack_of_transport() -> None:
     )
     explanation = explain(asked(cities=2, room_type="private room"), one_end)
     assert kinds(explanation) == ["cities", "room type"] and explanation is not None
-    assert (
-        "only Aston can be reached from Homer and left for it again; no way from Homer to Cove (no"
-        " road" in explanation.words
-    )
-    assert explanation.words.endswith(
-        "a trip to 2 cities begins in one of them and ends in another."
-    )
+    assert "no way from Homer to Cove (no road" in explanation.words
+    assert "but no route through 2 of Aston and Cove fits" in explanation.words
     apart = made(roads=EVERY_ROAD - set(itertools.permutations(CITIES, 2)))
     explanation = explain(asked(cities=2), apart)
     assert kinds(explanation) == ["cities"] and explanation is not None
-    assert (
-        "0 of the 6 ways between Aston, Brook and Cove can be travelled; but no route through 2 of"
-        " them" in explanation.words
-    )
+    assert "no route through 2 of Aston, Brook and Cove" in explanation.words
 
 
 def test_prices_of_the_conflict_alone_and_of_the_whole_request_are_told_apart() -> None:
@@ -495,7 +491,6 @@ FIELDS = {
     "budget": "budget",
     "dates": "date",
     "cities": "visiting_city_number",
-    "people": "people_number",
 }
 
 

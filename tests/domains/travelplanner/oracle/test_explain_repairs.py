@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.explanation import other_dates
+from tripwright.domains.travelplanner.oracle.explanation import other_dates, repairs
 from tripwright.domains.travelplanner.oracle.planner import solve
-from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -63,9 +62,9 @@ CASES: list[tuple[Query, list[str]]] = [
     (asked(500), ["budget +$60 to $560"]),
     (asked(559.5), ["budget +$0.50 to $560"]),
     (asked(200), ["budget +$360 to $560"]),
-    (asked(400), ["budget +$160 to $560", "travel with 1 person instead of 2"]),
-    (asked(1000, people=9), ["budget +$1,570 to $2,570", "travel with 3 people instead of 9"]),
-    (asked(400, house_rule="pets"), ["budget +$220 to $620", "travel with 1 person instead of 2"]),
+    (asked(400), ["budget +$160 to $560"]),
+    (asked(1000, people=9), ["budget +$1,570 to $2,570"]),
+    (asked(400, house_rule="pets"), ["budget +$220 to $620"]),
     (asked(0), ["budget +$560 to $560"]),
     (asked(-50), ["budget +$610 to $560"]),
     (asked(600, start=5), ["start on 2022-03-08 instead of 2022-03-05", "budget +$760 to $1,360"]),

@@ -27,8 +27,8 @@ NO_SUCH_STAYS = (
     "no stays at all",
 )
 TOO_FEW = (" qualifies", " qualify")
-NOT_SHARED = ("cannot be shared out", "of the 4 nights", "of the 6 nights")
-NO_TRANSPORT = ("no way from", "but no route through", "never ")
+NOT_SHARED = ("cannot be shared out",)
+NO_TRANSPORT = ("no way from", "but no route through")
 NOT_SERVED = ("no restaurant in", "and serve ")
 WISHES = (
     {"room type": "shared room"},
@@ -138,6 +138,4 @@ def test_a_way_that_is_said_to_be_missing_is_missing(seed: int) -> None:
                     world.flights(origin, destination, date)
                     for date in ([day] if fixed else world.dates)
                 ), explanation.words
-        for names in re.findall(r"only ([^;]+?) can be reached from", explanation.words):
-            assert all(name in world.cities for name in re.split(", | and ", names)), names
     assert checked >= 5

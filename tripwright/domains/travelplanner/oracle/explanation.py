@@ -1,5 +1,5 @@
-"""Why a request has no plan: a minimal set of requirements that conflict, and what the world offers
-under them, in words.
+"""Why a request has no plan: a minimal set of requirements that conflict, what the world offers
+under them in words, and single changes after which there is a plan.
 
 A request is taken apart into requirements that can be dropped one by one. What a dropped
 requirement leaves: no wish of that kind, any budget, at most as many cities, or any dates of the
@@ -20,7 +20,6 @@ cuisines is a lack of transport: there is nothing else that a trip needs.
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
@@ -44,13 +43,14 @@ from tripwright.domains.travelplanner.oracle.planner import (
     first_within_budget,
     solve,
 )
-from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.domains.travelplanner.query import LocalConstraint, Query, why_outside
 from tripwright.domains.wording import listed
 from tripwright.errors import counted
 from tripwright.world.store import World
 
 MOST_NAMED = 6  # cities of one kind that are listed by name
 STAYS = {"room type", "house rule"}
+SMALL_RISE = 0.25  # of the budget
 
 
 class Requirement(NamedTuple):
@@ -412,35 +412,15 @@ class WorldOffers:
         elif names:
             sentence += f" ({some_of(names)})"
         if not self.enough and len(names) >= self.city_count:
-            sentence += f", {self._too_short()}"
-        return "; ".join([sentence, *self._lacks()])
-
-    def _too_short(self) -> str:
-        """Why the cities that qualify cannot share the nights."""
-        nights = self.query.days - 1
-        if len(self.fitting) == 1:
-            return f"for {span(self.fitting[0].nights)} of the {nights} nights"
-        spans = [f"{city.name} {span(city.nights)}" for city in self.fitting]
-        return (
-            f"but {counted(nights, 'night')} cannot be shared out among {span(self.counts)} of them"
-            f" as they need ({some_of(spans)})"
-        )
-
-    def _lacks(self) -> list[str]:
-        """Why the other cities do not qualify: the nearest misses first, those without any fitting
-        stay together."""
-        without: dict[bool, list[HostCity]] = {True: [], False: []}  # any fitting stay
-        for city in self.cities:
-            if city.lack:
-                without[not stays(self.query, self.world, city.name)].append(city)
-        near, none = without[False], without[True]
-        reasons = [f"{city.name}: {city.lack}" for city in near[:MOST_NAMED]]
-        if len(near) > MOST_NAMED:
-            reasons.append(f"{len(near) - MOST_NAMED} more like these")
-        if len(none) <= 3:
-            return reasons + [f"{city.name}: {city.lack}" for city in none]
-        stay = stay_phrase(self.wishes.room_type, self.wishes.house_rule)
-        return [*reasons, f"{len(none)} have no {stay} ({some_of([each.name for each in none])})"]
+            spans = some_of([f"{city.name} {span(city.nights)}" for city in self.fitting])
+            nights = counted(self.query.days - 1, "night")
+            among = f"cannot be shared out among {span(self.counts)} of them ({spans})"
+            sentence += f", but {nights} {among}"
+        lacking = [city for city in self.cities if city.lack]
+        # the nearest misses first
+        lacking.sort(key=lambda city: not stays(self.query, self.world, city.name))
+        lacks = [f"{city.name}: {city.lack}" for city in lacking]
+        return "; ".join([sentence, *first_of(lacks)])
 
     # ---- cuisines
 
@@ -476,69 +456,25 @@ class WorldOffers:
     # ---- transport
 
     def about_transport(self) -> str:
-        """From home to each fitting city and back, then between the cities where the trip needs
-        that."""
+        """From home to each fitting city and back."""
         home, wanted = self.query.org, self.problem.wanted
         names = [
             city.name
             for city in self.fitting
             if self.counts[-1] > 1 or all(self._serves(city, cuisine) for cuisine in wanted)
         ]
-        if len(names) == 1 or self.counts[-1] == 1:
-            said = [self._no_round_trip(name) for name in names]
-            if len(said) > MOST_NAMED:
-                none = f"none of {len(names)} cities can be reached from {home} and left for it"
-                said = [f"{none} again", *said[:3]]
-            return "; ".join(said)
-        out = {name: self._no_way(home, name, 0) for name in names}
-        back = {name: self._no_way(name, home, -1) for name in names}
-        ends = ((out, "reached from"), (back, "left for"))
-        for lacks, what in ends:
-            if all(lacks.values()):
-                none = f"none of {some_of(names)} can be {what} {home}"
-                return "; ".join([none, *_first_lacks(lacks)])
-        begin, end = ([name for name in names if not lacks[name]] for lacks, _ in ends)
-        said = []
-        if begin == end != names:
-            only = f"only {some_of(begin)} can be reached from {home} and left for it again"
-            said = [only, *_first_lacks(out)]
-            if len(begin) == 1 and (alone := self._not_alone(begin[0])):
-                return "; ".join([*said, alone])
-        else:
-            for (lacks, what), can in zip(ends, (begin, end), strict=True):
-                if can != names:
-                    said += [f"only {some_of(can)} can be {what} {home}", *_first_lacks(lacks)]
-        return "; ".join([*said, *self._between(names)])
-
-    def _not_alone(self, name: str) -> str:
-        """Why one city is not enough where a trip can neither begin nor end with any other; ""
-        where it could be."""
-        begins = "begins in one of them and ends in another"
-        if self.city_count > 1:
-            return f"a trip to {self.city_count} cities {begins}"
-        nights = self.query.days - 1
-        if any(city.name == name and nights in city.nights for city in self.fitting):
-            return ""
-        return (
-            f"{name} alone cannot have all {nights} nights, and a trip to several cities {begins}"
-        )
-
-    def _between(self, names: Sequence[str]) -> list[str]:
-        pairs, dates = list(itertools.permutations(names, 2)), self.query.date[1:-1]
-        joined = sum(any(not self._lack(a, b, date) for date in dates) for a, b in pairs)
-        few = f"{joined} of the" if joined < len(pairs) else "all"
-        food = " and serves every wanted cuisine" if self.problem.wanted else ""
-        return [
-            f"{few} {len(pairs)} ways between {some_of(names)} can be travelled",
-            f"but no route through {span(self.counts)} of them fits the nights{food} and has a way"
-            " for every leg on its day",
-        ]
-
-    def _no_round_trip(self, name: str) -> str:
-        home, days = self.query.org, self.query.days
-        apart = f"one can go from {home} to {name} and from {name} to {home}, but never {days} days"
-        lack = self._no_way(home, name, 0) or self._no_way(name, home, -1)
-        return lack or f"{apart} apart"
+        out = [self._no_way(home, name, 0) for name in names]
+        back = [self._no_way(name, home, -1) for name in names]
+        lacks = [there or again for there, again in zip(out, back, strict=True)]
+        said = first_of(list(filter(None, lacks)))
+        if not (all(out) or all(back)):
+            through = f"{span(self.counts)} of " if len(names) > 1 else ""
+            food = " and serves every wanted cuisine" if wanted else ""
+            said.append(
+                f"but no route through {through}{some_of(names)} fits the nights{food} and has a"
+                " way for every leg on its day"
+            )
+        return "; ".join(said)
 
     def _no_way(self, origin: str, destination: str, day: int) -> str:
         lack = self._lack(origin, destination, self.query.date[day])
@@ -566,8 +502,109 @@ class WorldOffers:
         return f"{road}, and no flight on {date}"
 
 
-def _first_lacks(lacks: dict[str, str]) -> list[str]:
-    return [lack for lack in lacks.values() if lack][:3]
+# ---- single changes that help
+
+
+@dataclass(frozen=True)
+class Repair:
+    """`query`: the changed request, without what a record may carry beside its own fields (a proof
+    or an annotated plan of the old one).
+
+    `cost_usd`: its proved cheapest plan, for the whole party.
+    """
+
+    kind: str
+    words: str
+    query: Query
+    cost_usd: float
+
+    def record(self) -> dict[str, Any]:
+        record = {"kind": self.kind, "words": self.words, "cost_usd": self.cost_usd}
+        return record | {"query": self.query.record()}
+
+
+def repairs(query: Query, world: World) -> list[Repair]:
+    """Single changes to an infeasible query after which it has a plan; those that give up least
+    come first.
+
+    What is given up, from least to most:
+    1. a budget raised by a quarter or less: by exactly the least that is needed, in whole dollars
+    2. other dates: the nearest start, later before earlier
+    3. one of several cuisines
+    4. one whole wish: transportation, house rule, room type or all cuisines (these where that is
+      cheaper than to drop any one of them)
+    5. fewer cities: as many as possible
+    6. a budget raised by more than a quarter
+    Within one of these the lower new cost comes first. Empty where no single change is enough.
+    """
+    if has_plan(query, world):
+        return []
+    found: list[tuple[int, Repair]] = []
+    for rank, kind, words, changed in _changes(query, world):
+        repair = _proved(kind, words, changed, world)
+        if repair is None or (kind == "cities" and found and found[-1][1].kind == "cities"):
+            continue
+        one_less = [each.cost_usd for before, each in found if before == 3]
+        # to drop all cuisines where one is enough would give up more for nothing
+        if (rank, kind) != (4, "cuisine") or all(repair.cost_usd < cost for cost in one_less):
+            found.append((rank, repair))
+    return [change for _, change in sorted(found, key=lambda each: (each[0], each[1].cost_usd))]
+
+
+def _changes(query: Query, world: World) -> Iterator[tuple[int, str, str, Query]]:
+    """(rank, kind, words, the changed query), whether it has a plan or not."""
+    if (cost_usd := solve(query, world).cost_usd) is not None:
+        budget = math.ceil(cost_usd)
+        small = query.budget > 0 and budget <= query.budget * (1 + SMALL_RISE)
+        words = f"budget +{usd(budget - query.budget)} to {usd(budget)}"
+        yield 1 if small else 6, "budget", words, query.model_copy(update={"budget": budget})
+    if (moved := _moved(query, world)) is not None:
+        words, dates = moved
+        yield 2, "dates", words, query.model_copy(update={"date": dates})
+    wishes = sorted(dict.fromkeys(wishes_of(query)), key=lambda wish: wish.kind == "cuisine")
+    cuisines = [wish for wish in wishes if wish.kind == "cuisine"]
+    if len(cuisines) > 1:
+        for wish in cuisines:
+            words = f"drop '{wish.value}' from the cuisines"
+            yield 3, "cuisine", words, without_wishes(query, {wish})
+        yield 4, "cuisine", "drop all cuisines", without_wishes(query, {*cuisines})
+    for wish in wishes:
+        if wish not in cuisines or len(cuisines) == 1:
+            said = {"house rule": " allowed", "cuisine": " food"}.get(wish.kind, "")
+            yield 4, wish.kind, f"drop '{wish.value}{said}'", without_wishes(query, {wish})
+    for fewer in range(query.visiting_city_number - 1, 0, -1):
+        words = f"visit {counted(fewer, 'city')} instead of {query.visiting_city_number}"
+        yield 5, "cities", words, query.model_copy(update={"visiting_city_number": fewer})
+
+
+def _proved(kind: str, words: str, changed: Query, world: World) -> Repair | None:
+    """The text says the change, too, and only the official fields are kept: whoever reads them must
+    not plan the old trip."""
+    cost_usd = solve(changed, world).cost_usd
+    if cost_usd is None or cost_usd > changed.budget:
+        return None
+    record = {name: value for name, value in changed.record().items() if name in Query.model_fields}
+    record["query"] = f"{changed.query} (Changed: {words}.)".strip()
+    return Repair(kind, words, Query.model_validate(record), cost_usd)
+
+
+def _moved(query: Query, world: World) -> tuple[str, list[str]] | None:
+    """As many dates as days where there were not; else the nearest other start. Without flights one
+    date is as good as another."""
+    if len(query.date) != query.days:
+        try:
+            dates = consecutive(datetime.date.fromisoformat(query.date[0]), query.days)
+        except (IndexError, ValueError, OverflowError):
+            return None
+        return f"travel from {dates[0]} to {dates[-1]}, {query.days} days", dates
+    if why_outside(query, world) is None and (
+        malformed(query, world) is not None or query.local_constraint.transportation == "no flight"
+    ):
+        return None
+    for _, dates in other_dates(query, world):
+        if has_plan(query.model_copy(update={"date": dates}), world):
+            return f"start on {dates[0]} instead of {query.date[0]}", dates
+    return None
 
 
 # ---- requests that cannot even be tried
@@ -644,6 +681,11 @@ def stay_phrase(room: str | None, rule: str | None) -> str:
     """Without an article: "private room that allows pets"."""
     name = "unshared room" if room == "not shared room" else room or "stay"
     return f"{name} that allows {rule}" if rule else name
+
+
+def first_of(reasons: list[str]) -> list[str]:
+    more = len(reasons) - MOST_NAMED
+    return reasons if more <= 1 else [*reasons[:MOST_NAMED], f"and {more} more like these"]
 
 
 def some_of(names: Sequence[str]) -> str:

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.cli.options import Json
-from tripwright.domains.travelplanner.oracle.explanation import explain
-from tripwright.domains.travelplanner.oracle.repairs import repairs
+from tripwright.domains.travelplanner.oracle.explanation import explain, repairs
 from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.query import Query, read_queries, request_line
