@@ -182,11 +182,6 @@ def test_several_models_share_the_work(
     assert word(folder, out, *by(writer, "--model", "n")) == 0
     assert [record["worded_by"] for record in worded(folder, out)] == ["n", "m"] * (COUNT // 2)
     assert ["m", "4", "0"] in [line.split() for line in capsys.readouterr().out.splitlines()]
-    weighted = tmp_path / "weighted.jsonl"
-    assert (
-        word(folder, weighted, *by(writer, "--model", "n", "--weight", "0", "--weight", "1")) == 0
-    )
-    assert {record["worded_by"] for record in worded(folder, weighted)} == {"n"}
 
 
 def test_a_file_of_something_else_is_not_touched(
@@ -210,14 +205,12 @@ def test_a_file_of_something_else_is_not_touched(
     ("words", "told"),
     [
         ("--style baroque", "--style 'baroque'"),
-        ("--model m", "--model and --base-url go together"),
-        ("--base-url http://localhost:1/v1", "--model and --base-url go together"),
+        ("--model m", "1 --model need a --base-url"),
+        ("--base-url http://localhost:1/v1", "go with --model"),
         ("--model m --base-url localhost", "is not a URL"),
-        ("--model m --base-url http://a/v1 --base-url http://b/v1", "2 --base-url for 1 --model"),
-        ("--model m --base-url http://a/v1 --weight 1 --weight 2", "as many weights"),
-        ("--weight 1", "--weight and --fallback go with --model"),
-        ("--fallback", "--weight and --fallback go with --model"),
-        ("--api-key-env KEY", "--api-key-env goes with --model"),
+        ("--model m --base-url http://a/v1 --base-url http://b/v1", "1 --model need"),
+        ("--fallback", "--fallback goes with --model"),
+        ("--api-key-env KEY", "go with --model"),
         ("--retries -1", "--retries"),
     ],
 )

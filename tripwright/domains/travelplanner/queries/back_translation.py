@@ -12,14 +12,13 @@ it rejected.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import random
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,45 +96,22 @@ class Wording:
     unscored: bool = False
 
 
-@dataclass(frozen=True)
 class Pool:
-    """Endpoints and how they share the work: in turn, or drawn by `weights` from the seed. Threads
-    may share one."""
+    """Endpoints that take turns. Threads may share one."""
 
-    endpoints: Sequence[ChatEndpoint]
-    weights: Sequence[float] | None = None
-    seed: int = 0
-    _silent: dict[int, int] = field(default_factory=dict)  # faults in a row, by endpoint
-
-    def __post_init__(self) -> None:
-        weights = self.weights
-        if not self.endpoints:
-            raise UserError("No endpoint to word requests: expected one or more.")
-        if weights is not None and (
-            len(weights) != len(self.endpoints)
-            or min(weights) < 0
-            or not 0 < sum(weights) < float("inf")
-        ):
-            raise UserError(
-                f"{len(self.endpoints)} endpoints need as many weights, none negative and not all 0, found {list(weights)}."
-            )
+    def __init__(self, endpoints: Sequence[ChatEndpoint], seed: int = 0):
+        self.endpoints, self.seed = endpoints, seed
+        self._silent = [0] * len(endpoints)  # faults in a row
 
     def order(self, index: int) -> list[int]:
         """Whom to ask about request `index`, then who stands in should that one not answer.
         Endpoints that are dead are left out."""
         count = len(self.endpoints)
-        if self.weights is None:
-            first = (index + self.seed) % count
-        else:
-            first = random.Random(f"tripwright-wording-{self.seed}-{index}").choices(
-                range(count), self.weights
-            )[0]
-        available = [at for at in range(count) if self.weights is None or self.weights[at] > 0]
-        turn = sorted(available, key=lambda at: (at - first) % count)
-        return [at for at in turn if self._silent.get(at, 0) < MOST_FAULTS]
+        turn = ((index + self.seed + later) % count for later in range(count))
+        return [at for at in turn if self._silent[at] < MOST_FAULTS]
 
     def note(self, at: int, fault: bool) -> None:
-        self._silent[at] = self._silent.get(at, 0) + 1 if fault else 0
+        self._silent[at] = self._silent[at] + 1 if fault else 0
 
 
 def back_translate(
@@ -259,9 +235,7 @@ class WordingMethod:
     @property
     def names(self) -> tuple[str, ...]:
         """What makes texts differ: who words them, not where that one lives."""
-        endpoints = self.pool.endpoints if self.pool else ()
-        weights = (self.pool and self.pool.weights) or itertools.repeat(1)
-        models = (f"{e.model} x{weight:g}" for e, weight in zip(endpoints, weights, strict=False))
+        models = [each.model for each in self.pool.endpoints] if self.pool else []
         grammar = [f"grammar:{self.style}"] if self.fallback or not self.pool else []
         return (*models, *grammar, f"seed {self.seed}")
 

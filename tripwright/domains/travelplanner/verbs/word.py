@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json
+from tripwright.cli.options import KEY_VARIABLE, Json
 from tripwright.cli.table import table_lines
 from tripwright.domains.travelplanner.queries.back_translation import (
     Pool,
@@ -52,7 +52,7 @@ class WordingFlags:
     ] = "rich"
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Let this model word them. Repeat it for several.", show_default=False),
+        typer.Option(help="Let this model word them. Several take turns.", show_default=False),
     ] = None
     base_url: Annotated[
         list[str] | None,
@@ -66,12 +66,6 @@ class WordingFlags:
         typer.Option(
             help="Variable with its key: one for all, or one per --model. [OPENAI_API_KEY]",
             show_default=False,
-        ),
-    ] = None
-    weight: Annotated[
-        list[float] | None,
-        typer.Option(
-            help="Its share, one per --model; without, they take turns.", show_default=False
         ),
     ] = None
     fallback: Annotated[
@@ -92,7 +86,6 @@ class WordingFlags:
         typer.Option(help="With models: further attempts after a fault of the endpoint.", min=0),
     ] = 4
     concurrency: Annotated[int, typer.Option(help="With models: requests in flight.", min=1)] = 8
-    temperature: Annotated[float, typer.Option(help="With models.", min=0, max=5)] = 1.0
     timeout: Annotated[
         float,
         typer.Option(
@@ -126,25 +119,19 @@ def word(
       tripwright query word queries.jsonl --world worlds/nano --out worded.jsonl \\
         --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1
       tripwright query word queries.jsonl --world worlds/nano --out worded.jsonl --fallback \\
-        --model small --base-url http://localhost:8000/v1 --weight 1 --model large \\
-          --base-url http://localhost:8001/v1 --weight 3
+        --model small --base-url http://localhost:8000/v1 \\
+        --model large --base-url http://localhost:8001/v1
     """
     if settings.style not in STYLES:
         raise UserError(f"--style '{settings.style}' is not one of {', '.join(STYLES)}.")
     # a file of ours is gone on with; any other is refused when it is opened
     check_new(settings.out, restart=True, inputs=(settings.queries,))
     endpoints = _endpoints(settings)
-    if (settings.weight or settings.fallback) and not endpoints:
-        raise UserError("--weight and --fallback go with --model: the grammar alone has neither.")
-    pool = Pool(endpoints, settings.weight, settings.seed) if endpoints else None
-    method = WordingMethod(
-        settings.style,
-        settings.seed,
-        pool,
-        settings.retries,
-        settings.concurrency,
-        settings.fallback,
-    )
+    if settings.fallback and not endpoints:
+        raise UserError("--fallback goes with --model: without one the grammar words them all.")
+    pool = Pool(endpoints, settings.seed) if endpoints else None
+    options = (settings.retries, settings.concurrency, settings.fallback)
+    method = WordingMethod(settings.style, settings.seed, pool, *options)
     place = World.open(settings.world)
     requests = list(requests_to_word(settings.queries, method, place))
     if not requests:
@@ -166,23 +153,14 @@ def word(
 def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
     models, urls = settings.model or [], settings.base_url or []
     keys = settings.api_key_env or []
-    if bool(models) != bool(urls):
+    if not models and (urls or keys):
+        raise UserError("--base-url and --api-key-env go with --model: the grammar needs neither.")
+    urls = urls * len(models) if len(urls) == 1 else urls
+    keys = (keys or [KEY_VARIABLE]) * len(models) if len(keys) < 2 else keys
+    if not len(models) == len(urls) == len(keys):
         raise UserError(
-            "--model and --base-url go together: an endpoint needs both, the grammar neither."
+            f"{len(models)} --model need a --base-url and an --api-key-env each, or one for all."
         )
-    if keys and not models:
-        raise UserError("--api-key-env goes with --model: the grammar needs no key.")
-    for name, values in (("--base-url", urls), ("--api-key-env", keys)):
-        if len(values) > 1 and len(values) != len(models):
-            raise UserError(
-                f"{len(values)} {name} for {len(models)} --model: expected one for all, or one for"
-                " each."
-            )
-
-    def one_each(values: list[str], otherwise: str) -> list[str]:
-        return values if len(values) > 1 else (values or [otherwise]) * len(models)
-
-    addresses = zip(models, one_each(urls, ""), one_each(keys, "OPENAI_API_KEY"), strict=True)
     return [
         ChatEndpoint(
             url,
@@ -190,9 +168,9 @@ def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
             api_key_env=key,
             timeout_s=settings.timeout,
             max_retries=settings.faults,
-            temperature=settings.temperature,
+            temperature=1.0,
         )
-        for name, url, key in addresses
+        for name, url, key in zip(models, urls, keys, strict=True)
     ]
 
 
