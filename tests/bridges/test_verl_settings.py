@@ -101,7 +101,12 @@ def test_every_trip_has_its_row(tmp_path: Path) -> None:
     prepare(small, tmp_path / "run", command(small, "model", tmp_path / "run", "python"))
     rows = parquet.read_table(tmp_path / "run/verl/train.parquet").to_pylist()
     assert [row["extra_info"]["index"] for row in rows] == list(range(6))
-    assert all(row["prompt"][-1]["content"] for row in rows)
+    for row in rows:
+        assert [message["role"] for message in row["prompt"]] == ["system", "user"]
+        assert row["agent_name"] == "tripwright"
+        asked = json.loads(row["reward_model"]["ground_truth"])
+        assert asked["query"] == row["prompt"][-1]["content"]
+        assert "oracle" not in asked  # the plan that answers it
     written = json.loads((tmp_path / "run/verl/config.yaml").read_text())
     assert written["trainer"]["v1"]["trainer_mode"] == "tripwright"
 

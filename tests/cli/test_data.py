@@ -73,12 +73,10 @@ def test_collect_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
     asked("collect runs/a --out sft.jsonl --restart", capsys)
-    verl = "queries.jsonl --layout verl --dialect star --world world --out v.jsonl"
     for words, said in {
         "sft.jsonl --layout trl --out trl.jsonl": "trl.jsonl: 5 rows",
-        "sft.jsonl --layout llama-factory --out lf": "lf/tripwright_train.jsonl: 5 rows",
-        "sft.jsonl --layout messages --out m --split test": "m/test.parquet: 5 rows",
-        verl: "v.jsonl: 10 rows",
+        "sft.jsonl --layout llama-factory --out lf/mine.jsonl": "lf/mine.jsonl: 5 rows",
+        "sft.jsonl --layout messages --out m.parquet": "m.parquet: 5 rows",
     }.items():
         assert asked(f"export {words}", capsys) == f"{said}\n"
 
@@ -112,9 +110,7 @@ def test_split(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
-    told = asked("reliability runs/a runs/b", capsys)
-    assert told.splitlines()[-1].startswith("the difference +0.0 points [-")
-    assert told.endswith("is not sure\n")
+    assert "+0.0 [-" in asked("reliability runs/a runs/b", capsys)
     assert main(["data", "reliability", "runs/a", "runs/b", "--within", "5", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["inside"] is False and found["synthetic"]["k"] == found["given"]["k"] == 5
@@ -124,7 +120,6 @@ def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
 WRONG = """
 collect nowhere --out x.jsonl | No run folder at 'nowhere'
 collect runs/a --out x.json | .jsonl
-collect runs/a --out x.jsonl --choose best | first, shortest
 collect runs/a --out x.jsonl --rules kind | 'kind'
 collect runs/a --out x.jsonl --rules official | strict rules
 collect runs/errands runs/a --out x.jsonl | one kind at a time
@@ -133,16 +128,11 @@ collect runs/errands --out x.jsonl --world world | --world is for
 stats runs/a/transcripts.jsonl runs/errands/transcripts.jsonl | one kind at a time
 stats requests.jsonl | requests.jsonl:1: not an episode of a run
 stats nowhere.jsonl | 'nowhere.jsonl'
-export requests.jsonl --layout verl --dialect planner_r1 --out x | 'planner_r1'
-export queries.jsonl --layout verl --dialect deeptravel_cards --out x | 'deeptravel_cards'
-export runs/a/transcripts.jsonl --layout verl --out x | runs/a/transcripts.jsonl:1: field 'org'
-export queries.jsonl --layout alpaca --out x | messages, trl, llama-factory, verl
-export queries.jsonl --layout trl --out x | queries.jsonl:1: not an episode of a run
-export runs/a/transcripts.jsonl --layout trl --out x | which tools
-export queries.jsonl --layout trl --world world --out x | --world is for
-export queries.jsonl --layout trl --split a/b --out x | --split 'a/b'
+export queries.jsonl --layout alpaca --out x.jsonl | messages, trl, llama-factory
+export queries.jsonl --layout trl --out x | .parquet or .jsonl
+export queries.jsonl --layout trl --out x.jsonl | queries.jsonl:1: not an episode of a run
+export runs/a/transcripts.jsonl --layout trl --out x.jsonl | which tools
 split requests.jsonl queries.jsonl --parts train:1 --out x | one kind at a time
-split requests.jsonl --parts train:1 --keep days --out x | --keep 'days'
 split queries.jsonl --parts train --out x | --parts 'train'
 split queries.jsonl --parts train:0 --out x | --parts 'train:0'
 split queries.jsonl --parts ../t:1 --out x | --parts '../t:1'

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.data.collect import CollectionCounts, EpisodeSelection, collect
+from tripwright.data.collect import collect
 from tripwright.data.files import open_runs
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
@@ -111,8 +111,8 @@ def read_lines(path: Path) -> Lines:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def collected(folder: Path, out: Path, **choice: Any) -> CollectionCounts:
-    return collect(open_runs([folder]), out, choice=EpisodeSelection(**choice))
+def collected(folder: Path, out: Path, most_per_query: int | None = None) -> dict[str, Any]:
+    return collect(open_runs([folder]), out, most_per_query=most_per_query)
 
 
 def turns(line: Line) -> Lines:

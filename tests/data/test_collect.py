@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,11 +19,7 @@ from tests.data.conftest import (
     unscored,
 )
 from tripwright.data import collect as collecting
-from tripwright.data.collect import (
-    DUPLICATE,
-    ONE_OF_MANY,
-    collect,
-)
+from tripwright.data.collect import ONE_OF_MANY, collect
 from tripwright.data.files import open_runs
 from tripwright.domains import face_named
 from tripwright.errors import UserError
@@ -36,11 +31,15 @@ def test_the_expert_s_episodes_are_clean_and_say_what_made_them(
     made: Path, tmp_path: Path, dialect: str
 ) -> None:
     found = collected(made / dialect, tmp_path / "out.jsonl")
-    assert found.kept == 6
-    assert found.episodes == 6
-    assert found.requests == 6
-    assert found.judged_again == 0
-    assert found.dropped == {}
+    assert found == {
+        "rules": "strict",
+        "episodes": 6,
+        "kept": 6,
+        "requests": 6,
+        "judged_again": 0,
+        "dropped": {},
+        "runs": {dialect: {"episodes": 6, "kept": 6}},
+    }
     given = read_lines(made / dialect / "transcripts.jsonl")
     card = json.loads((made / dialect / "run_card.json").read_text())
     for line, line_of_run in zip(read_lines(tmp_path / "out.jsonl"), given, strict=True):
@@ -147,8 +146,8 @@ def test_what_is_not_clean_is_left_with_its_reason(
         return lines
 
     found = collected(copied("planner_r1", change), tmp_path / "out.jsonl")
-    assert found.dropped == ({} if reason is None else {reason: 1})
-    assert found.kept == 6 - found.dropped.total() == len(read_lines(tmp_path / "out.jsonl"))
+    assert found["dropped"] == ({} if reason is None else {reason: 1})
+    assert found["kept"] == 6 - (reason is not None) == len(read_lines(tmp_path / "out.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -163,9 +162,8 @@ def test_star_asks_for_one_thought_and_nothing_else(
         turn["text"] = turn["text"].partition("</think>\n")[2]
         return lines
 
-    assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {
-        collecting.UNREADABLE: 2
-    }
+    found = collected(copied("star", change), tmp_path / "out.jsonl")
+    assert found["dropped"] == {collecting.UNREADABLE: 2}
 
 
 def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path: Path) -> None:
@@ -175,7 +173,7 @@ def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path
         return [*lines, again]
 
     found = collected(copied("compact", change), tmp_path / "out.jsonl")
-    assert (found.episodes, found.kept, found.dropped) == (6, 6, {})
+    assert (found["episodes"], found["kept"], found["dropped"]) == (6, 6, {})
 
 
 def test_other_rules_are_judged_again_in_the_world(
@@ -190,37 +188,26 @@ def test_other_rules_are_judged_again_in_the_world(
         collected(folder, tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
     found = collect(open_runs([folder]), tmp_path / "out.jsonl", [world])
-    assert (found.kept, found.judged_again, found.dropped) == (5, 6, {"fails the strict rules": 1})
+    assert found["dropped"] == {"fails the strict rules": 1}
+    assert (found["kept"], found["judged_again"]) == (5, 6)
     assert all(
         line["rules"] == "strict" and line["verdict"]["final"]
         for line in read_lines(tmp_path / "out.jsonl")
     )
-    assert collect(open_runs([folder]), tmp_path / "official.jsonl", rules="official").kept == 6
+    assert collect(open_runs([folder]), tmp_path / "official.jsonl", rules="official")["kept"] == 6
 
 
 def test_samples_of_one_request(copied: Callable[..., Path], tmp_path: Path) -> None:
-    def change(lines: list[Line]) -> list[Line]:
-        samples = samples_of(lines[0], 4)
-        free_words(samples[0])  # longer than the others
-        free_words(samples[3])
-        turns(samples[3])[0]["text"] = "Now. " + turns(samples[3])[0]["text"]
-        return samples
+    folder = copied("planner_r1", lambda lines: samples_of(lines[0], 4))
 
-    folder = copied("planner_r1", change)
+    def ids(most: int | None) -> list[str]:
+        found = collected(folder, tmp_path / "out.jsonl", most)
+        assert found["dropped"] == ({} if most is None else {ONE_OF_MANY: 4 - most})
+        assert found["requests"] == 1
+        return [line["id"][-3:] for line in read_lines(tmp_path / "out.jsonl")]
 
-    def ids(**choice: Any) -> tuple[list[str], dict[str, int]]:
-        found = collected(folder, tmp_path / "out.jsonl", **choice)
-        assert found.kept + found.dropped.total() == found.episodes == 4 and found.requests == 1
-        return [line["id"][-3:] for line in read_lines(tmp_path / "out.jsonl")], dict(found.dropped)
-
-    assert ids() == (["s00", "s01", "s02", "s03"], {})
-    assert ids(dedup=True) == (["s00", "s01", "s03"], {DUPLICATE: 1})
-    assert ids(most_per_query=1) == (["s00"], {ONE_OF_MANY: 3})
-    assert ids(most_per_query=1, order="shortest") == (["s01"], {ONE_OF_MANY: 3})
-    assert ids(most_per_query=2, order="shortest", dedup=True) == (
-        ["s00", "s01"],
-        {DUPLICATE: 1, ONE_OF_MANY: 1},
-    )
+    assert ids(None) == ["s00", "s01", "s02", "s03"]
+    assert ids(2) == ["s00", "s01"]
 
 
 def test_the_order_in_which_episodes_ended_does_not_matter(
@@ -236,8 +223,8 @@ def test_the_order_in_which_episodes_ended_does_not_matter(
 def test_runs_of_one_name_keep_their_ids_apart(copied: Callable[..., Path], tmp_path: Path) -> None:
     folders = [copied("planner_r1", name="a/run"), copied("planner_r1", name="b/run")]
     found = collect(open_runs(folders), tmp_path / "out.jsonl")
-    assert len({line["id"] for line in read_lines(tmp_path / "out.jsonl")}) == found.kept == 12
-    assert found.requests == 6 and [counts["kept"] for counts in found.by_run.values()] == [6, 6]
+    assert len({line["id"] for line in read_lines(tmp_path / "out.jsonl")}) == found["kept"] == 12
+    assert found["requests"] == 6 and [run["kept"] for run in found["runs"].values()] == [6, 6]
 
 
 def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(
@@ -246,12 +233,12 @@ def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(
     folder = copied("planner_r1")
     lines = (folder / "transcripts.jsonl").read_bytes()
     (folder / "transcripts.jsonl").write_bytes(lines[:-40])  # the last line is being written
-    with pytest.raises(UserError, match="speaks of 6 episodes, it has 5"):
+    with pytest.raises(UserError, match="it has 5 episodes, and its score.json speaks of 6"):
         open_runs([folder])
     (folder / "score.json").unlink()
-    with pytest.raises(UserError, match="not finished: it has 5 episodes and no score.json"):
+    with pytest.raises(UserError, match="not finished: it has 5 episodes"):
         open_runs([folder])
-    assert collect(open_runs([folder], unfinished=True), tmp_path / "out.jsonl").kept == 5
+    assert collect(open_runs([folder], unfinished=True), tmp_path / "out.jsonl")["kept"] == 5
 
 
 @pytest.mark.parametrize(

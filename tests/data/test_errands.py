@@ -4,6 +4,7 @@ and what is told of it."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,24 +22,16 @@ from tests.data.conftest import (
     unscored,
 )
 from tripwright.data import collect as collecting
-from tripwright.data.collect import (
-    DUPLICATE,
-    NOT_PASSED,
-    ONE_OF_MANY,
-    EpisodeSelection,
-    collect,
-)
-from tripwright.data.export import export, verl_rows, write_rows
+from tripwright.data.collect import NOT_PASSED, ONE_OF_MANY, collect
+from tripwright.data.export import export
 from tripwright.data.files import open_runs, read_trajectories
 from tripwright.data.split import REST, divide, merge, mix, write_parts
 from tripwright.data.statistics import statistics
-from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
 from tripwright.errors import UserError
 from tripwright.sft.data import read_conversations
 from tripwright.transcript import Transcript
-from tripwright.world.store import World
 
 
 @pytest.mark.parametrize("dialect", ["deeptravel_cards", "deeptravel_cards_compact"])
@@ -49,13 +42,13 @@ def test_what_the_verifier_passed_is_kept_with_what_made_it(
     passed = [line for line in given if line["verdict"]["final"]]
     found = collected(errands / dialect, tmp_path / "out.jsonl")
     left = len(given) - len(passed)
-    assert len(passed) >= 5 and found.kept == found.requests == len(passed)
-    assert found.judged_again == 0 and found.dropped == ({NOT_PASSED: left} if left else {})
+    assert len(passed) >= 5 and found["kept"] == found["requests"] == len(passed)
+    assert found["judged_again"] == 0 and found["dropped"] == ({NOT_PASSED: left} if left else {})
     for line, line_of_run in zip(read_lines(tmp_path / "out.jsonl"), passed, strict=True):
         same = ("domain", "request", "transcript", "verdict", "verifier")
         assert [line[key] for key in same] == [line_of_run[key] for key in same]
         assert line["id"] == f"{dialect}/{line_of_run['id']}"
-        assert line["rules"] == found.rules == "verified by rules"
+        assert line["rules"] == found["rules"] == "verified by rules"
         assert line["dialect"] == dialect
         assert line["policy"] == {"kind": "errand-expert"}
         assert line["tools"] is None
@@ -158,32 +151,25 @@ def test_what_is_not_in_the_strict_format_is_left_with_its_reason(
 
     before = collected(copied("deeptravel_cards", name="as it was"), tmp_path / "out.jsonl")
     found = collected(copied("deeptravel_cards", change), tmp_path / "out.jsonl")
-    assert found.dropped - before.dropped == ({} if reason is None else {reason: 1})
-    assert (
-        found.kept == before.kept - (reason is not None) == len(read_lines(tmp_path / "out.jsonl"))
-    )
+    more = Counter(found["dropped"]) - Counter(before["dropped"])
+    assert more == ({} if reason is None else {reason: 1})
+    kept = before["kept"] - (reason is not None)
+    assert found["kept"] == kept == len(read_lines(tmp_path / "out.jsonl"))
 
 
 def test_samples_of_one_request_and_places_that_are_not_the_same(
     copied: Callable[..., Path], tmp_path: Path
 ) -> None:
     def change(lines: list[Line]) -> list[Line]:
-        samples = samples_of(lines[0], 3)
-        say(0, lambda text: text.replace("<think>", "<think>At leisure. "))(samples[0])
-        return samples
+        return samples_of(lines[0], 3)
 
     runs = [
         copied("deeptravel_cards", change, name=name, world=place) for name, place in PLACES.items()
     ]
-    found = collect(
-        open_runs(runs[:1]),
-        tmp_path / "out.jsonl",
-        choice=EpisodeSelection(dedup=True, most_per_query=1, order="shortest"),
-    )
-    assert (found.kept, found.requests, found.dropped) == (1, 1, {DUPLICATE: 1, ONE_OF_MANY: 1})
-    assert read_lines(tmp_path / "out.jsonl")[0]["id"].endswith("-s01")
+    found = collect(open_runs(runs[:1]), tmp_path / "out.jsonl", most_per_query=1)
+    assert (found["requests"], found["dropped"]) == (1, {ONE_OF_MANY: 2})
     # recorded and replayed is one place, another day is not
-    assert collect(open_runs(runs), tmp_path / "out.jsonl").requests == 2
+    assert collect(open_runs(runs), tmp_path / "out.jsonl")["requests"] == 2
 
 
 DAY = {"tools": {"train_search": "rail 1"}, "snapshot": "2026-06-20", "store": "live"}
@@ -246,9 +232,9 @@ def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -
     parquet = pytest.importorskip("pyarrow.parquet")
     collected(errands / "deeptravel_cards", tmp_path / "out.jsonl")
     episodes = list(read_trajectories([tmp_path / "out.jsonl"]))
-    export(episodes, "messages", tmp_path / "a.jsonl")
-    path, _ = export(episodes, "messages", tmp_path / "a.parquet")
-    rows = parquet.read_table(path).to_pylist()
+    for name in ("a.jsonl", "a.parquet"):
+        export(episodes, "messages", tmp_path / name)
+    rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
     assert rows == read_lines(tmp_path / "a.jsonl")
     for row, line in zip(rows, read_lines(tmp_path / "out.jsonl"), strict=True):
         request = TravelRequest.model_validate(line["request"])
@@ -259,24 +245,6 @@ def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -
         assert [message["content"] for message in row["messages"]] == [
             s["text"] for s in line["transcript"]["segments"]
         ]
-
-
-def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    requests, dialect = errands / "requests.jsonl", dialect_named("deeptravel_cards")
-    write_rows(verl_rows(requests, dialect, world), tmp_path / "train.parquet", "verl")
-    opened = [
-        line["transcript"]["segments"][:2]
-        for line in read_lines(errands / "deeptravel_cards" / "transcripts.jsonl")
-    ]
-    rows = parquet.read_table(tmp_path / "train.parquet").to_pylist()
-    for row, request, segments in zip(rows, read_requests(requests), opened, strict=True):
-        assert row["prompt"] == [
-            {"role": segment["role"], "content": segment["text"]} for segment in segments
-        ]
-        assert json.loads(row["reward_model"]["ground_truth"]) == request.record()
-        assert row["extra_info"]["wishes"] == ("with" if request.constrained else "without")
-        assert "days" not in row["extra_info"]
 
 
 # ---- divided
@@ -303,13 +271,12 @@ def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path: Pat
         [asked(10 * i + j, *kind) for i, kind in enumerate(kinds) for j in range(10)],
     )
     merged = merge([tmp_path / "all.jsonl"])
-    assert merged.marks == ("level", "wishes")
-    parts = divide(merged.requests, {"train": 28, "validation": 8}, seed=1, keep=merged.marks)
+    parts = divide(merged.requests, {"train": 28, "validation": 8}, seed=1)
     for name, n in (("train", 7), ("validation", 2), (REST, 1)):
-        assert mix(parts[name], merged.marks) == {
+        assert mix(parts[name]) == {
             f"{level} {w}": n for level in ("easy", "hard") for w in ("with", "without")
         }
-    places = write_parts(parts, tmp_path / "parts", [tmp_path / "all.jsonl"])
+    places = write_parts(parts, tmp_path / "parts")
     read = {name: read_requests(path) for name, path in places.items()}  # as a run reads them
     given = {request.id: request for request in read_requests(tmp_path / "all.jsonl")}
     assert all(given[request.id] == request for part in read.values() for request in part)

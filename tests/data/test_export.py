@@ -13,7 +13,7 @@ import pytest
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.data.collect import collect
-from tripwright.data.export import export, message_rows, verl_rows, write_rows
+from tripwright.data.export import export, message_rows
 from tripwright.data.files import StoredEpisode, open_runs, read_trajectories
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.travelplanner.expert import ExpertPolicy
@@ -45,9 +45,9 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
 def test_messages_are_the_transcript_s_to_the_letter(
     trajectories: list[StoredEpisode], tmp_path: Path
 ) -> None:
-    path, count = export(trajectories, "messages", tmp_path / "messages")
+    path = tmp_path / "new" / "train.parquet"
+    assert export(trajectories, "messages", path) == 18
     rows = parquet_rows(path)
-    assert path == tmp_path / "messages" / "train.parquet" and len(rows) == count == 18
     for row, trajectory in zip(rows, trajectories, strict=True):
         assert [(message["role"], message["content"]) for message in row["messages"]] == said(
             trajectory
@@ -111,9 +111,9 @@ def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(
 
 
 def test_trl_rows_are_messages_and_tools(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
-    path, _ = export(trajectories, "trl", tmp_path / "trl", split="test")
-    rows = parquet_rows(path)
-    assert path.name == "test.parquet" and all(row.keys() == {"messages", "tools"} for row in rows)
+    export(trajectories, "trl", tmp_path / "test.parquet")
+    rows = parquet_rows(tmp_path / "test.parquet")
+    assert all(row.keys() == {"messages", "tools"} for row in rows)
     assert [[(m["role"], m["content"]) for m in row["messages"]] for row in rows] == list(
         map(said, trajectories)
     )
@@ -125,11 +125,12 @@ def test_llama_factory_finds_its_data_set(
     trajectories: list[StoredEpisode], tmp_path: Path
 ) -> None:
     (tmp_path / "dataset_info.json").write_text('{"theirs": {"file_name": "theirs.json"}}')
-    path, _ = export(trajectories, "llama-factory", tmp_path)
+    path = tmp_path / "tripwright.jsonl"
+    export(trajectories, "llama-factory", path)
     info = json.loads((tmp_path / "dataset_info.json").read_text())
     assert info["theirs"] == {"file_name": "theirs.json"}
-    assert info["tripwright_train"]["file_name"] == path.name
-    columns, tags = info["tripwright_train"]["columns"], info["tripwright_train"]["tags"]
+    assert info["tripwright"]["file_name"] == path.name
+    columns, tags = info["tripwright"]["columns"], info["tripwright"]["tags"]
     roles = {
         tags["user_tag"]: "user",
         tags["assistant_tag"]: "assistant",
@@ -151,56 +152,12 @@ def test_llama_factory_finds_its_data_set(
         )
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_verl_rows_open_the_episode_and_hold_no_plan(
-    made: Path, world: World, tmp_path: Path, dialect: str
-) -> None:
-    queries = made / "queries.jsonl"
-    assert '"oracle"' in queries.read_text()
-    assert (
-        write_rows(
-            verl_rows(queries, dialect_named(dialect), world), tmp_path / "train.parquet", "verl"
-        )
-        == 6
-    )
-    rows = parquet_rows(tmp_path / "train.parquet")
-    assert "oracle" not in json.dumps(rows)
-    for place, (row, query) in enumerate(zip(rows, read_queries(queries), strict=True)):
-        spoken = dialect_named(dialect)
-        session = Session(query, ToolBox(world, spoken.face), spoken)
-        assert [(m["role"], m["content"]) for m in row["prompt"]] == [
-            (s.role, s.text) for s in session.transcript.segments
-        ]
-        assert row["data_source"] == f"tripwright/{world.name}"
-        assert row["agent_name"] == "tripwright"
-        asked = json.loads(row["reward_model"]["ground_truth"])
-        assert asked["query"] == query.query
-        assert asked["budget"] == query.budget
-        assert row["reward_model"]["style"] == "rule"
-        extra = row["extra_info"]
-        assert extra["index"] == place
-        assert extra["world_hash"] == world.content_hash
-        assert extra["dialect"] == dialect
-
-
-def test_verl_rows_of_another_world_are_refused(made: Path, world: World, tmp_path: Path) -> None:
-    record = json.loads((made / "queries.jsonl").read_text().splitlines()[0]) | {"org": "Atlantis"}
-    (tmp_path / "q.jsonl").write_text(json.dumps(record) + "\n")
-    with pytest.raises(UserError, match="q.jsonl:1: starts in 'Atlantis', no city of world"):
-        write_rows(
-            verl_rows(tmp_path / "q.jsonl", dialect_named("star"), world),
-            tmp_path / "v.parquet",
-            "verl",
-        )
-    assert not list(tmp_path.glob("v.parquet*"))
-
-
 @pytest.mark.parametrize(
     ("layout", "out", "why"),
     [
-        ("messages", "out.csv", "neither a folder nor a name that ends in .parquet or .jsonl"),
-        ("llama-factory", "out.jsonl", "name a folder for --out"),
-        ("llama-factory", "broken", "is not a list of data sets"),
+        ("messages", "out.csv", "ends in .parquet or .jsonl"),
+        ("alpaca", "out.jsonl", "messages, trl, llama-factory"),
+        ("llama-factory", "broken/train.jsonl", "is not a list of data sets"),
     ],
 )
 def test_places_that_do_not_fit(
@@ -227,14 +184,15 @@ def test_without_pyarrow_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match=r"pip install 'tripwright\[data\]'"):
         export(trajectories, "messages", tmp_path / "a.parquet")
-    assert export(trajectories, "messages", tmp_path / "a.jsonl")[1] == 18
+    assert export(trajectories, "messages", tmp_path / "a.jsonl") == 18
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(
     trajectories: list[StoredEpisode], tmp_path: Path
 ) -> None:
     pytest.importorskip("pyarrow")
-    path, _ = export(trajectories, "messages", tmp_path / "a.parquet")
+    path = tmp_path / "a.parquet"
+    export(trajectories, "messages", path)
     before = path.read_bytes()
 
     def broken() -> Any:

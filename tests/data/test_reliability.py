@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.data.files import open_runs
-from tripwright.data.reliability import (
-    newcombe,
-    reliability,
-    verdict_in_words,
-    weighted,
-)
+from tripwright.data.statistics import newcombe, reliability
 from tripwright.errors import UserError
 from tripwright.statistics.rates import rate
 
@@ -39,24 +34,7 @@ def test_newcombe_s_printed_examples(
 
 def test_the_paper_s_own_figures_are_no_sure_difference() -> None:
     found = newcombe(rate(44, 200), rate(38, 180))  # 22.0% (printed: 21.9%) of 200, 21.1% of 180
-    assert found["low"] < 0 < found["high"] and verdict_in_words(found).endswith("is not sure")
-
-
-@pytest.mark.parametrize(
-    ("interval", "words"),
-    [((0.2, 0.4), "easier"), ((-0.4, -0.2), "harder"), ((-0.02, 0.08), "is not sure")],
-)
-def test_the_verdict_in_words(interval: tuple[float, float], words: str) -> None:
-    low, high = interval
-    assert words in verdict_in_words({"value": (low + high) / 2, "low": low, "high": high})
-
-
-def test_a_stratum_of_all_the_weight_is_the_difference_itself() -> None:
-    one, other = rate(30, 50), rate(20, 60)
-    assert weighted([(1.0, one, other)]) == newcombe(one, other)
-    split = weighted([(0.5, one, other), (0.5, one, other)])
-    whole = newcombe(one, other)
-    assert split["value"] == pytest.approx(whole["value"]) and split["high"] < whole["high"]
+    assert found["low"] < 0 < found["high"]
 
 
 Lines = list[dict[str, Any]]
@@ -107,12 +85,11 @@ def test_rates_differences_and_levels(copied: Callable[..., Path]) -> None:
     assert found["unscored"] == {"synthetic": 1, "given": 0}
     assert list(found["levels"]) == ["easy", "hard"]
     assert found["levels"]["hard"]["difference"]["value"] == pytest.approx(-1 / 6)
-    assert found["at_given_mix"]["value"] == pytest.approx(2 / 8 * 0 + 6 / 8 * (0 - 1 / 6))
 
 
 def test_a_level_that_the_synthetic_queries_lack(copied: Callable[..., Path]) -> None:
     found = compared(copied, outcomes("eeee", "1111", "s"), outcomes("eehh", "1100", "g"))
-    assert found["at_given_mix"] is None and found["levels"]["hard"]["difference"] is None
+    assert found["levels"]["hard"]["difference"] is None
 
 
 def test_samples_of_one_request_are_not_independent(copied: Callable[..., Path]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,10 @@ from tripwright.data.split import (
     divide,
     merge,
     mix,
-    rounded_shares,
     write_parts,
 )
+from tripwright.domains import domains
 from tripwright.errors import UserError
-
-KEEP = ("level", "days")
 
 
 def record(number: int, level: str, days: int, **more: Any) -> dict[str, Any]:
@@ -69,11 +68,11 @@ def texts(requests: list[SplitRequest]) -> list[str]:
 
 
 def test_the_official_files_divide_without_a_remainder(official: list[Path]) -> None:
-    parts = divide(merge(official).requests, {"train": 180, "validation": 45}, seed=1, keep=KEEP)
-    assert mix(parts["train"], KEEP) == {
+    parts = divide(merge(official).requests, {"train": 180, "validation": 45}, seed=1)
+    assert mix(parts["train"]) == {
         f"{level} {days}": 20 for level in ("easy", "hard", "medium") for days in (3, 5, 7)
     }
-    assert set(mix(parts["validation"], KEEP).values()) == {5} and not parts[REST]
+    assert set(mix(parts["validation"]).values()) == {5} and not parts[REST]
     assert len({*texts(parts["train"]), *texts(parts["validation"])}) == 225
 
 
@@ -81,58 +80,43 @@ def test_parts_depend_on_the_requests_and_the_seed_alone(
     official: list[Path], tmp_path: Path
 ) -> None:
     sizes = {"train": 100, "validation": 30}
-    parts = divide(merge(official).requests, sizes, seed=1, keep=KEEP)
+    parts = divide(merge(official).requests, sizes, seed=1)
     backwards = write(
         tmp_path / "b.jsonl",
         [json.loads(line) for path in official for line in path.read_text().splitlines()][::-1],
     )
     assert {
         name: texts(part)
-        for name, part in divide(merge([backwards]).requests, sizes, seed=1, keep=KEEP).items()
+        for name, part in divide(merge([backwards]).requests, sizes, seed=1).items()
     } == {name: texts(part) for name, part in parts.items()}
-    assert texts(divide(merge(official).requests, sizes, seed=2, keep=KEEP)["train"]) != texts(
-        parts["train"]
-    )
+    assert texts(divide(merge(official).requests, sizes, seed=2)["train"]) != texts(parts["train"])
     assert texts(parts["train"]) != sorted(texts(parts["train"]))
 
 
-def test_where_the_counts_do_not_allow_it_the_level_is_kept_best(tmp_path: Path) -> None:
-    records = [
-        record(n, level, days)
-        for n, (level, days) in enumerate(
-            [("easy", 3)] * 7 + [("easy", 5)] * 6 + [("hard", 3)] * 10
-        )
-    ]
-    parts = divide(
-        merge([write(tmp_path / "q.jsonl", records)]).requests, {"a": 11, "b": 6}, seed=0, keep=KEEP
-    )
-    assert [len(part) for part in parts.values()] == [11, 6, 6]
-    for part in parts.values():
-        for level, n in Counter(str(request.query.level) for request in part).items():
-            exact = Fraction(len(part) * {"easy": 13, "hard": 10}[level], 23)
-            assert abs(n - exact) < 1
-
-
 @given(
-    rows=st.lists(st.integers(0, 60), min_size=1, max_size=5),
-    cuts=st.lists(st.integers(0, 300), max_size=8),
+    groups=st.lists(st.integers(0, 30), min_size=1, max_size=6),
+    cuts=st.lists(st.integers(0, 200), max_size=4),
 )
 @settings(max_examples=60, deadline=None)
-def test_rounded_shares_add_up_and_are_floor_or_ceiling(rows: list[int], cuts: list[int]) -> None:
-    total = sum(rows)
-    ends = [0, *sorted(cut % (total + 1) for cut in cuts), total]
-    columns = [end - start for start, end in zip(ends, ends[1:], strict=False)]
-    table = rounded_shares(rows, columns)
-    assert [sum(line) for line in table] == rows
-    assert [sum(line) for line in zip(*table, strict=True)] == columns
-    for row, line in zip(rows, table, strict=True):
-        for column, found in zip(columns, line, strict=True):
-            assert total == 0 or abs(Fraction(row * column, total) - found) < 1
-
-
-def test_the_largest_remainder_goes_first() -> None:
-    assert rounded_shares([1, 9], [2, 8]) == [[0, 1], [2, 7]]
-    assert rounded_shares([10], [3, 7]) == [[3, 7]]
+def test_parts_have_their_sizes_and_nearly_their_share_of_each_group(
+    groups: list[int], cuts: list[int]
+) -> None:
+    domain = next(iter(domains().values()))
+    requests = [
+        SplitRequest(domain, domain.request.model_validate(record(n, f"l{level}", 3)), "", str(n))
+        for level, count in enumerate(groups)
+        for n in range(count)
+    ]
+    total = len(requests)
+    ends = [0, *sorted(cut % (total + 1) for cut in cuts)]
+    sizes = {str(n): end - start for n, (start, end) in enumerate(pairwise(ends)) if end > start}
+    parts = divide(requests, sizes, seed=0)
+    assert sum(map(len, parts.values())) == total
+    for name, size in sizes.items():
+        assert len(parts[name]) == size
+        found = Counter(str(request.query.level) for request in parts[name])
+        for level, count in enumerate(groups):
+            assert abs(found[f"l{level}"] - Fraction(size * count, total)) < 2
 
 
 def test_duplicates_are_dropped_and_told(tmp_path: Path) -> None:
@@ -159,8 +143,8 @@ def test_records_come_out_whole_with_their_source_and_a_new_idx(
         for path in official
         for line in map(json.loads, path.read_text().splitlines())
     }
-    parts = divide(merge(official).requests, {"train": 150, "test": 50}, seed=3, keep=KEEP)
-    places = write_parts(parts, tmp_path / "parts", official)
+    parts = divide(merge(official).requests, {"train": 150, "test": 50}, seed=3)
+    places = write_parts(parts, tmp_path / "parts")
     assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == [
         "test.jsonl",
         "train.jsonl",
@@ -178,9 +162,9 @@ def test_records_come_out_whole_with_their_source_and_a_new_idx(
 def test_what_cannot_be_divided(official: list[Path], tmp_path: Path) -> None:
     requests = merge(official).requests
     with pytest.raises(UserError, match="ask for 226 requests, and there are 225"):
-        divide(requests, {"train": 226}, seed=0, keep=KEEP)
-    with pytest.raises(UserError, match="is one of the files to be divided"):
-        write_parts(divide(requests, {"train": 5}, seed=0, keep=KEEP), tmp_path, official)
+        divide(requests, {"train": 226}, seed=0)
+    with pytest.raises(UserError, match="of another division"):
+        write_parts(divide(requests, {"train": 5}, seed=0), tmp_path)
     with pytest.raises(UserError, match="No queries in"):
         merge([write(tmp_path / "empty.jsonl", [])])
     with pytest.raises(UserError, match="No query file at"):
@@ -195,4 +179,4 @@ def test_requests_without_a_level_are_counted_as_such(tmp_path: Path) -> None:
             for n in range(6)
         ],
     )
-    assert mix(merge([path]).requests, ("level",)) == {"no level": 6}
+    assert mix(merge([path]).requests) == {"no level 3": 6}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.data.files import StoredEpisode, read_trajectories
-from tripwright.data.statistics import ruler, statistics
+from tripwright.data.statistics import statistics, token_counter
 from tripwright.domains import domain_of
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
@@ -76,7 +76,7 @@ def test_the_columns_by_difficulty() -> None:
 
 def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path: Path) -> None:
     small_tokenizer.save_pretrained(tmp_path)
-    found = statistics(GIVEN[:1], ruler(tmp_path))
+    found = statistics(GIVEN[:1], tmp_path)
     assert (found["unit"], found["tokenizer"]) == ("tokens", str(tmp_path))
     texts = [segment.text for segment in GIVEN[0].transcript.segments]
     tokens = sum(len(small_tokenizer.encode(text, add_special_tokens=False)) for text in texts)
@@ -85,7 +85,7 @@ def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path:
 
 def test_wrong_tokenizers_and_files_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No tokenizer folder at"):
-        ruler(tmp_path / "none")
+        token_counter(tmp_path / "none")
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "queries.jsonl").write_text(json.dumps({"org": "A"}) + "\n")
     for name, why in {
@@ -100,5 +100,5 @@ def test_wrong_tokenizers_and_files_are_one_line(tmp_path: Path) -> None:
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(UserError, match="holds no tokenizer that can be read") as refused:
-        ruler(tmp_path)
+        token_counter(tmp_path)
     assert "\n" not in str(refused.value)

@@ -135,7 +135,7 @@ def test_parquet_is_read_as_it_was_exported(
         | {"dialect": "compact", "world": "w", "query": "{}"}
         for i, t in enumerate(with_ids)
     ]
-    write_rows(iter(rows), tmp_path / "train.parquet", "messages")
+    write_rows(iter(rows), tmp_path / "train.parquet")
     assert rows_of(str(tmp_path / "train.parquet"), nano_tokenizer) == [
         TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids
     ]

@@ -22,7 +22,7 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.data.statistics import ruler
+from tripwright.data.statistics import token_counter
 from tripwright.inference.local import load_model
 from tripwright.training.checkpoint import MANIFEST, STATE, Checkpoints
 from tripwright.training.nano import NanoShape, new_model
@@ -104,7 +104,7 @@ def test_code_beside_a_tokenizer_is_left_alone(model: Path, owned: Path) -> None
         tokenizer_class="TheirTokenizer",
     )
     load_model(model)  # transformers reads tokenizer.json by itself
-    assert ruler(model).length("Plan the trip.") > 1
+    assert token_counter(model)("Plan the trip.") > 1
 
 
 def test_a_config_cannot_name_a_kernel_to_download(model: Path, owned: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +21,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains import dialects, domain_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError, first_problem
+from tripwright.files import make_parent
 from tripwright.runs import (
     CARD,
     SCORE,
@@ -133,49 +134,36 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> SourceRun:
         )
     assert isinstance(dialect, dict)
     lines = {place.id or f"line {place.number}": place for place in places(run.transcripts)}
-    if not unfinished:
-        _check_finished(run, len(lines))
+    scored = run.score.get("n", 0) + run.score.get("unscored", 0)
+    if not unfinished and not (run.finished and scored == len(lines)):
+        raise UserError(
+            f"The run '{folder}' is not finished: it has {len(lines)} episodes, and its {SCORE}"
+            f" speaks of {scored}. Give the command of that run again to finish it, or take what is"
+            " there with --unfinished."
+        )
     page_rows = (dialect.get("limits") or {}).get("page_rows")
     return SourceRun(folder, run.card, label, dialects()[name], page_rows, lines)
 
 
-def _check_finished(run: Run, episodes: int) -> None:
-    how = (
-        "Give the command of that run again to finish it, or take what is there with --unfinished."
-    )
-    if not run.finished:
-        raise UserError(
-            f"The run '{run.folder}' is not finished: it has {episodes} episodes and no {SCORE}."
-            f" {how}"
-        )
-    scored = run.score.get("n", 0) + run.score.get("unscored", 0)
-    if scored != episodes:
-        raise UserError(
-            f"The run '{run.folder}' is not finished: its {SCORE} speaks of {scored} episodes, it"
-            f" has {episodes}. {how}"
-        )
-
-
 def read_episode(line: EpisodeLine) -> StoredEpisode:
     """Raises UserError that names the line and what is wrong with it."""
-    record = line.record()
-    if absent := [
-        key for key in ("id", "domain", "request", "transcript", "verdict") if key not in record
-    ]:
-        raise line.problem(f"it has no '{absent[0]}'")
-    domain = domain_named(record["domain"])
-    try:
-        request = domain.request.model_validate(record["request"])
-        transcript = Transcript.from_json(record["transcript"])
-    except ValidationError as error:
-        raise line.problem(f"request {first_problem(error)}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise line.problem("its transcript cannot be read") from None
-    try:
-        verdict = Verdict.from_record(record["verdict"]) if record["verdict"] is not None else None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise line.problem("its verdict cannot be read") from None
-    return StoredEpisode(str(record["id"]), domain, request, transcript, verdict, record)
+
+    def make(record: dict[str, Any]) -> StoredEpisode:
+        id, domain, verdict = str(record["id"]), domain_named(record["domain"]), record["verdict"]
+        try:
+            request = domain.request.model_validate(record["request"])
+        except ValidationError as error:
+            raise line.problem(f"request {first_problem(error)}") from None
+        return StoredEpisode(
+            id,
+            domain,
+            request,
+            Transcript.from_json(record["transcript"]),
+            None if verdict is None else Verdict.from_record(verdict),
+            record,
+        )
+
+    return line.read(make)
 
 
 def read_trajectories(paths: Iterable[Path]) -> Iterator[StoredEpisode]:
@@ -192,8 +180,7 @@ def read_trajectories(paths: Iterable[Path]) -> Iterator[StoredEpisode]:
         for line in episode_lines(path, places(path, tries_again=path.name == TRANSCRIPTS)):
             empty = False
             episode = read_episode(line)
-            domain = domain or episode.domain
-            if episode.domain is not domain:
+            if episode.domain is not (domain := domain or episode.domain):
                 raise UserError(
                     f"{line.where}: of {episode.domain.title}, after {domain.title}: take those of"
                     " one kind at a time."
@@ -239,18 +226,11 @@ def asked_for(request: Any) -> dict[str, Any]:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write piece by piece, which takes its place when all is well and leaves nothing
     behind when not."""
-    if path.is_dir():
-        raise UserError(f"'{path}' is a folder. Name a file to write.")
-    new_folders = [folder for folder in path.parents if not folder.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_parent(path)
     partial = path.with_name(path.name + ".partial")
     try:
         with partial.open("wb") as out:
             yield out
         os.replace(partial, path)
-    except BaseException:
+    finally:
         partial.unlink(missing_ok=True)
-        with suppress(OSError):  # someone else has put something there
-            for folder in new_folders:
-                folder.rmdir()
-        raise

@@ -1,50 +1,34 @@
-"""What a file of trajectories holds, as STAR's Table 8 (row S4): entries, tool calls, length and
-length of the plan, by difficulty.
+"""What training data holds: STAR's Table 8 (row S4), and its check that synthetic queries are as
+hard as real ones (row S3).
 
 A trajectory's length is that of all its messages: prompt, request, turns and tool answers, in
 tokens of a tokenizer that the user names, else in characters; the unit goes with every figure. What
 a chat template writes around them (role marks, schemas of the tools) is not counted. The plan is
 the text of the answer. Whatever else marks the requests of a domain (days; with and without wishes,
-row D12) has a table of its own."""
+row D12) has a table of its own.
+
+The check compares the pass rates of one policy on both sets (STAR: 21.9% of 200, and 21.1% of 180).
+They hold different requests, so the difference is unpaired: its interval is Newcombe's, made of the
+two rates' own intervals (Wilson's, or whole requests resampled where a run has several samples of
+each). Sets with another mix of levels differ for that reason alone, so each level is compared too.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import load_tokenizer
-from tripwright.data.files import StoredEpisode
-
-
-@dataclass(frozen=True)
-class Ruler:
-    unit: str  # "tokens" or "characters"
-    length: Callable[[str], int]
-    tokenizer: str | None = None
-
-
-CHARACTERS = Ruler("characters", len)
-
-
-def ruler(tokenizer: Path | None) -> Ruler:
-    """Of a tokenizer folder (what `save_pretrained` writes, a checkpoint for example); None
-    measures characters."""
-    if tokenizer is None:
-        return CHARACTERS
-    loaded = load_tokenizer(tokenizer)
-    return Ruler(
-        "tokens", lambda text: len(loaded.encode(text, add_special_tokens=False)), str(tokenizer)
-    )
-
+from tripwright.data.files import SourceRun, StoredEpisode
+from tripwright.errors import UserError
+from tripwright.statistics.rates import Rate, clustered_rate, rate
 
 LEVELS = ("easy", "medium", "hard")
 UNKNOWN = "unknown"  # the level of a request that has none
 ALL = "all"
-TABLE = "levels"
-Group = tuple[str, str]  # a table, and the name of its row
 # agent: the turns, which are what is trained on
 MEANS = ("tool_calls", "turns", "length", "agent_length", "plan_length")
 
@@ -54,63 +38,145 @@ def level_of(episode: StoredEpisode) -> str:
 
 
 def in_order(levels: Iterable[str]) -> list[str]:
-    """Easy, medium and hard first, others as they came, the unknown last."""
-    there = list(dict.fromkeys(levels))
-    others = [level for level in there if level not in (*LEVELS, UNKNOWN)]
-    return [
-        *(level for level in LEVELS if level in there),
-        *others,
-        *([UNKNOWN] if UNKNOWN in there else []),
-    ]
+    """Easy, medium and hard first, then others, the unknown and all last."""
+    order = [*LEVELS, *sorted({*levels} - {*LEVELS, UNKNOWN, ALL}), UNKNOWN, ALL]
+    return [level for level in order if level in levels]
 
 
-def statistics(trajectories: Iterable[StoredEpisode], ruler: Ruler = CHARACTERS) -> dict[str, Any]:
+def token_counter(tokenizer: Path) -> Callable[[str], int]:
+    """Of a tokenizer folder (what `save_pretrained` writes, a checkpoint for example)."""
+    loaded = load_tokenizer(tokenizer)
+    return lambda text: len(loaded.encode(text, add_special_tokens=False))
+
+
+def statistics(
+    trajectories: Iterable[StoredEpisode], tokenizer: Path | None = None
+) -> dict[str, Any]:
     """{"unit", "tokenizer", "dialects", "levels": level → {"n", "share", "requests", "length_max",
     and the mean of each of MEANS}}, and a table like "levels" for each further mark."""
-    measures: dict[Group, list[dict[str, int]]] = {}
-    requests: dict[Group, set[str]] = {}
-    dialects: Counter[str] = Counter()
+    length = len if tokenizer is None else token_counter(tokenizer)
+    tables: dict[str, dict[str, list[dict[str, Any]]]] = {"levels": {}}
+    dialects = Counter[str]()
     for trajectory in trajectories:
         dialects[str(trajectory.record.get("dialect", UNKNOWN))] += 1
+        measures = _measures(trajectory, length)
         marks = [(name, str(mark)) for name, mark in trajectory.marks.items() if name != "level"]
-        for group in ((TABLE, level_of(trajectory)), (TABLE, ALL), *marks):
-            measures.setdefault(group, []).append(_measures(trajectory, ruler))
-            requests.setdefault(group, set()).add(trajectory.request_key)
-    total = len(measures.get((TABLE, ALL), ()))
-    levels = in_order(name for table, name in measures if table == TABLE and name != ALL)
-    groups = [(TABLE, level) for level in (*levels, ALL) if (TABLE, level) in measures]
-    groups += sorted(group for group in measures if group[0] != TABLE)
-    tables: dict[str, dict[str, Any]] = {TABLE: {}}
-    for table, name in groups:
-        tables.setdefault(table, {})[name] = _row(
-            measures[table, name], len(requests[table, name]), total
-        )
+        for table, name in (("levels", level_of(trajectory)), ("levels", ALL), *marks):
+            tables.setdefault(table, {}).setdefault(name, []).append(measures)
     return {
-        "unit": ruler.unit,
-        "tokenizer": ruler.tokenizer,
+        "unit": "characters" if tokenizer is None else "tokens",
+        "tokenizer": None if tokenizer is None else str(tokenizer),
         "dialects": dict(dialects.most_common()),
-        **tables,
+        **{
+            table: {name: _row(rows[name], dialects.total()) for name in in_order(rows)}
+            for table, rows in tables.items()
+        },
     }
 
 
-def _measures(trajectory: StoredEpisode, ruler: Ruler) -> dict[str, int]:
+def _measures(trajectory: StoredEpisode, length: Callable[[str], int]) -> dict[str, Any]:
     transcript = trajectory.transcript
-    lengths = [(segment.role, ruler.length(segment.text)) for segment in transcript.segments]
+    lengths = [(segment.role, length(segment.text)) for segment in transcript.segments]
     return {
+        "request": trajectory.request_key,
         "tool_calls": len(transcript.calls),
         "turns": transcript.turns,
         "length": sum(length for _, length in lengths),
         "agent_length": sum(length for role, length in lengths if role == "assistant"),
-        "plan_length": ruler.length(transcript.answer or ""),
+        "plan_length": length(transcript.answer or ""),
     }
 
 
-def _row(rows: list[dict[str, int]], requests: int, total: int) -> dict[str, Any]:
-    means = {name: sum(row[name] for row in rows) / len(rows) for name in MEANS}
+def _row(rows: list[dict[str, Any]], total: int) -> dict[str, Any]:
     return {
         "n": len(rows),
         "share": len(rows) / total,
-        "requests": requests,
-        **means,
+        "requests": len({row["request"] for row in rows}),
+        **{name: sum(row[name] for row in rows) / len(rows) for name in MEANS},
         "length_max": max(row["length"] for row in rows),
     }
+
+
+ONE_POLICY = ("policy", "decoding", "rules", "dialect", "emptied_tools", "faults")
+SEED = 0
+
+Outcomes = dict[str, list[bool]]  # request → whether each of its samples passed
+Side = dict[str, Outcomes]  # by level, and of all
+
+
+def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
+    """{"synthetic", "given", "difference", "levels", "unscored"}; a difference is synthetic −
+    given, with its interval. Unscored episodes are faults on our side: counted, and out of the
+    rates (law 4)."""
+    _check_one_policy(synthetic, given)
+    (first, first_unscored), (second, second_unscored) = _side(synthetic), _side(given)
+    if shared := first[ALL].keys() & second[ALL].keys():
+        raise UserError(
+            f"{len(shared)} requests are in both runs, '{synthetic.folder}' and '{given.folder}':"
+            " compare runs on different ones."
+        )
+    rows = {
+        level: _compared(first.get(level, {}), second.get(level, {}))
+        for level in in_order({*first, *second})
+    }
+    return {
+        **rows.pop(ALL),
+        "levels": rows,
+        "unscored": {"synthetic": first_unscored, "given": second_unscored},
+    }
+
+
+def newcombe(first: Rate, second: Rate) -> dict[str, float]:
+    """first − second of two independent rates (Newcombe 1998, method 10): the distances from each
+    rate to its limits, added as squares."""
+    p, q = first["value"], second["value"]
+    if p is None or q is None:
+        raise ValueError("a difference needs two rates that were measured")
+    return {
+        "value": p - q,
+        "low": p - q - math.hypot(p - first["low"], second["high"] - q),
+        "high": p - q + math.hypot(first["high"] - p, q - second["low"]),
+    }
+
+
+def _compared(synthetic: Outcomes, given: Outcomes) -> dict[str, Any]:
+    here, there = _pass_rate(synthetic), _pass_rate(given)
+    difference = newcombe(here, there) if here["n"] and there["n"] else None
+    return {"synthetic": here, "given": there, "difference": difference}
+
+
+def _pass_rate(outcomes: Outcomes) -> Rate:
+    groups = list(outcomes.values())
+    if any(len(passes) > 1 for passes in groups):
+        return clustered_rate([(sum(passes), len(passes)) for passes in groups], SEED)
+    return rate(sum(map(sum, groups)), len(groups))
+
+
+def _side(run: SourceRun) -> tuple[Side, int]:
+    """What came out, and how many episodes are unscored."""
+    side: Side = {}
+    unscored = 0
+    for episode in run.episodes():
+        if episode.verdict is None:
+            unscored += 1
+            continue
+        request = f"{run.world_hash} {episode.request_key}"
+        for level in (level_of(episode), ALL):
+            side.setdefault(level, {}).setdefault(request, []).append(episode.verdict.final)
+    if not side:
+        raise UserError(f"No scored episode in '{run.folder}': there is no pass rate to compare.")
+    return side, unscored
+
+
+def _check_one_policy(synthetic: SourceRun, given: SourceRun) -> None:
+    """The same model behind another address is the same policy."""
+    for entry in ONE_POLICY:
+        there, here = (run.card.get(entry) for run in (synthetic, given))
+        if isinstance(there, dict) and isinstance(here, dict):
+            there = {**there, "base_url": here.get("base_url")}
+            here = {**here, "base_url": here.get("base_url")}
+        if there != here:
+            raise UserError(
+                f"The runs '{synthetic.folder}' and '{given.folder}' differ in their {entry}: "
+                "compare one policy, in one dialect, judged by one set of rules."
+            )

@@ -34,7 +34,8 @@ from tripwright.bridges.verl.settings import (
     configuration,
     nested,
 )
-from tripwright.data.export import verl_row, write_rows
+from tripwright.data.export import write_rows
+from tripwright.data.files import asked_for, marks_of
 from tripwright.errors import UserError
 from tripwright.files import keep_lines, write_atomically
 from tripwright.runs import logged_steps
@@ -168,17 +169,40 @@ def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
     }
     write_atomically(folder / LOOPS, json.dumps([loop], indent=2))
     if not (folder / TRAIN).is_file():
-        write_rows(_rows(recipe), folder / TRAIN, "verl")
+        write_rows(_rows(recipe), folder / TRAIN)
 
 
 def _rows(recipe: Recipe) -> Iterator[dict[str, Any]]:
     """A row for each trip of the run, by its number. The agent loop opens the episode by that
-    number; the words are for people, and for verl's tables."""
+    number; the words are for people, and for verl's tables. Only the fields of a request are there,
+    nothing that its file adds, such as a plan that answers it: training data must not hold the
+    answer."""
     settings, dialect = check_for_verl(recipe), recipe.dialect.dialect()
     trips, system = trips_of(recipe, RL), dialect.prompt(dialect.offered())
     for number in range((settings.steps or 0) * settings.prompts_per_step):
         request, place = trips.request_at(number)
-        yield verl_row(recipe.domain, request, dialect, system, place, number)
+        world, content_hash = (getattr(place, key, None) for key in ("name", "content_hash"))
+        yield {
+            "data_source": "tripwright" if world is None else f"tripwright/{world}",
+            "prompt": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": request.query},
+            ],
+            "ability": "travel planning",
+            "reward_model": {
+                "style": "rule",
+                "ground_truth": json.dumps(asked_for(request), ensure_ascii=False),
+            },
+            "extra_info": {
+                "index": number,
+                "split": "train",
+                **marks_of(recipe.domain, request),
+                "dialect": dialect.name,
+                "world": world,
+                "world_hash": content_hash,
+            },
+            "agent_name": NAME,
+        }
 
 
 def newest_checkpoint(run: Path) -> int:
