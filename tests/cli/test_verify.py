@@ -16,7 +16,6 @@ from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
-from tripwright.domains.deeptravel.verifiers import judge as judge_module
 from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
     TrajectoryFinding,
@@ -87,7 +86,6 @@ class Rules:
 @pytest.fixture(autouse=True)
 def known_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "RuleVerifier", Rules)
-    monkeypatch.setattr(judge_module, "RuleVerifier", Rules)
 
 
 class Judge:
@@ -232,7 +230,7 @@ def test_a_judge_with_votes_and_its_cost(
     assert account["votes_asked"] == judge.requests == 2 * items and summary["turns_saved"] == 4
     assert account["items"] == account["unanimous"] == items and account["agreement"] == 1
     assert account["usd"] == pytest.approx(2 * items * (500 * 1 + 50 * 2) / 1e6)
-    assert summary["reward"]["k"] == 6 and account["forms"] == {"schema": 2 * items}
+    assert summary["reward"]["k"] == 6
     _, summary, _ = told(capsys, run, *by(judge, votes=2))
     assert judge.requests == 2 * items, "the same command asks for nothing again"
     assert (summary["judge"]["votes_asked"], summary["judge"]["votes_reused"]) == (0, 2 * items)
@@ -317,17 +315,6 @@ def test_an_episode_played_again_counts_once(
     assert "lines in" not in told(capsys, tmp_path)[2]
 
 
-def test_rules_come_first_and_the_judge_is_asked_about_what_they_pass(
-    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Two of ten fail by the rules; the judge would have let one of these pass."""
-    judge.mood = "lenient"
-    lines, summary, _ = told(capsys, run, *by(judge, by="both"))
-    assert [line["reward"] for line in lines] == [1.0] * 6 + [0.0] * 4
-    assert summary["verifier"].startswith("rules, then judge:m:")
-    assert judge.requests == 8 + 2 * 6 + 2  # trajectories, and turns up to the first that fails
-
-
 def test_nobody_is_asked_once_judging_has_cost_enough(
     run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -360,7 +347,7 @@ def test_wrong_options(
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        ({"by": "oracle"}, "'by'"),
+        ({"votes": 0}, "'votes'"),
         ({"vote": 3}, "'vote'"),
         ({"rubrics": "none.toml"}, "none.toml"),
         ({"max_cost_usd": 1.0}, "price_in"),

@@ -9,10 +9,10 @@ to the system, not forced onto the disk, so it survives the death of the process
 machine. Once an episode stands in transcripts.jsonl its lines have no use: they are dropped at the
 next start, and the whole file is deleted when no episode is left that needs it.
 
-judgements.jsonl holds what models that take part in judging have said. Two kinds of lines: a vote
-on an item ("vote", from 1; a formatter has one) or a fault in its place, and an item once it is
-decided ("votes", "agreement"). A line belongs to its `key`, a hash of the whole question and of who
-is asked, so several files of transcripts may share one log."""
+judgements.jsonl holds what models that take part in judging have said: a line for each vote on an
+item ("vote", from 1; a formatter has one), or for a fault in its place. A line belongs to its
+`key`, a hash of the whole question and of who is asked, so several files of transcripts may share
+one log."""
 
 from __future__ import annotations
 
@@ -336,7 +336,6 @@ class JudgementLog:
         self.path, self.prices, self.max_usd = path, prices, max_usd
         self.usage = Counter[str]()  # of all votes, those of earlier starts too
         self._votes: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
-        self._decided: set[tuple[str, int]] = set()  # with the number of votes
         self._lock = threading.Lock()
         self._journal: Journal | None = None
         if path:
@@ -385,20 +384,15 @@ class JudgementLog:
 
     def add(self, line: dict[str, Any]) -> None:
         with self._lock:
-            if "votes" in line and (line["key"], len(line["votes"])) in self._decided:
-                return
             if self._journal:
                 self._journal.append(line)
             self._remember(line)
 
     def _remember(self, line: dict[str, Any]) -> None:
-        if "votes" in line:
-            self._decided.add((line["key"], len(line["votes"])))
-            return
         self.usage.update({name: n for name, n in line.get("usage", {}).items() if name in COUNTED})
         if line.get("judged") is not None:  # a fault is tried again
             self._votes[line["key"]][line["vote"]] = line
 
     def _take_up(self, record: Any) -> None:
-        str(record["key"]), len(record["votes"]) if "votes" in record else int(record["vote"])
+        str(record["key"]), int(record["vote"])
         self._remember(record)

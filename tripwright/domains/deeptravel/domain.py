@@ -36,7 +36,7 @@ from tripwright.domains.deeptravel.tools.faces import FACES, sample_arguments
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
-from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging, refusal
+from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions, names_of_world
@@ -192,7 +192,7 @@ DOMAIN = Domain(
     figures=figures,
     every_group=_every_turn,
     unjudged=unjudged,
-    judging=JudgingModel(JudgeSettings, judging, refusal),
+    judging=JudgingModel(JudgeSettings, judging),
     labels={
         "origin": "From",
         "destination": "To",

@@ -15,11 +15,11 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
     Conclusion,
 )
-from tripwright.domains.deeptravel.verifiers.judge import middle, rubric_verdicts
-from tripwright.domains.deeptravel.verifiers.judge_prompts import (
+from tripwright.domains.deeptravel.verifiers.judge import (
     UnreadableReply,
     Vote,
     load_rubrics,
+    middle,
     read_reply,
 )
 from tripwright.errors import UserError
@@ -47,51 +47,14 @@ def test_the_papers_words_lead_to_the_six_conclusions() -> None:
         " logically unreasonable or Dissatisfied, main requirements misunderstood or Dissatisfied,"
         " incomplete answer"
     )
-    assert " or ".join(each.words for each in LEVEL.conclusion) == printed
-    for key, words in zip(SCALE, [each.words for each in LEVEL.conclusion], strict=True):
-        assert read(f"Evaluation Reason: so.\nFinal Conclusion: {words}").conclusion == key
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Final Conclusion: Very satisfied",
-        "**Final Conclusion: Very satisfied.**",
-        "### Final conclusion:\n\n**Very Satisfied**",
-        "- FINAL CONCLUSION: [very_satisfied]",
-        "> Final Conclusion:Very satisfied",
-    ],
-)
-def test_a_line_however_it_is_dressed(line: str) -> None:
-    vote = read(f"Evaluation Reason: all is well.\n{line}\n")
-    assert (vote.conclusion, vote.reason, vote.read_as, vote.verdict_first) == (
-        "very_satisfied",
-        "all is well.",
-        "line",
-        False,
-    )
-    early = read(f"{line}\nEvaluation Reason: all is well.\n")
-    assert (early.conclusion, early.reason, early.verdict_first) == (
-        "very_satisfied",
-        "all is well.",
-        True,
-    )
+    assert " or ".join(LEVEL.conclusions.values()) == printed and LEVEL.scale == SCALE
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "Very satisfied",
-        "Final Conclusion: Very satisfied, although the hotel does not exist",
-        "Final Conclusion: not very satisfied",
-        "Final Conclusion: Very satisfied or Dissatisfied, incomplete answer",
-        (
-            "Final Conclusion: Very satisfied\nOn second thoughts:\nFinal Conclusion: Dissatisfied,"
-            " incomplete answer"
-        ),
-        "Final Conclusion:",
-        "The final conclusion: Very satisfied",
-        "<think>Final Conclusion: Very satisfied",
+        f"<think>{json.dumps(BODY)}",
         json.dumps({**BODY, "conclusion": None}),
         json.dumps({**BODY, "conclusion": "pass"}),
         json.dumps({**BODY, "rubrics": {}}),
@@ -111,23 +74,22 @@ def test_nothing_is_guessed(text: str) -> None:
 
 
 def test_json_wherever_it_stands_with_what_judges_do_to_it() -> None:
-    words = {"met": True, "not met": False, "Not Asked": None}
+    words = ("met", "not met", "Not Asked", "Met.", "not_met", "not_asked")
+    problems = [{"rubric": "taste", "said": "", "message": "m"}]
     loose = {
         **BODY,
-        "rubrics": {**dict(zip(RUBRICS, [True, False, None, *words], strict=True))},
-        "problems": ["?", {"message": "m"}, 3],
+        "rubrics": dict(zip(RUBRICS, words, strict=True)),
+        "problems": problems,
+        "conclusion": "**Very Satisfied.**",
     }
     vote = read(f"I looked at {{this}}.\n```json\n{json.dumps(loose, indent=1)}\n```\nThat is all.")
-    assert vote.rubrics == dict(zip(RUBRICS, [True, False, None, True, False, None], strict=True))
+    assert list(vote.rubrics.values()) == [True, False, None] * 2
     assert [(each.kind, each.message) for each in vote.problems] == [("other", "m")]
-    assert (vote.said, vote.conclusion) == (
-        "very_satisfied",
-        "dissatisfied_main_requirement",
-    ) and vote.contradicts_itself
+    assert (vote.said, vote.conclusion) == ("very_satisfied", "dissatisfied_main_requirement")
     assert read(json.dumps(BODY).replace("As read.", "two\nlines")).reason == "two\nlines", (
         "a raw line break in a string"
     )
-    assert Vote.from_json(json.loads(json.dumps(vote.to_json()))) == vote
+    assert Vote.model_validate(json.loads(vote.model_dump_json())) == vote
 
 
 def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
@@ -169,12 +131,6 @@ def test_a_verdict_passes_exactly_if_more_than_half_of_the_votes_pass() -> None:
         middle([], SCALE)
 
 
-def test_rubrics_are_decided_one_by_one_and_a_tie_is_not_met() -> None:
-    votes = [{"logic": True, "complete": True}, {"logic": False, "complete": None}, {}]
-    assert rubric_verdicts(votes) == {"logic": False, "complete": None}
-    assert rubric_verdicts([{}]) == {}
-
-
 # ---- rubrics as data
 
 
@@ -184,13 +140,13 @@ def test_a_users_rubrics(tmp_path: Path) -> None:
         Path(__file__).parents[4] / "tripwright/domains/deeptravel/verifiers/rubrics.toml"
     ).read_text()
     extra = (
-        '[[trajectory.rubric]]\nkey = "green"\ntitle = "By rail?"\nunmet ='
+        '[trajectory.rubrics.green]\ntitle = "By rail?"\nunmet ='
         ' "basically_satisfied"\ntext = "No flight below 500 km."\n'
     )
     theirs.write_text(text + extra)
     rubrics = load_rubrics(theirs)
     assert (
-        rubrics.trajectory.unmet["green"] == "basically_satisfied"
+        rubrics.trajectory.rubrics["green"].unmet == "basically_satisfied"
         and rubrics.fingerprint != load_rubrics().fingerprint
     )
     vote = read_reply(
@@ -205,19 +161,13 @@ def test_a_users_rubrics(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('key = "logic"\n', 'key = "sense"\n', "lacks the rubric 'logic'"),
-        ('key = "logic"\n', 'key = "complete"\n', "lacks the rubric 'logic'"),
+        ("rubrics.logic]", "rubrics.sense]", "lacks the rubric 'logic'"),
         (
             'unmet = "dissatisfied_logic"',
             'unmet = "very_satisfied"',
             "rubric 'logic': unmet = 'very_satisfied' is not one of",
         ),
-        ('words = "Very satisfied"', 'words = "Dissatisfied, incomplete answer"', "same words"),
-        (
-            '[[trajectory.conclusion]]\nkey = "very_satisfied"\nwords = "Very satisfied"\n',
-            "",
-            "needs these conclusions in this order",
-        ),
+        ('very_satisfied = "Very satisfied"\n', "", "needs these conclusions in this order"),
         ('name = "deeptravel"', "name = ", "not TOML"),
         ('name = "deeptravel"', 'name = "x"\nnote = "y"', "note: Extra inputs"),
     ],
@@ -237,5 +187,5 @@ def test_rubrics_that_cannot_be_used_are_named_in_one_line(
         and "\n" not in str(raised.value)
         and "mine.toml" in str(raised.value)
     )
-    with pytest.raises(UserError, match="No rubrics at"):
+    with pytest.raises(UserError, match="cannot be read"):
         load_rubrics(tmp_path / "none.toml")

@@ -129,7 +129,7 @@ def verify(  # long: half of it is help
     answers = read_episodes(path)
     if path == transcripts:  # in a run folder an id that comes again was tried again
         _tell_repeated(path, len(answers))
-    if judging is None or judging.by == "both" or settings.against_rules:
+    if judging is None or settings.against_rules:
         _check_for_rules(path, answers)
     references = {"labels": read_labels(settings.labels)} if settings.labels else {}
     if settings.labels or settings.against_rules:
@@ -141,7 +141,7 @@ def verify(  # long: half of it is help
         with judging.log((settings.out or path).with_name(JUDGEMENTS)) as log:
             verifier, at_once = judging.verifier(log), judging.items_at_once
             verdicts = _verified(verifier, answers, at_once, settings.every_turn, passes)
-        name, account = verifier.name, {"judge": verifier.account.record(verifier.prices)}
+        name, account = verifier.name, {"judge": verifier.account()}
     figures = {**summary(verdicts), "verifier": name, "passing": list(passes), **account}
     if settings.against_rules:
         references["rules"] = labelled_by(RuleVerifier(), answers, passes)
@@ -166,14 +166,13 @@ def _check_for_rules(path: Path, answers: Sequence[VerifierInput]) -> None:
     if any(call.rows is None for each in answers for call in each.transcript.calls):
         raise UserError(
             f"'{path}' has tool answers without typed rows, which rules read: verify it with"
-            ' --judging and by = "judge".'
+            " --judging."
         )
     texts = [each.transcript.answer for each in answers if each.transcript.answer]
     if texts and not any(text.lstrip().startswith("{") for text in texts):
         raise UserError(
             f"'{path}' has answers in free words, and rules read no prose: verify it with"
-            ' --judging and by = "judge", or run --dialect deeptravel_cards, whose answers rules'
-            " judge."
+            " --judging, or run --dialect deeptravel_cards, whose answers rules judge."
         )
 
 
@@ -301,8 +300,6 @@ def _judge_rows(judge: Mapping[str, Any]) -> Iterator[list[str]]:
     if judge["agreement"] is not None:
         unanimous = f"unanimous: {judge['unanimous']} of {judge['items']}"
         yield ["votes that agree with the verdict", f"{judge['agreement']:.1%}; {unanimous}"]
-    if judge["verdict_first"]:
-        yield ["votes that came before their reason", str(judge["verdict_first"])]
     if judge["contradictions"]:
         yield [
             "votes better than their own rubrics (the worse counts)",
