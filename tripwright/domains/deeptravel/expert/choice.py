@@ -18,6 +18,7 @@ from typing import Any
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import (
+    OF_THE_CALL,
     RECORDS,
     FlightOffer,
     HotelOffer,
@@ -152,17 +153,6 @@ def is_odd(offer: FlightOffer | TrainOffer) -> bool:
     return offer.arrives_at[:10] != offer.departs_at[:10] or offer.arrives_at <= offer.departs_at
 
 
-_COMPLETED = {  # field of a record → the argument that says it
-    "depart_city": "depart_city_name",
-    "arrive_city": "arrival_city_name",
-    "city": "city_name",
-    "checkin_date": "checkin_date",
-    "checkout_date": "checkout_date",
-    "origin": "origin_name",
-    "destination": "destination_name",
-}
-
-
 @dataclass(frozen=True)
 class SeenRow:
     """Calls and rows count from 1."""
@@ -205,7 +195,7 @@ def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | N
     if kind is None:
         return None
     said = call.arguments
-    stated = {name: said[argument] for name, argument in _COMPLETED.items() if argument in said}
+    stated = {name: said[argument] for name, argument in OF_THE_CALL.items() if argument in said}
     stated |= values
     if "price" in values:
         stated["price"] = Money(float(values["price"]), values.get("currency", currency))

@@ -163,7 +163,7 @@ class _Services:
         if not isinstance(vendor, str):
             raise UserError(f"tools.{tool} should be the name of a vendor.")
         _check_known(vendor)
-        if tool not in RECORDS and not _is(MCP, vendor):
+        if tool not in RECORDS:
             raise UserError(f"There is no tool '{tool}': expected one of {', '.join(RECORDS)}.")
         if vendor not in self.made:
             table = _table(_table(self.body, "vendors"), vendor, "vendors.")

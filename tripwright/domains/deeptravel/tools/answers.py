@@ -92,15 +92,7 @@ class WebPage:
     snippet: str = ""
 
 
-@dataclass(frozen=True)
-class VendorRow:
-    """What a tool outside of row D1 answers, one named value after the other: nobody here knows
-    what they mean."""
-
-    values: tuple[tuple[str, str | float], ...]
-
-
-Record = FlightOffer | TrainOffer | RouteLeg | HotelOffer | PointOfInterest | WebPage | VendorRow
+Record = FlightOffer | TrainOffer | RouteLeg | HotelOffer | PointOfInterest | WebPage
 RECORDS: dict[str, type[Record]] = {
     "flight_search": FlightOffer,
     "train_search": TrainOffer,
@@ -109,13 +101,19 @@ RECORDS: dict[str, type[Record]] = {
     "poi_search": PointOfInterest,
     "web_search": WebPage,
 }
-# The names that stores and snapshots on disk have for them.
-_NAMES: dict[type[Record], str] = {
-    **{kind: kind.__name__ for kind in get_args(Record)},
-    PointOfInterest: "Place",
-    VendorRow: "Row",
+# field of a record → the argument of the call that says it, too
+OF_THE_CALL: Mapping[str, str] = {
+    "depart_city": "depart_city_name",
+    "arrive_city": "arrival_city_name",
+    "origin": "origin_name",
+    "destination": "destination_name",
+    "city": "city_name",
+    "checkin_date": "checkin_date",
+    "checkout_date": "checkout_date",
 }
-_KINDS = {name: kind for kind, name in _NAMES.items()}
+# The names that stores and snapshots on disk have for them.
+_NAMES = {kind: kind.__name__ for kind in get_args(Record)} | {PointOfInterest: "Place"}
+_KINDS: dict[str, type[Record]] = {name: kind for kind, name in _NAMES.items()}
 
 
 @dataclass(frozen=True)
@@ -177,6 +175,4 @@ def _record(entry: Mapping[str, Any]) -> Record:
     kind = _KINDS[values.pop("kind")]
     if isinstance(values.get("price"), dict):
         values["price"] = Money(**values["price"])
-    if kind is VendorRow:
-        values["values"] = tuple((name, value) for name, value in values["values"])
     return kind(**values)

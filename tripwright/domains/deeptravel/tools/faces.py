@@ -26,7 +26,6 @@ from tripwright.domains.deeptravel.tools.answers import (
     Record,
     RouteLeg,
     TrainOffer,
-    VendorRow,
     WebPage,
 )
 from tripwright.domains.deeptravel.tools.live_tools import LiveTools
@@ -34,13 +33,6 @@ from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, ToolResu
 from tripwright.world.store import World
 
 ROW = "row"
-
-
-class OwnNames(Table):
-    """Of the rows of a tool outside of row D1, which have whatever names they have."""
-
-    def as_dict(self, record: VendorRow) -> dict[str, Any]:
-        return {f"{name}_" if name == ROW else name: value for name, value in record.values}
 
 
 def write_rows(face: Face, result: ToolResult) -> Pieces:
@@ -68,7 +60,7 @@ def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
         table = face.tables[type(record)]
         values = table.as_dict(record)
         cells = [letters(n) if c is NUMBER else values[c.field] for c in table.columns]
-        rows.append(_tight(cells or list(values.values())))
+        rows.append(_tight(cells))
     note = f'],"note":{_tight(result.note)}}}' if not rows and result.note else "]}"
     return Pieces('{"rows":[', rows, ",", note)
 
@@ -131,11 +123,8 @@ DEEPTRAVEL = Face(
     name="deeptravel",
     write=write_rows,
     tables={
-        **{
-            record: _table(record)
-            for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, PointOfInterest, WebPage)
-        },
-        VendorRow: OwnNames(()),
+        record: _table(record)
+        for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, PointOfInterest, WebPage)
     },
     core=LiveTools,
 )
@@ -175,7 +164,6 @@ DEEPTRAVEL_COMPACT = Face(
         ),
         PointOfInterest: Table((NUMBER, _NAME, Column("category", "category"))),
         WebPage: Table((NUMBER, Column("title", "title"), Column("snippet", "snippet"))),
-        VendorRow: OwnNames(()),
     },
     core=LiveTools,
 )

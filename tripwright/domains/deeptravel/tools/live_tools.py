@@ -14,8 +14,7 @@ tells the model, who may ask again or go on without.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
@@ -33,7 +32,7 @@ from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
 from tripwright.tools.face import Face
 from tripwright.tools.signatures import Core, known_date
-from tripwright.tools.toolbox import AnswerBox, ToolHostDown, read_arguments
+from tripwright.tools.toolbox import AnswerBox, ToolHostDown
 from tripwright.world.store import World
 
 OnFault = Literal["stop", "tell"]
@@ -182,8 +181,8 @@ class LiveTools(Core):
 def answer_of(
     source: AnswerSource, tool: str, arguments: Mapping[str, Any], name: str
 ) -> ProviderAnswer:
-    """What the source answers, as data. Raises ToolError for what it refuses or has not recorded,
-    ProviderFault where it cannot answer."""
+    """What the source answers, with every text defused. Raises ToolError for what it refuses or has
+    not recorded, ProviderFault where it cannot answer."""
     answer = source.ask(tool, arguments)
     result = answer.answer if isinstance(answer, SandboxAnswer) else answer
     if isinstance(result, NoRecording):
@@ -193,7 +192,24 @@ def answer_of(
         )
     if result.refused:
         raise ToolError(defused(result.note) or f"{name} refused this call.", "refused")
-    return as_data(result)
+    return ProviderAnswer(
+        tuple(_data(record) for record in result.records),
+        _data(result.source),
+        defused(result.note),
+    )
+
+
+Data = TypeVar("Data", bound=Record | Provenance)
+
+
+def _data(record: Data) -> Data:
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    texts: dict[str, Any] = {
+        name: defused(value) for name, value in values.items() if isinstance(value, str)
+    }
+    if isinstance(price := values.get("price"), Money):
+        texts["price"] = Money(price.amount, defused(price.currency))
+    return replace(record, **texts)
 
 
 def known_day(date: str) -> Any:
@@ -206,67 +222,20 @@ def known_day(date: str) -> Any:
     return day
 
 
-def as_data(answer: ProviderAnswer) -> ProviderAnswer:
-    """The same answer with every text defused."""
-    return ProviderAnswer(
-        tuple(_data(record) for record in answer.records),
-        _data(answer.source),
-        defused(answer.note),
-    )
-
-
-Data = TypeVar("Data", bound=Record | Provenance)
-
-
-def _data(record: Data) -> Data:
-    return replace(
-        record,
-        **{field.name: as_text_data(getattr(record, field.name)) for field in fields(record)},
-    )
-
-
-def as_text_data(value: Any) -> Any:
-    """A value with every text in it defused."""
-    match value:
-        case str():
-            return defused(value)
-        case Money(amount, currency):
-            return Money(amount, defused(currency))
-        case tuple() | list():
-            return type(value)(map(as_text_data, value))
-        case Mapping():
-            return {as_text_data(name): as_text_data(part) for name, part in value.items()}
-    return value
-
-
 class LiveToolBox(AnswerBox):
-    """Offers those of the six tools that the source answers, and besides them `own` tools under
-    their own names, such as those of an MCP
-    server: schemas in the JSON function format of OpenAI, whose texts are the server's and
-    therefore data too.
-
-    Raises UserError for a source that answers none of them.
-    """
+    """Offers those of the six tools that the source answers. Raises UserError for a source that
+    answers none of them."""
 
     def __init__(
         self,
         source: AnswerSource,
         face: Face,
         *,
-        own: Sequence[Mapping[str, Any]] = (),
         on_fault: OnFault = "stop",
         emptied: bool = False,
     ):
         names = {tool: name for tool, name in face.names.items() if tool in source.tools}
-        self._own = {str(schema["function"]["name"]): as_text_data(schema) for schema in own}
-        if unknown := [
-            name for name in self._own if name not in source.tools or name in face.names
-        ]:
-            raise UserError(
-                f"'{unknown[0]}' is no tool of the source's own. It answers"
-                f" {', '.join(sorted(source.tools)) or 'nothing'}."
-            )
-        if not names and not self._own:
+        if not names:
             raise UserError(
                 f"No live tools: found {', '.join(sorted(source.tools)) or 'none'}, expected one of"
                 f" {', '.join(face.names)}."
@@ -275,15 +244,9 @@ class LiveToolBox(AnswerBox):
         super().__init__(LiveTools(source, face.offer.name_of), face, emptied=emptied)
         self.source, self.on_fault = source, on_fault
 
-    @property
-    def schemas(self) -> list[dict[str, Any]]:
-        return [*super().schemas, *copy.deepcopy(list(self._own.values()))]
-
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Raises ToolHostDown where a service did not answer, unless the model is to be told."""
         try:
-            if isinstance(name, str) and name in self._own and not self.emptied:
-                return self._own_answer(name, arguments)
             return super().call(name, arguments)
         except ProviderFault as fault:
             if self.on_fault == "stop":
@@ -295,10 +258,3 @@ class LiveToolBox(AnswerBox):
             return replace(
                 self.face.error(message, "unavailable"), fault=f"unavailable {fault.kind}"
             )
-
-    def _own_answer(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
-        """Arguments are not checked here: only the server knows its schema."""
-        try:
-            return self.face.answer(answer_of(self.source, name, read_arguments(arguments), name))
-        except ToolError as error:
-            return self.face.error(str(error), error.kind)

@@ -1,26 +1,36 @@
-"""Any MCP server's tools, https://modelcontextprotocol.io/specification: as one of the six, or
-under their own names.
+"""Any MCP server's tools as some of the six, https://modelcontextprotocol.io/specification.
 
-A tool that a table maps onto one of the six answers with that tool's records: the table says which
-tool of the server answers, how our arguments are called there, where the rows are, and where each
-field of a record is in a row. A tool that is offered under its own name answers with generic rows,
-and its JSON schema comes from the server. Nobody knows a server's terms: what it answers may be
-kept only where `may_store` says so. Never called live here; tested against servers of the official
-package on this machine.
+A table for each tool says which tool of the server answers, how our arguments are called there,
+where the rows are, and where each field of a record is in a row. Nobody knows a server's terms:
+what it answers may be kept only where `may_store` says so. Never called live here; tested against
+servers of the official package on this machine.
 
 A server reports an error of a tool as text (`isError`), whoever is to blame. A text that speaks of
 limits, outages and time is taken for a fault of our side, any other for a refusal of the call.
+
+The client is the official package `mcp` 2 (https://py.sdk.modelcontextprotocol.io/, extra `mcp`):
+Streamable HTTP for a URL, stdio for a command. The connection to a server is kept open between
+calls by an event loop in a thread of its own. One that breaks is closed, and the next call opens
+another one; one that is open when the program ends is closed then.
 """
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import hashlib
 import json
+import logging
+import os
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import fields as fields_of
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field, model_validator
 
@@ -30,35 +40,39 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     answer_from,
 )
 from tripwright.domains.deeptravel.sandbox.services import Options, TermsOptions, options_of
-from tripwright.domains.deeptravel.tools.answers import (
-    RECORDS,
-    ProviderAnswer,
-    Record,
-    VendorRow,
-)
-from tripwright.domains.deeptravel.vendors.mcp_session import McpSession, check_address
+from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, Record
 from tripwright.domains.deeptravel.vendors.rows import (
-    ESSENTIAL,
     MOMENTS,
     MOST_ROWS,
-    OF_THE_CALL,
+    BadRow,
     at,
-    moment_or_none,
-    money_or_none,
+    minutes_between,
     number_or_none,
+    record_of_row,
     text_or_empty,
-    written,
 )
 from tripwright.errors import UserError
-from tripwright.tools.http import MAX_ANSWER_MB, Redaction, key_in, with_keys
+from tripwright.llm.endpoint import is_address
+from tripwright.tools.http import (
+    MAX_ANSWER_MB,
+    PLACE_OF_KEY,
+    USER_AGENT,
+    Redaction,
+    asked_wait_s,
+    fault_of_status,
+    key_in,
+    with_keys,
+)
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp import Client
-    from mcp.types import CallToolResult
 
-PAGES = 100  # of a server's list of tools, before it is taken for endless
 CLIENT_VERSION = 1
 OWN_RESULT = "result"  # under which servers of the official package put what is no object
+GRACE_S = 0.5  # the protocol's own timeout comes first, and leaves the connection whole
+CLOSE_S = 8.0  # for ending a session, and a command's process
+PLAIN_WORD = re.compile(r"[A-Za-z._-]{0,32}|.{0,15}")  # in a URL; any other may be a key
 FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     (re.compile(r"rate.?limit|too many requests|\b429\b|quota", re.IGNORECASE), "rate_limit"),
     (re.compile(r"time[d ]*out", re.IGNORECASE), "timeout"),
@@ -73,6 +87,7 @@ FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     ),
     (re.compile(r"^Unknown tool", re.IGNORECASE), "bad_response"),
 )
+T = TypeVar("T")
 
 
 class ToolMap(Options):
@@ -109,48 +124,24 @@ class ToolMap(Options):
 
     def record(self, tool: str, row: Any, arguments: Mapping[str, Any]) -> Record | None:
         """None where it lacks what its kind of record cannot do without."""
-        kind, values = RECORDS[tool], {}
-        for entry in fields_of(kind):
-            raw = self._at(row, entry.name)
-            if entry.name in OF_THE_CALL and not text_or_empty(raw):
-                raw = arguments.get(OF_THE_CALL[entry.name])
-            values[entry.name] = self._value(entry.name, str(entry.type), raw, row)
-        if "minutes" in values and values["minutes"] is None and "departs_at" in values:
-            values["minutes"] = self._minutes(row)
+        names = [entry.name for entry in fields_of(RECORDS[tool])]
+        values = {
+            name: at(row, *_path(self.fields.get(name, name))) for name in (*names, "currency")
+        }
+        values["currency"] = text_or_empty(values["currency"]) or self.currency
+        if "departs_at" in values and number_or_none(values["minutes"]) is None:
+            values["minutes"] = minutes_between(*(values[name] for name in MOMENTS))
         if tool == "web_search":
             values["title"] = values["title"] or values["url"]
-        if any(values[name] in (None, "") for name in ESSENTIAL[tool]):
+        try:
+            return record_of_row(tool, values, arguments, lenient=True)
+        except BadRow:
             return None
-        return kind(**{name: value for name, value in values.items() if value is not None})
-
-    def _at(self, row: Any, name: str) -> Any:
-        return at(row, *_path(self.fields.get(name, name)))
-
-    def _value(self, name: str, kind: str, value: Any, row: Any) -> Any:
-        if name == "price":
-            currency = text_or_empty(self._at(row, "currency")) or self.currency
-            return money_or_none(number_or_none(value), currency)
-        if name in MOMENTS:
-            moment = moment_or_none(text_or_empty(value))
-            return written(moment) if moment is not None else ""
-        if kind.startswith(("int", "float")):
-            number = number_or_none(value)
-            return round(number) if number is not None and kind.startswith("int") else number
-        # a train may be called 571
-        return text_or_empty(str(value) if isinstance(value, int) else value)
-
-    def _minutes(self, row: Any) -> int | None:
-        """Between two moments that state their offsets; local times of two places say nothing
-        about it."""
-        begins, ends = (moment_or_none(text_or_empty(self._at(row, name))) for name in MOMENTS)
-        if begins is None or ends is None or begins.tzinfo is None or ends.tzinfo is None:
-            return None
-        return round((ends - begins).total_seconds() / 60) if ends >= begins else None
 
 
 class McpOptions(TermsOptions):
     """Where the server is (a `url`, or a `command` that speaks over stdin and stdout), its terms,
-    `own` tools that are offered as they are, and a table in `maps` for each of the six it answers.
+    and a table in `maps` for each of the six tools that it answers.
 
     Keys are named, and read from the environment: `token_env` names the variable whose value is
     sent as a bearer token, `env` those that the command gets (besides PATH, HOME and the like, it
@@ -168,7 +159,6 @@ class McpOptions(TermsOptions):
     version: str = "1"
     requests_per_second: float = Field(1.0, ge=0)
     may_store: bool = False
-    own: list[str] = []
     maps: dict[str, ToolMap] = {}
 
     @model_validator(mode="after")
@@ -186,15 +176,10 @@ class McpOptions(TermsOptions):
             with_keys(self.url)
         for variable in filter(None, (self.token_env, *self.env)):
             key_in(variable, "An MCP server")
-        if not self.maps and not self.own:
+        if not self.maps:
             raise UserError(
                 f"MCP server '{self.name}' answers nothing: expected maps onto"
-                f" {', '.join(RECORDS)}, or own tools by name."
-            )
-        if clashes := sorted(set(self.own) & set(RECORDS)):
-            raise UserError(
-                f"MCP server '{self.name}' cannot offer '{clashes[0]}' as its own tool: expected"
-                f" maps.{clashes[0]} with its fields."
+                f" {', '.join(RECORDS)}."
             )
         for tool, table in self.maps.items():
             if tool not in RECORDS:
@@ -209,6 +194,24 @@ class McpOptions(TermsOptions):
                     f" '{unknown[0]}'."
                 )
         return self
+
+
+def check_address(url: str) -> None:
+    """Raises UserError for what is no URL, and for one that may hold a key: it is written into
+    messages, this one excepted."""
+    if not is_address(url) or PLACE_OF_KEY.search(urlsplit(url).netloc):
+        raise UserError("The url of an MCP server is no URL: expected one like https://a.example.")
+    parts = urlsplit(url)
+    if "@" in parts.netloc or parts.fragment:
+        raise UserError("The url of an MCP server is a plain address: found one with a user.")
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    for word in [*parts.path.split("/"), *(word for pair in pairs for word in pair)]:
+        if not PLAIN_WORD.fullmatch(PLACE_OF_KEY.sub("", word)):
+            raise UserError(
+                "The url of an MCP server has a part that may be a key. Write the name of an"
+                " environment variable in its place, as in https://example.org/{MY_KEY}/v1, and set"
+                " that variable."
+            )
 
 
 def mcp_of_options(table: Mapping[str, Any], where: str = "vendors.mcp") -> McpProvider:
@@ -227,7 +230,6 @@ class McpProvider:
                 " 'tripwright[mcp]'."
             )
         self.name, self.terms, self._maps = options.name, options.terms, options.maps
-        self._own = frozenset(options.own)
         tables = json.dumps(
             {tool: table.model_dump() for tool, table in self._maps.items()}, sort_keys=True
         )
@@ -239,136 +241,43 @@ class McpProvider:
 
     @property
     def tools(self) -> frozenset[str]:
-        return self._own | set(self._maps)
-
-    def schemas(self) -> list[dict[str, Any]]:
-        """Of the own tools, by name, as a chat endpoint takes them. Raises ProviderFault, also
-        where the server has no such tool."""
-        from mcp import MCPError
-
-        try:
-            tools = self._session.run(_all_tools)
-        except MCPError as error:
-            raise self._session.fault("bad_response", error) from None
-        own = {tool.name: tool for tool in tools if tool.name in self._own}
-        if absent := sorted(self._own - set(own)):
-            raise self._session.fault(
-                "bad_response",
-                f"has no tool '{absent[0]}', only {', '.join(sorted(tool.name for tool in tools))}",
-            )
-        hide = Redaction().within  # a server knows its key
-        return [
-            {
-                "type": "function",
-                "function": {
-                    "name": name,
-                    "description": hide(tool.description or ""),
-                    "parameters": hide(tool.input_schema),
-                },
-            }
-            for name, tool in sorted(own.items())
-        ]
+        return frozenset(self._maps)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault and nothing else."""
-        from mcp import MCPError
-
-        table = self._maps.get(tool)
-        theirs, values = (table.tool, table.sent(arguments)) if table else (tool, dict(arguments))
-
-        async def call(client: Client) -> CallToolResult:
-            return await client.call_tool(theirs, values)
-
-        try:
-            result = self._session.run(call)
-        except MCPError as error:
-            if table is None:  # with a table, the parameters are our side's
-                return answer_from(self, (), Redaction().shown(error), refused=True)
-            raise self._session.fault("bad_response", error) from None
+        table, fault = self._maps[tool], self._session.fault
+        values = table.sent(arguments)
+        result = self._session.run(lambda client: client.call_tool(table.tool, values))
         text = "\n".join(part.text for part in result.content if part.type == "text")
         if result.is_error:
-            return self._error(text)
-        content = (
-            result.structured_content
-            if result.structured_content is not None
-            else _json_or_text(text)
-        )
-        rows = table.rows_in(content) if table else listed(content)
+            line = Redaction().shown(text)
+            for pattern, kind in FAULTS:
+                if pattern.search(line):
+                    raise fault(kind, text)
+            return answer_from(self, (), line or "The tool failed and said nothing.", refused=True)
+        content = result.structured_content
+        rows = table.rows_in(_json_or_text(text) if content is None else content)
         if rows is None:
-            where = table.rows if table and table.rows else "the top"
-            raise self._session.fault(
-                "bad_response", f"{theirs} answered without a list at '{where}'"
-            )
+            where = table.rows or "the top"
+            raise fault("bad_response", f"{table.tool} answered without a list at '{where}'")
         if len(rows) > MOST_ROWS:
-            raise self._session.fault(
-                "bad_response", f"{theirs} answered {len(rows):,} rows: at most {MOST_ROWS:,} fit"
+            raise fault(
+                "bad_response",
+                f"{table.tool} answered {len(rows):,} rows: at most {MOST_ROWS:,} fit",
             )
-        if table is None:
-            return answer_from(self, rows_of(rows), f"{tool} answered nothing.")
         read = (table.record(tool, row, arguments) for row in rows)
         records = tuple(record for record in read if record is not None)
         if rows and not records:
             # an interface that has changed must not look like "nothing found"
-            raise self._session.fault(
-                "bad_response", f"{theirs} answered {len(rows)} rows, none with the fields named"
+            raise fault(
+                "bad_response",
+                f"{table.tool} answered {len(rows)} rows, none with the fields named",
             )
-        return answer_from(self, records, f"{theirs} found nothing.")
+        return answer_from(self, records, f"{table.tool} found nothing.")
 
     def close(self) -> None:
         """A later call opens the connection again."""
         self._session.close()
-
-    def _error(self, text: str) -> ProviderAnswer:
-        line = Redaction().shown(text)
-        for pattern, kind in FAULTS:
-            if pattern.search(line):
-                raise self._session.fault(kind, text)
-        return answer_from(self, (), line or "The tool failed and said nothing.", refused=True)
-
-
-async def _all_tools(client: Client) -> list[Any]:
-    tools: list[Any] = []
-    cursor: str | None = None
-    for _ in range(PAGES):
-        page = await client.list_tools(cursor=cursor)
-        tools += page.tools
-        cursor = page.next_cursor
-        if cursor is None:
-            return tools
-    raise ProviderFault(
-        "bad_response", f"An MCP server's list of tools does not end after {PAGES} pages."
-    )
-
-
-def rows_of(content: Any) -> tuple[VendorRow, ...]:
-    """An answer as generic records: one for each element of a list, one for anything else. What is
-    nested stays JSON."""
-    return tuple(VendorRow(values) for row in listed(content) if (values := _scalars(row)))
-
-
-def listed(content: Any) -> list[Any]:
-    """The rows of an answer that no table describes."""
-    if isinstance(content, Mapping) and set(content) == {OWN_RESULT}:
-        content = content[OWN_RESULT]
-    return content if isinstance(content, list) else [content]
-
-
-def _scalars(row: Any) -> tuple[tuple[str, str | float], ...]:
-    values = row if isinstance(row, Mapping) else {"text" if isinstance(row, str) else "value": row}
-    return tuple(
-        (text_or_empty(str(name)), _scalar(value))
-        for name, value in values.items()
-        if value is not None and value != ""
-    )
-
-
-def _scalar(value: Any) -> str | float:
-    is_number = not isinstance(value, str) and number_or_none(value) is not None
-    if isinstance(value, int | float) and is_number:
-        return value
-    whole = isinstance(value, str)  # with its line breaks
-    text = value if whole else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return str(text.encode("utf-8", "replace").decode())
 
 
 def _json_or_text(text: str) -> Any:
@@ -382,3 +291,239 @@ def _json_or_text(text: str) -> Any:
 def _path(dotted: str) -> list[str | int]:
     steps = dotted.split(".") if dotted else []
     return [int(step) if step.lstrip("-").isdecimal() else step for step in steps]
+
+
+# ---- the connection
+
+
+class _Connection:
+    """Held open by a task of the event loop until `leave` is set."""
+
+    def __init__(self, client: AbstractAsyncContextManager[Client]):
+        self._client, self.leave = client, asyncio.Event()
+        self.ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(self._hold())
+
+    async def _hold(self) -> None:
+        try:
+            async with self._client as client:
+                self.ready.set_result(client)
+                await self.leave.wait()
+        except BaseException as error:
+            # of a connection that did not come about, or ends in disorder
+            if not self.ready.done():
+                self.ready.set_exception(error)
+                self.ready.exception()  # whoever waited may have given up
+
+
+class McpSession:
+    """Threads may share one: all that changes here belongs to the event loop's thread."""
+
+    def __init__(self, server: McpOptions):
+        self.server = server
+        # for messages: no arguments of a command and no query of a URL, which may hold keys
+        self.label = server.url.partition("?")[0] or os.path.basename(server.command[0])
+        self._starting = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
+        self._open: _Connection | None = None
+        # the last HTTP status that was an error: the package keeps it to itself
+        self._problem: tuple[int, float | None] | None = None
+        self._refused: ProviderFault | None = None  # an answer that was not read to its end
+
+    def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """What `work` finds out; connecting, where that is needed, is part of its time. Raises
+        ProviderFault and nothing else."""
+        import mcp  # noqa: F401  # takes a second, which is not the server's
+
+        attempt = asyncio.run_coroutine_threadsafe(self._worked(work), self._started())
+        try:
+            return attempt.result()
+        except (KeyboardInterrupt, SystemExit):
+            attempt.cancel()
+            raise
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None or self._process != os.getpid():  # a fork has not got the thread
+                self._loop, self._process, self._open = asyncio.new_event_loop(), os.getpid(), None
+                threading.Thread(target=self._loop.run_forever, daemon=True).start()
+                _silence()
+                atexit.unregister(self.close)
+                atexit.register(self.close)
+            return self._loop
+
+    async def _worked(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """Errors that the protocol states leave the connection whole; after anything else the next
+        call begins anew."""
+        opened = self._open
+        if opened is None:
+            self._problem, opened = None, _Connection(self._client())
+            self._open = opened
+        try:
+            async with asyncio.timeout(self.server.timeout_s + GRACE_S):
+                return await work(await asyncio.shield(opened.ready))
+        except BaseException as error:
+            fault, is_whole = self._explained(_first(error))
+            if not is_whole:
+                self._leave(opened)
+            raise fault from None
+
+    def _leave(self, opened: _Connection) -> None:
+        """It ends by itself. Another call may have opened a new one already."""
+        opened.leave.set()
+        if self._open is opened:
+            self._open = None
+
+    def close(self) -> None:
+        if self._loop is None or self._process != os.getpid():
+            return
+
+        async def end() -> None:
+            if (opened := self._open) is not None:
+                self._leave(opened)
+                await asyncio.wait([opened.task], timeout=CLOSE_S)
+
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(end(), self._loop).result(CLOSE_S + GRACE_S)
+
+    def fault(self, kind: FaultKind, message: object, wait_s: float | None = None) -> ProviderFault:
+        return ProviderFault(kind, f"MCP server {self.label}: {Redaction().shown(message)}", wait_s)
+
+    def _explained(self, cause: BaseException) -> tuple[ProviderFault, bool]:
+        """What went wrong, and whether the connection is whole."""
+        import httpx2
+        from mcp import MCPError
+
+        refused, self._refused = self._refused, None
+        if refused is not None:  # which broke the connection, and that is all the package knows
+            return refused, False
+        if isinstance(cause, MCPError):
+            kind = kind_of_error(cause.code, cause.message)
+            problem, self._problem = self._problem, None
+            # what the package says instead of an HTTP status
+            if problem is not None and kind == "server_error":
+                status, wait_s = problem
+                told = f"answered {status}: {cause}"
+                return self.fault(fault_of_status(status) or kind, told, wait_s), True
+            return self.fault(kind, cause), kind != "connection"
+        if isinstance(cause, TimeoutError | httpx2.TimeoutException):
+            return self.fault("timeout", f"no answer within {self.server.timeout_s:g} s"), False
+        lost = (httpx2.HTTPError, httpx2.InvalidURL, OSError, CancelledError)
+        if isinstance(cause, lost):
+            return self.fault("connection", f"cannot be reached: {cause}"), False
+        # The package checks answers against schemas in many places, and each has its own
+        # exceptions.
+        return self.fault("bad_response", f"{type(cause).__name__}: {cause}"), False
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[Client]:
+        from mcp import Client
+        from mcp.types import Implementation
+
+        server = self.server
+        info = Implementation(name="tripwright", version=USER_AGENT.partition("/")[2])
+        transport: AbstractAsyncContextManager[Any] = (
+            self._over_http() if server.url else _over_stdio(server)
+        )
+        async with asyncio.timeout(server.timeout_s + GRACE_S) as limit:
+            async with Client(
+                transport, read_timeout_seconds=server.timeout_s, client_info=info
+            ) as client:
+                limit.reschedule(None)
+                yield client
+                limit.reschedule(asyncio.get_running_loop().time() + CLOSE_S)
+
+    @asynccontextmanager
+    async def _over_http(self) -> Any:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        server = self.server
+        # what is not packed need not be unpacked
+        headers = {"user-agent": USER_AGENT, "accept-encoding": "identity"}
+        if server.token_env:
+            headers["authorization"] = f"Bearer {os.environ[server.token_env].strip()}"
+        timeout = httpx2.Timeout(server.timeout_s + GRACE_S, connect=server.timeout_s)
+        hooks: dict[str, list[Callable[..., Any]]] = {"response": [self._note_status, self._limit]}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as http,
+            streamable_http_client(with_keys(server.url), http_client=http) as streams,
+        ):
+            yield streams
+
+    async def _note_status(self, response: httpx2.Response) -> None:
+        if fault_of_status(response.status_code) is not None:
+            self._problem = response.status_code, asked_wait_s(response.headers)
+
+    async def _limit(self, response: httpx2.Response) -> None:
+        """Of a stream of events the package limits each event."""
+        import httpx2
+
+        if "text/event-stream" in response.headers.get("content-type", ""):
+            return
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise self._refuse("answers packed where it was asked not to")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        stream: httpx2.AsyncByteStream = response.stream
+        most_mb, refuse = self.server.max_answer_mb, self._refuse
+
+        class Limited(httpx2.AsyncByteStream):
+            async def __aiter__(self) -> AsyncIterator[bytes]:
+                length = 0
+                async for piece in stream:
+                    length += len(piece)
+                    if length > most_mb * 1e6:
+                        raise refuse(f"answered with more than {most_mb:g} MB")
+                    yield piece
+
+            async def aclose(self) -> None:
+                await stream.aclose()
+
+        response.stream = Limited()
+
+    def _refuse(self, why: str) -> ProviderFault:
+        self._refused = self.fault("bad_response", why)
+        return self._refused
+
+
+@asynccontextmanager
+async def _over_stdio(server: McpOptions) -> Any:
+    from mcp import StdioServerParameters, stdio_client
+
+    env = {name: os.environ[name] for name in server.env}
+    parameters = StdioServerParameters(
+        command=server.command[0], args=list(server.command[1:]), env=env
+    )
+    with open(os.devnull, "w") as nowhere:  # what a server writes to stderr may hold its keys
+        async with stdio_client(parameters, errlog=nowhere) as streams:
+            yield streams
+
+
+def kind_of_error(code: int, message: str) -> FaultKind:
+    """Of an error of the protocol. Wrong parameters are our side's fault too: a table made them."""
+    from mcp.types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
+
+    # a server that was started again knows no old session
+    if code == CONNECTION_CLOSED or "session terminated" in message.lower():
+        return "connection"
+    kinds: dict[int, FaultKind] = {REQUEST_TIMEOUT: "timeout", INTERNAL_ERROR: "server_error"}
+    return kinds.get(code, "bad_response")
+
+
+def _first(error: BaseException) -> BaseException:
+    """Task groups wrap what went wrong, sometimes several times."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _silence() -> None:
+    """The package logs answers that it cannot read, word by word; here they become faults, which
+    are short and hold no keys."""
+    for name in ("mcp.client.streamable_http", "mcp.client.stdio"):
+        logging.getLogger(name).addFilter(_unread)  # once, however often it is added
+
+
+def _unread(record: logging.LogRecord) -> bool:
+    return record.levelno < logging.ERROR

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.provider import (
     FaultKind,
@@ -70,15 +70,14 @@ class OwnFunction:
                 "bad_response",
                 f"{self.shown} answered {what}: expected a list of at most {MOST_ROWS:,} dicts.",
             )
-        try:
-            records = tuple(
-                record_of_row(tool, number, row, arguments)
-                for number, row in enumerate(rows, start=1)
-            )
-        except BadRow as problem:
-            shown = Redaction().shown(problem)
-            raise ProviderFault("bad_response", f"{self.shown} answered {shown}") from None
-        return answer_from(self, records, "Nothing was found.")
+        records = []
+        for number, row in enumerate(rows, start=1):
+            try:
+                records.append(record_of_row(tool, row, arguments))
+            except BadRow as problem:
+                said = f"{self.shown} answered row {number} {Redaction().shown(problem)}"
+                raise ProviderFault("bad_response", said) from None
+        return answer_from(self, tuple(records), "Nothing was found.")
 
     def _told(self, error: BaseException) -> str:
         """With the last line of the function's own file that took part."""
@@ -147,12 +146,11 @@ def _run(function: str, path: Path) -> ModuleType:
 def _passed(shown: str, function: Callable[..., Any], tool: str) -> tuple[str, ...]:
     """The arguments of the tool that the function takes. It has to take those that every call has,
     and may leave out the others. Raises UserError."""
-    live = getattr(LiveTools, tool)
-    own = dict(inspect.signature(live).parameters)
+    own = dict(inspect.signature(getattr(LiveTools, tool)).parameters)
     del own["self"]
     try:
-        signature, hints = inspect.signature(function), get_type_hints(function)
-    except (TypeError, ValueError, NameError) as error:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
         raise UserError(f"{shown} has a signature that cannot be read: {error}.") from None
     takes_all = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
     takes = tuple(name for name in own if takes_all or name in signature.parameters)
@@ -164,10 +162,4 @@ def _passed(shown: str, function: Callable[..., Any], tool: str) -> tuple[str, .
     for name, each in own.items():
         if name not in takes and each.default is each.empty:
             raise UserError(f"{shown} does not take '{name}', which every call has: {expected}.")
-    for name, kind in get_type_hints(live).items():
-        if name in takes and hints.get(name, kind) not in (kind, Any):
-            raise UserError(
-                f"{shown}: '{name}' is annotated otherwise than in {tool}, where it is"
-                f" {kind.__name__}."
-            )
     return takes

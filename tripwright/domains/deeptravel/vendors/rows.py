@@ -1,6 +1,6 @@
-"""From what a user's function or an MCP server answered to records. A function's dicts are checked
-field by field, so that a slip of the pen is said and not left out; JSON of a foreign shape is read
-without trusting it: a part that is missing or of another type reads as nothing."""
+"""From what a user's function or an MCP server answered to records. A function's rows are read
+strictly, so that a slip of the pen is said and not left out; of a foreign server's JSON a part that
+is missing or of another type reads as nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from datetime import date, datetime
 from typing import Any, get_type_hints
 
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Money, Record
+from tripwright.domains.deeptravel.tools.answers import OF_THE_CALL, RECORDS, Money, Record
 from tripwright.errors import printable
 
 MOST_ROWS = 10_000  # of an answer: no model reads as many
@@ -24,81 +24,81 @@ ESSENTIAL: Mapping[str, tuple[str, ...]] = {  # without these a row is unreadabl
     "poi_search": ("name",),
     "web_search": ("url",),
 }
-OF_THE_CALL: Mapping[str, str] = {
-    "depart_city": "depart_city_name",
-    "arrive_city": "arrival_city_name",
-    "origin": "origin_name",
-    "destination": "destination_name",
-    "city": "city_name",
-    "checkin_date": "checkin_date",
-    "checkout_date": "checkout_date",
-}
 
 
 class BadRow(ValueError):
-    """What is wrong with a row, by its number and the field."""
+    """What is wrong with a row, and in which field."""
 
 
-def record_of_row(tool: str, number: int, row: Any, arguments: Mapping[str, Any]) -> Record:
+def record_of_row(
+    tool: str, row: Any, arguments: Mapping[str, Any], lenient: bool = False
+) -> Record:
     """Of a dict, or of a record itself. Fields that have a default may be missing; those that the
     call names are then the call's, and texts without which a record still says something are empty.
-    `price` is an amount with `currency` beside it. Raises BadRow."""
+    `price` is an amount with `currency` beside it. Raises BadRow.
+
+    `lenient`: numbers may be written as text and names as numbers, what is wrong counts as missing,
+    and what is unknown is left out.
+    """
     kind = RECORDS[tool]
     if isinstance(row, kind):
         row = {each.name: getattr(row, each.name) for each in fields(kind)}
     if not isinstance(row, Mapping):
-        raise BadRow(f"row {number} as {type(row).__name__}: expected a dict.")
-    hints, named = get_type_hints(kind), {each.name: each for each in fields(kind)}
-    known = [*named, *(["currency"] if "price" in named else [])]
-    if unknown := [key for key in row if key not in known]:
+        raise BadRow(f"as {type(row).__name__}: expected a dict.")
+    hints = get_type_hints(kind)
+    known = [*hints, *(["currency"] if "price" in hints else [])]
+    unknown = [key for key in row if key not in known]
+    if unknown and not lenient:
         raise BadRow(
-            f"row {number} with {printable(unknown[0])!r}, which {tool} does not know: its rows"
-            f" have {', '.join(known)}."
+            f"with {printable(unknown[0])!r}, which {tool} does not know: its rows have"
+            f" {', '.join(known)}."
         )
     values = dict[str, Any]()
-    for name, field in named.items():
-        value = row.get(name)
+    for field in fields(kind):
+        name, value = field.name, None
+        try:
+            value = _value(name, hints[name], row, lenient)
+        except BadRow:
+            if not lenient:
+                raise
         if value is None and name in OF_THE_CALL:
             value = arguments.get(OF_THE_CALL[name])
-        if value is None or (isinstance(value, str) and not value.strip()):
-            if name in ESSENTIAL[tool]:
-                raise BadRow(f"row {number} without '{name}'.")
-            if field.default is MISSING:
-                values[name] = ""
-            continue
-        values[name] = _value(f"row {number} with '{name}'", name, hints[name], value, row)
+        if value is None and name in ESSENTIAL[tool]:
+            raise BadRow(f"without '{name}'.")
+        if value is not None or field.default is MISSING:
+            values[name] = "" if value is None else value
     return kind(**values)
 
 
-def _value(where: str, name: str, hint: Any, value: Any, row: Mapping[str, Any]) -> Any:
-    found = f"found {printable(value)[:60]}."
+def _value(name: str, hint: Any, row: Mapping[str, Any], lenient: bool) -> Any:
+    """None where the row does not say. Raises BadRow."""
+    value, currency = row.get(name), row.get("currency")
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    number = number_or_none(value) if lenient or not isinstance(value, str) else None
+    read: Any
     if name == "price":
-        money = value if isinstance(value, Money) else None
-        currency = row.get("currency")
-        amount = None if isinstance(value, str) else number_or_none(value)
-        money = money or money_or_none(amount, currency if isinstance(currency, str) else "")
-        if money is None:
-            raise BadRow(
-                f"{where} that is no amount with a currency beside it, as 129.5 and 'USD': {found}"
-            )
-        return money
-    if name in MOMENTS:
-        moment = moment_or_none(value) if isinstance(value, str) else None
-        if moment is None:
-            raise BadRow(f"{where} that is no time, as '2026-06-26T06:54': {found}")
-        return written(moment)
-    if name in DAYS and (not isinstance(value, str) or not _is_day(value)):
-        raise BadRow(f"{where} that is no day, as '2026-06-26': {found}")
-    if hint is str:
-        if not isinstance(value, str):
-            raise BadRow(f"{where} that is no text: {found}")
-        return text_or_empty(value)
-    if isinstance(value, str) or number_or_none(value) is None:
-        raise BadRow(f"{where} that is no number: {found}")
-    whole = hint in (int, int | None)
-    if whole and value != int(value):
-        raise BadRow(f"{where} that is no whole number: {found}")
-    return int(value) if whole else float(value)
+        read = value if isinstance(value, Money) else money_or_none(number, currency)
+        expected = "amount with a currency beside it, as 129.5 and 'USD'"
+    elif name in MOMENTS:
+        moment = moment_or_none(value)
+        read = moment.strftime("%Y-%m-%dT%H:%M") if moment else None
+        expected = "time, as '2026-06-26T06:54'"
+    elif name in DAYS:
+        read, expected = (value if _is_day(value) else None), "day, as '2026-06-26'"
+    elif hint is str:
+        is_number = lenient and isinstance(value, int)  # a train may be called 571
+        read = text_or_empty(str(value)) if isinstance(value, str) or is_number else None
+        expected = "text"
+    elif hint in (int, int | None):
+        is_whole = number is not None and (lenient or number == int(number))
+        read = round(number or 0) if is_whole else None
+        expected = "whole number"
+    else:
+        read, expected = number, "number"
+    if read is None:
+        raise BadRow(f"with '{name}' that is no {expected}: found {printable(value)[:60]}.")
+    return read
 
 
 def at(body: Any, *path: str | int) -> Any:
@@ -131,28 +131,32 @@ def number_or_none(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def money_or_none(amount: float | None, currency: str) -> Money | None:
-    is_currency = len(currency) == 3 and currency.isascii() and currency.isalpha()
-    if amount is None or amount < 0 or not is_currency:
+def money_or_none(amount: float | None, currency: Any) -> Money | None:
+    is_currency = isinstance(currency, str) and len(currency) == 3
+    if amount is None or amount < 0 or not (is_currency and currency.isascii()):
         return None
-    return Money(amount, currency.upper())
+    return Money(amount, currency.upper()) if currency.isalpha() else None
 
 
-def moment_or_none(text: str) -> datetime | None:
+def moment_or_none(text: Any) -> datetime | None:
     """A day with its time; aware where an offset is stated."""
     try:
-        return datetime.fromisoformat(text) if "T" in text else None
-    except ValueError:
+        return datetime.fromisoformat(text.strip()) if "T" in text else None
+    except (AttributeError, TypeError, ValueError):
         return None
 
 
-def written(local: datetime) -> str:
-    """Wall time to the minute, "2026-06-26T06:54"."""
-    return local.strftime("%Y-%m-%dT%H:%M")
+def minutes_between(begins: Any, ends: Any) -> int | None:
+    """Between two moments that state their offsets; local times of two places say nothing about
+    it."""
+    first, last = moment_or_none(begins), moment_or_none(ends)
+    if first is None or last is None or first.tzinfo is None or last.tzinfo is None:
+        return None
+    return round((last - first).total_seconds() / 60) if last >= first else None
 
 
-def _is_day(text: str) -> bool:
+def _is_day(text: Any) -> bool:
     try:
         return len(text) == 10 and bool(date.fromisoformat(text))
-    except ValueError:
+    except (TypeError, ValueError):
         return False

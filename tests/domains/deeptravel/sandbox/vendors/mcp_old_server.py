@@ -1,8 +1,7 @@
 """A server of MCP written by hand as the specification of 2025-06-18 describes it, with nothing but
 the standard library.
 
-It knows no `server/discover`, lists its tools on two pages, promises structured content for the
-second one without giving any, and dies in the middle of a call where a file is missing.
+It knows no `server/discover`, and dies in the middle of a call where a file is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 MARK = Path(sys.argv[1])
 
 
-def answer(method: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
+def answer(method: str) -> dict[str, Any] | None:
     if method == "initialize":
         return {
             "protocolVersion": "2025-06-18",
@@ -24,11 +23,7 @@ def answer(method: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
             "serverInfo": {"name": "old", "version": "1"},
         }
     if method == "tools/list":
-        page = parameters.get("cursor") or "first"
-        tools = [{"name": f"{page} tool", "inputSchema": {"type": "object"}}]
-        if page == "second":
-            tools[0]["outputSchema"] = {"type": "object", "required": ["city"]}
-        return {"tools": tools} | ({"nextCursor": "second"} if page == "first" else {})
+        return {"tools": [{"name": "first tool", "inputSchema": {"type": "object"}}]}
     if method == "tools/call":
         if not MARK.exists():
             MARK.touch()
@@ -42,7 +37,7 @@ def answer(method: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
 for line in sys.stdin:
     message = json.loads(line)
     if "id" in message:
-        result = answer(message["method"], message.get("params") or {})
+        result = answer(message["method"])
         said = (
             {"result": result}
             if result is not None

@@ -59,9 +59,9 @@ def weather(city: str, days: int = 1) -> list[dict[str, Any]]:
 
 
 @server.tool()
-def says(text: str) -> str:
+def says(text: str) -> dict[str, str]:
     """Repeats a text."""
-    return text
+    return {"url": text}
 
 
 @server.tool()

@@ -25,6 +25,7 @@ Pieces = Callable[[], Iterator[bytes]]
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 KEY = "s3cret/of+mine?42"
+TABLE: Any = {"web_search": {"tool": "weather"}}
 
 
 class Raw:
@@ -90,13 +91,13 @@ def server_at(url: str, **options: Any) -> Any:
     pytest.importorskip("mcp")
     from tripwright.domains.deeptravel.vendors.mcp import McpOptions, McpProvider
 
-    return McpProvider(McpOptions(url=url, own=["weather"], **{"timeout_s": 5, **options}))
+    return McpProvider(McpOptions(url=url, maps=TABLE, **{"timeout_s": 5, **options}))
 
 
 def fault_at(url: str, **options: Any) -> ProviderFault:
     provider = server_at(url, **options)
     try:
-        return fault_of(lambda: provider.ask("weather", {}))
+        return fault_of(lambda: provider.ask("web_search", {}))
     finally:
         provider.close()
 
@@ -117,9 +118,9 @@ def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(
     where: dict[str, Any] = {"command": [sys.executable, "-c", drips]}
     if head is not None:
         where = {"url": raw(drip(head), pause_s=0.05).url}
-    provider = McpProvider(McpOptions(**where, timeout_s=0.6, own=["weather"]))
+    provider = McpProvider(McpOptions(**where, timeout_s=0.6, maps=TABLE))
     began = time.monotonic()
-    assert fault_of(lambda: provider.ask("weather", {})).kind == "timeout"
+    assert fault_of(lambda: provider.ask("web_search", {})).kind == "timeout"
     assert time.monotonic() - began < 2
     provider.close()
 
@@ -184,11 +185,12 @@ def test_a_variable_that_a_services_file_names_is_hidden_whatever_its_name(
     monkeypatch.setenv("RAIL_LOGIN", KEY)
     path = tmp_path / "live.toml"
     path.write_text(
-        "[tools]\nweather = 'mcp-rail'\n[vendors.mcp-rail]\ncommand = ['rail']\n"
-        "env = ['RAIL_LOGIN']\nown = ['weather']\n"
+        "[tools]\nweb_search = 'mcp-rail'\n[vendors.mcp-rail]\ncommand = ['rail']\n"
+        "env = ['RAIL_LOGIN']\nmaps.web_search.tool = 'search'\n"
     )
     sandbox = Sandbox(load_services(path))
-    assert sandbox.question("weather", {"city": f"my {KEY}"}).arguments == '{"city":"my ***"}'
+    question = sandbox.question("web_search", {"query": f"my {KEY}"})
+    assert question.arguments == '{"query":"my ***"}'
 
 
 def ways_to_write(key: str) -> Iterator[str]:

@@ -4,7 +4,6 @@ Streamable HTTP."""
 from __future__ import annotations
 
 import importlib.util
-import json
 import logging
 import socket
 import subprocess
@@ -22,20 +21,18 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import (
     HotelOffer,
     Money,
-    ProviderAnswer,
+    PointOfInterest,
     RouteLeg,
     TrainOffer,
-    VendorRow,
     WebPage,
 )
 from tripwright.domains.deeptravel.vendors.mcp import (
     McpOptions,
     McpProvider,
     ToolMap,
+    kind_of_error,
     mcp_of_options,
-    rows_of,
 )
-from tripwright.domains.deeptravel.vendors.mcp_session import kind_of_error
 from tripwright.errors import UserError
 
 pytest.importorskip("mcp")
@@ -55,8 +52,9 @@ TRAINS = ToolMap(
 )
 WAY = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "depart_date": "2026-06-26"}
 CALL = {**WAY, "is_transfer": 0, "hotel_name": ""}
-OWN = ["weather", "says", "fails", "crashes", "sleeps", "trains", "absent"]
 MAPS = {"train_search": TRAINS}
+TABLE = {"web_search": {"tool": "x"}}
+SAYS = {"web_search": ToolMap(tool="says", arguments={"query": "text"})}
 
 
 @pytest.fixture
@@ -99,7 +97,13 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def over_http(url: str) -> Iterator[McpProvider]:
-    provider = McpProvider(McpOptions(url=url, maps=MAPS, own=OWN, name="trains"))
+    others = {
+        "poi_search": ToolMap(tool="fails", arguments={"query": "message"}),
+        "hotel_search": ToolMap(tool="crashes"),
+        "flight_search": ToolMap(tool="absent"),
+        "route_planning": ToolMap(tool="weather", constants={"days": "many"}),
+    }
+    provider = McpProvider(McpOptions(url=url, maps={**MAPS, **SAYS, **others}, name="trains"))
     yield provider
     provider.close()
 
@@ -124,14 +128,9 @@ def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http: McpProvide
     assert found.source.provider == "trains" and not found.source.may_store
 
 
-def test_only_named_arguments_that_say_something_are_sent(over_http: McpProvider) -> None:
-    (row,) = over_http.ask("trains", TRAINS.sent(CALL)).records
-    assert isinstance(row, VendorRow) and json.loads(str(dict(row.values)["asked"])) == [
-        "Suzhou",
-        "Wuhan",
-        "2026-06-26",
-        "en",
-    ]
+def test_only_named_arguments_that_say_something_are_sent() -> None:
+    way = {"origin": "Suzhou", "destination": "Wuhan", "day": "2026-06-26"}
+    assert TRAINS.sent(CALL) == {**way, "language": "en"}
 
 
 def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http: McpProvider) -> None:
@@ -144,42 +143,32 @@ def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http: McpP
         )
 
 
-def test_own_tools_come_with_their_schemas_and_answer_with_rows(
-    url: str, provider_of: Callable[..., McpProvider]
-) -> None:
-    provider = provider_of(url=url, own=["weather", "says"])
-    says, weather = provider.schemas()
-    assert (says["function"]["name"], weather["function"]["description"]) == (
-        "says",
-        "The weather of a city.",
-    )
-    assert weather["function"]["parameters"]["required"] == ["city"]
-    found = provider.ask("weather", {"city": "Wuhan", "days": 2})
-    weather_then = {"day": 2, "sky": "clear", "celsius": 21.5, "wind": '{"from":"west"}'}
-    assert found.records[1] == VendorRow((*weather_then.items(), ("city", "Wuhan")))
-    assert provider.ask("says", {"text": "hello\nyou"}).records == (
-        VendorRow((("text", "hello\nyou"),)),
-    )
-    assert ProviderAnswer.from_json(found.to_json()) == found
-
-
 def test_more_rows_than_anybody_reads_are_a_fault(
-    over_http: McpProvider, monkeypatch: pytest.MonkeyPatch
+    url: str, provider_of: Callable[..., McpProvider], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.MOST_ROWS", 20)
-    assert len(over_http.ask("weather", {"city": "Wuhan", "days": 20}).records) == 20
-    fault = fault_of(over_http, "weather", {"city": "Wuhan", "days": 21})
+    tables = {
+        tool: ToolMap(
+            tool="weather",
+            constants={"city": "Wuhan", "days": days},
+            fields={"name": "sky"},
+        )
+        for tool, days in (("poi_search", 20), ("hotel_search", 21))
+    }
+    provider = provider_of(url=url, maps=tables)
+    assert len(provider.ask("poi_search", {}).records) == 20
+    fault = fault_of(provider, "hotel_search", {})
     assert fault.kind == "bad_response" and "21 rows" in str(fault)
 
 
 def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(
     url: str, provider_of: Callable[..., McpProvider]
 ) -> None:
-    provider = provider_of(url=url, max_answer_mb=0.1, own=["says"])
+    provider = provider_of(url=url, max_answer_mb=0.1, maps=SAYS)
     for _ in range(2):
-        fault = fault_of(provider, "says", {"text": "x" * 200_000})
+        fault = fault_of(provider, "web_search", {"query": "x" * 200_000})
         assert fault.kind == "bad_response" and "more than 0.1 MB" in str(fault)
-        assert provider.ask("says", {"text": "again"}).records
+        assert provider.ask("web_search", {"query": "again"}).records
 
 
 def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
@@ -188,14 +177,15 @@ def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
     path, mark = tmp_path / "live.toml", tmp_path / "mark"
     mark.touch()
     path.write_text(
-        "[tools]\n'first tool' = 'mcp'\n[vendors.mcp]\nown = ['first tool']\n"
+        "[tools]\npoi_search = 'mcp'\n[vendors.mcp]\n"
         f"command = {[sys.executable, str(OLD_SERVER), str(mark)]!r}\n"
+        "[vendors.mcp.maps.poi_search]\ntool = 'first tool'\nfields = {name = 'city'}\n"
     )
     code = (
         "import sys\n"
         "from tripwright.domains.deeptravel.sandbox.services import load_services\n"
-        "kept = [load_services(sys.argv[1])['first tool'] for _ in range(2)]\n"
-        "print(*[len(each.ask('first tool', {}).records) for each in kept])\n"
+        "kept = [load_services(sys.argv[1])['poi_search'] for _ in range(2)]\n"
+        "print(*[len(each.ask('poi_search', {}).records) for each in kept])\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60
@@ -203,15 +193,15 @@ def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "1 1\n", "")
 
 
-def test_a_tool_that_is_not_there_or_crashes_is_a_fault(over_http: McpProvider) -> None:
-    with pytest.raises(ProviderFault, match="has no tool 'absent'"):
-        over_http.schemas()
-    assert fault_of(over_http, "absent", {}).kind == "bad_response"
-    assert fault_of(over_http, "crashes", {}).kind == "server_error"
+def test_a_tool_that_is_not_there_or_crashes_or_is_called_otherwise_is_a_fault(
+    over_http: McpProvider,
+) -> None:
+    assert fault_of(over_http, "flight_search", {}).kind == "bad_response"
+    assert fault_of(over_http, "hotel_search", {}).kind == "server_error"
 
 
 def test_arguments_that_the_tool_does_not_take_are_refused(over_http: McpProvider) -> None:
-    found = over_http.ask("weather", {"days": "many"})
+    found = over_http.ask("route_planning", {})
     assert found.refused and "city" in found.note and "\n" not in found.note
 
 
@@ -230,28 +220,28 @@ def test_what_a_tool_reports_is_a_fault_or_a_refusal(
     over_http: McpProvider, message: str, kind: str | None
 ) -> None:
     if kind is None:
-        found = over_http.ask("fails", {"message": message})
+        found = over_http.ask("poi_search", {"query": message})
         assert found.refused and message in found.note
     else:
-        assert fault_of(over_http, "fails", {"message": message}).kind == kind
+        assert fault_of(over_http, "poi_search", {"query": message}).kind == kind
 
 
 def test_threads_share_one_connection(over_http: McpProvider) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(
-            pool.map(lambda number: over_http.ask("says", {"text": str(number)}), range(24))
-        )
+        asked = [{"query": str(number)} for number in range(24)]
+        found = list(pool.map(lambda query: over_http.ask("web_search", query), asked))
     assert [answer.records for answer in found] == [
-        (VendorRow((("text", str(number)),)),) for number in range(24)
+        (WebPage(str(number), str(number)),) for number in range(24)
     ]
 
 
 def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(
     url: str, provider_of: Callable[..., McpProvider]
 ) -> None:
-    provider = provider_of(url=url, timeout_s=1.0, own=["sleeps", "says"])
-    assert fault_of(provider, "sleeps", {}).kind == "timeout"
-    assert provider.ask("says", {"text": "again"}).records
+    maps = {**SAYS, "poi_search": ToolMap(tool="sleeps")}
+    provider = provider_of(url=url, timeout_s=1.0, maps=maps)
+    assert fault_of(provider, "poi_search", {}).kind == "timeout"
+    assert provider.ask("web_search", {"query": "again"}).records
 
 
 def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
@@ -260,8 +250,9 @@ def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
     monkeypatch.setenv("TRAINS_KEY", "s3cret-of-mine")
     monkeypatch.setenv("OTHER_KEY", "of-nobody")
     command = [sys.executable, str(SERVER)]
-    provider = provider_of(command=command, env=["TRAINS_KEY"], maps=MAPS, own=["key"])
-    refused = provider.ask("key", {})
+    maps = {**MAPS, "web_search": ToolMap(tool="key")}
+    provider = provider_of(command=command, env=["TRAINS_KEY"], maps=maps)
+    refused = provider.ask("web_search", {})
     assert refused.note.endswith("bad key *** None")
     assert "s3cret" not in refused.to_json() + provider.version
     assert len(provider.ask("train_search", CALL).records) == 2
@@ -271,16 +262,12 @@ def test_an_older_server_that_dies_is_started_again_by_the_next_call(
     tmp_path: Path, provider_of: Callable[..., McpProvider]
 ) -> None:
     command = [sys.executable, str(OLD_SERVER), str(tmp_path / "mark")]
-    provider = provider_of(command=command, own=["first tool", "second tool"])
-    names = [schema["function"]["name"] for schema in provider.schemas()]
-    assert names == ["first tool", "second tool"]
-    assert fault_of(provider, "first tool", {}).kind == "connection"
-    assert provider.ask("first tool", {}).records == (
-        VendorRow((("city", "Wuhan"), ("open", "true"))),
+    table = ToolMap(tool="first tool", fields={"name": "city"})
+    provider = provider_of(command=command, maps={"poi_search": table})
+    assert fault_of(provider, "poi_search", {"city_name": "Wuhan"}).kind == "connection"
+    assert provider.ask("poi_search", {"city_name": "Wuhan"}).records == (
+        PointOfInterest("Wuhan", "Wuhan"),
     )
-    # after which the package knows the schema that this tool does not keep to
-    assert len(provider.schemas()) == 2
-    assert fault_of(provider, "second tool", {}).kind == "bad_response"
 
 
 @pytest.mark.parametrize(
@@ -355,8 +342,6 @@ def test_records_of_other_tools() -> None:
     assert leg == RouteLeg("A", "B", "Wuhan", "driving", 12.5, 3.0)
     url = "https://x.example"
     assert ToolMap(tool="w").record("web_search", {"url": url}, {}) == WebPage(url, url)
-    for nothing in ({}, [], "", None, {"result": []}, {"result": None}):
-        assert rows_of(nothing) == ()
 
 
 def test_the_tables_are_part_of_the_version(provider_of: Callable[..., McpProvider]) -> None:
@@ -375,13 +360,13 @@ def test_options_of_a_file() -> None:
         "url": "http://localhost:1/mcp",
         "may_store": True,
         "attribution": "me",
-        "own": ["says"],
         "maps": {"train_search": table},
     }
     provider = mcp_of_options(options, "vendors.trains")
-    assert provider.name == "trains" and provider.tools == {"train_search", "says"}
+    assert provider.name == "trains" and provider.tools == {"train_search"}
     assert provider.terms == Terms(requests_per_second=1.0, may_store=True, attribution="me")
-    assert not mcp_of_options({"url": "http://localhost:1/mcp", "own": ["says"]}).terms.may_store
+    del options["may_store"]
+    assert not mcp_of_options(options).terms.may_store
 
 
 def test_without_the_package_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,25 +383,24 @@ def test_without_the_package_there_is_one_line(monkeypatch: pytest.MonkeyPatch) 
         (-32001, "late", "timeout"),
         (-32603, "oops", "server_error"),
         (-32601, "no such method", "bad_response"),
-        (-32602, "bad parameters", None),
+        (-32602, "bad parameters", "bad_response"),
     ],
 )
-def test_errors_of_the_protocol(code: int, message: str, kind: str | None) -> None:
+def test_errors_of_the_protocol(code: int, message: str, kind: str) -> None:
     assert kind_of_error(code, message) == kind
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"own": ["x"]}, "either a url or a command"),
-        ({"url": "ftp://x", "own": ["x"]}, "is no URL"),
+        ({"maps": TABLE}, "either a url or a command"),
+        ({"url": "ftp://x", "maps": TABLE}, "is no URL"),
         ({"url": "http://x"}, "answers nothing"),
-        ({"url": "http://x", "own": ["train_search"]}, "maps.train_search"),
-        ({"url": "http://x", "own": ["x"], "token": "s3cret"}, "vendors.mcp.token"),
-        ({"url": "http://x", "own": ["x"], "token_env": "NO_SUCH_VARIABLE"}, "is not set"),
-        ({"url": "http://x", "own": ["x"], "env": ["HOME"]}, "token_env"),
-        ({"url": "http://x", "own": ["x"], "timeout_s": 0}, "vendors.mcp.timeout_s"),
-        ({"url": "http://x", "own": ["x"], "may_store": "yes"}, "vendors.mcp.may_store"),
+        ({"url": "http://x", "maps": TABLE, "token": "s3cret"}, "vendors.mcp.token"),
+        ({"url": "http://x", "maps": TABLE, "token_env": "NO_SUCH_VARIABLE"}, "is not set"),
+        ({"url": "http://x", "maps": TABLE, "env": ["HOME"]}, "token_env"),
+        ({"url": "http://x", "maps": TABLE, "timeout_s": 0}, "vendors.mcp.timeout_s"),
+        ({"url": "http://x", "maps": TABLE, "may_store": "yes"}, "vendors.mcp.may_store"),
         ({"url": "http://x", "maps": {"bus_search": {"tool": "x"}}}, "maps.bus_search"),
         ({"url": "http://x", "maps": {"train_search": {"rows": "x"}}}, "maps.train_search.tool"),
         (
@@ -424,7 +408,7 @@ def test_errors_of_the_protocol(code: int, message: str, kind: str | None) -> No
             "found 'colour'",
         ),
         *[
-            ({"url": url, "own": ["x"]}, said)
+            ({"url": url, "maps": TABLE}, said)
             for url, said in (
                 ("https://maps.example/s3cret-of-mine-42/v1", "may be a key"),
                 ("https://maps.example/?key=s3cret0123456789", "may be a key"),

@@ -81,7 +81,7 @@ def test_what_a_vendor_needs_is_imported_only_when_it_is_named(tmp_path: Path) -
     assert not set(ran.stdout.split()) & unneeded
 
 
-def test_an_mcp_server_answers_one_of_the_six_and_tools_of_its_own(
+def test_an_mcp_server_answers_what_is_mapped(
     load: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mcp")
@@ -89,22 +89,17 @@ def test_an_mcp_server_answers_one_of_the_six_and_tools_of_its_own(
     text = """
         [tools]
         train_search = "mcp-rail"
-        weather = "mcp-rail"
         [vendors.mcp-rail]
         command = ["python", "rail_server.py"]
         env = ["RAIL_TOKEN"]
-        own = ["weather"]
         [vendors.mcp-rail.maps.train_search]
         tool = "trains"
         arguments = { depart_city_name = "origin", depart_date = "day" }
         fields = { number = "code", departs_at = "departure", arrives_at = "arrival" }
         """
-    services = load(text)
-    assert services["weather"] is services["train_search"]
-    assert services["weather"].name == "mcp-rail"
-    for tool in ("web_search", "storms"):
-        message = refused(load, text.replace("weather = ", f"{tool} = "))
-        assert f"'mcp-rail' does not answer {tool}" in message
+    assert load(text)["train_search"].name == "mcp-rail"
+    message = refused(load, text.replace("train_search = ", "web_search = "))
+    assert "'mcp-rail' does not answer web_search" in message
 
 
 @pytest.mark.parametrize(
