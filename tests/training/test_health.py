@@ -70,29 +70,9 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
         lambda s: {"entropy": late(s, 0.0, 0.4), "grad_norm": late(s, 0.0, 0.5)},
     ),
     (
-        "all_groups_fail",
-        lambda s: {"kept_groups": late(s, 0.0, 0.7), "failed_groups": late(s, 1.0, 0.3)},
-        lambda s: {"kept_groups": late(s, 0.11, 0.7), "failed_groups": late(s, 0.89, 0.3)},
-    ),
-    (
-        "all_groups_pass",
-        lambda s: {"kept_groups": late(s, 0.0, 0.7), "solved_groups": late(s, 1.0, 0.3)},
-        lambda s: {"kept_groups": late(s, 0.11, 0.7), "solved_groups": late(s, 0.89, 0.3)},
-    ),
-    (
-        "few_groups_kept",
-        lambda s: {
-            "kept_groups": late(s, 0.0, 0.7),
-            "pass_rate": 0.5,
-            "failed_groups": 0.5,
-            "solved_groups": 0.5,
-        },
-        lambda s: {
-            "kept_groups": 0.15,
-            "pass_rate": 0.5,
-            "failed_groups": 0.5,
-            "solved_groups": 0.35,
-        },
+        "groups_agree",
+        lambda s: {"kept_groups": late(s, 0.0, 0.7)},
+        lambda s: {"kept_groups": late(s, 0.11, 0.7)},
     ),
     (
         "stopped_by_length",
@@ -128,13 +108,15 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
         lambda s: {"strict_gap": ramp(s, 0.03, 0.12)},
         lambda s: {"strict_gap": ramp(s, 0.1, 0.12)},
     ),
-    (
-        "logprob_gap",
-        lambda s: {"logprob_gap": late(s, 0.05, 0.001)},
-        lambda s: {"logprob_gap": late(s, 0.019, 0.001)},
+    *(
+        (
+            gap,
+            lambda s, gap=gap: {gap: late(s, 0.05, 0.001)},
+            lambda s, gap=gap: {gap: late(s, 0.019, 0.001)},
+        )
+        for gap in ("logprob_gap", "sampler_gap")
     ),
     ("kl_grows", lambda s: {"kl": ramp(s, 0.0, 0.6)}, lambda s: {"kl": ramp(s, 0.2, 0.45)}),
-    ("kl_grows", lambda s: {"kl": late(s, 0.3, 0.02)}, lambda s: {"kl": late(s, 0.04, 0.001)}),
     (
         "unscored",
         lambda s: {"unscored": late(s, 2, 0), "episodes": 64},
@@ -160,16 +142,6 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
         "clip_fraction",
         lambda s: {"clip_fraction": late(s, 0.5, 0.02)},
         lambda s: {"clip_fraction": 0.29},
-    ),
-    (
-        "schema_falls",
-        lambda s: {"schema_rate": ramp(s, 0.95, 0.7)},
-        lambda s: {"schema_rate": ramp(s, 0.7, 0.95)},
-    ),
-    (
-        "slow",
-        lambda s: {"tokens_per_second": late(s, 400.0, 1000.0, 30)},
-        lambda s: {"tokens_per_second": late(s, 600.0, 1000.0, 30)},
     ),
 ]
 
@@ -198,13 +170,6 @@ def test_a_healthy_run_an_empty_row_and_broken_figures_raise_nothing():
     assert check([{"stage": "sft", "step": step} for step in range(1, 50)]) == []
     odd = dict.fromkeys(HEALTHY, "many") | {"stop_reasons": {"max_turns": None}}
     assert check([{"stage": "rl", "step": step, **odd} for step in range(1, 50)]) == []
-
-
-def test_which_limit_stops_episodes_is_said():
-    what = check(run(lambda s: {"stop_reasons": {"max_turns": 0.02, "context_overflow": 0.3}}))[
-        0
-    ].what
-    assert "32.0%" in what and what.index("context_tokens 30.0%") < what.index("max_turns 2.0%")
 
 
 def test_a_warning_is_raised_once_ends_and_may_return():
