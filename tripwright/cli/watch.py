@@ -7,9 +7,9 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,9 +20,8 @@ from tripwright.runs import METRICS, RECIPE, found_in
 if TYPE_CHECKING:
     from tripwright.training.watched import Watched
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 2.0
 BLOCKS = "▁▂▃▄▅▆▇█"
-MOST_WARNINGS = 5  # of those that go on; RUN/warnings.jsonl has all
 SHOWN = (  # figures of metrics.jsonl (docs/training-metrics.md), where a stage logs them
     *("loss", "copy_length", "reward_mean", "pass_rate", "official_pass_rate", "schema_rate"),
     *("entropy", "kl", "kept_groups", "clip_fraction", "grad_norm", "turns_mean"),
@@ -66,30 +65,18 @@ def watch(
 
     check_count(len(runs))
     names = run_names(runs)
-    if once or as_json:
-        states = [read(folder, name) for folder, name in zip(runs, names, strict=True)]
-        if as_json:
-            typer.echo("\n".join(json.dumps(state.record()) for state in states))
-        else:
-            _show(frame(states) + "\n")
-    else:
-        before, after = ("\x1b[H\x1b[J", "\n") if sys.stdout.isatty() else ("", "\n\n")
-        follow(runs, names, lambda text: _show(before + text + after))
-
-
-def follow(runs: Sequence[Path], names: Sequence[str], show: Callable[[str], Any]) -> None:
-    """Shows a frame for each change, until every run is finished."""
-    from tripwright.training.watched import read, signature
-
-    seen: list[Any] = []
+    shown = None
     try:
         while True:
-            if (now := [signature(folder) for folder in runs]) != seen:
-                seen = now
-                states = [read(folder, name) for folder, name in zip(runs, names, strict=True)]
-                show(frame(states))
-                if all(run.finished for run in states):
-                    return
+            states = [read(folder, name) for folder, name in zip(runs, names, strict=True)]
+            if as_json:
+                typer.echo("\n".join(json.dumps(state.record()) for state in states))
+                return
+            if (text := frame(states)) != shown:
+                _show(text if shown is None or not sys.stdout.isatty() else f"\x1b[H\x1b[J{text}")
+                shown = text
+            if once or all(run.finished for run in states):
+                return
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         return
@@ -98,10 +85,7 @@ def follow(runs: Sequence[Path], names: Sequence[str], show: Callable[[str], Any
 def _show(text: str) -> None:
     """With "?" for what the terminal's encoding does not have."""
     encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding), end="", flush=True)
-
-
-# ---- one frame of plain text
+    print(text.encode(encoding, "replace").decode(encoding), end="\n\n", flush=True)
 
 
 def frame(runs: Sequence[Watched], width: int | None = None) -> str:
@@ -114,27 +98,22 @@ def frame(runs: Sequence[Watched], width: int | None = None) -> str:
 def _lines(run: Watched, width: int) -> list[str]:
     """A row for each figure: its course as a sparkline, its value now, and its range."""
     from tripwright.evals.report.markup import number, short
-    from tripwright.training.watched import endings, standing
+    from tripwright.training.watched import standing
 
-    facts = standing(run)
-    words = "   ".join(f"{what} {how}" for what, how in facts) if run.rows else facts[0][1]
+    words = "   ".join(f"{what} {how}" for what, how in standing(run))
     lines = textwrap.wrap(f"{run.name}   {words}", width, subsequent_indent="  ")
     room = max(4, min(60, width - 60))
     for key in SHOWN:
         values = [v for row in run.stage_rows if (v := number(row.get(key))) is not None]
         if values:
-            low, high, now = (
-                short(float(f"{v:.4g}")) for v in (min(values), max(values), values[-1])
-            )
+            extremes = min(values), max(values), values[-1]
+            low, high, now = (short(float(f"{value:.4g}")) for value in extremes)
             course = sparkline(values, room)
             lines.append(f"  {key:22} {course:{room}} {now:>9}  ({low} to {high})"[:width])
-    if ended := endings(run.last):
-        lines += textwrap.wrap(f"episodes ended by {ended}", width, subsequent_indent="  ")
-    current = [w for w in run.warnings if w.until_step is None and w.stage == run.stage]
-    for warning in current[-MOST_WARNINGS:]:
-        lines += textwrap.wrap(str(warning), width - 2, initial_indent="! ", subsequent_indent="  ")
-    over = len(run.warnings) - len(current)
-    return [*lines, f"  (earlier warnings that are over: {over})"] if over else lines
+    for warning in run.warnings:
+        if warning.until_step is None and warning.stage == run.stage:
+            lines += textwrap.wrap(str(warning), width - 2, initial_indent="! ")
+    return lines
 
 
 def sparkline(values: Sequence[float], room: int) -> str:
