@@ -296,44 +296,36 @@ def test_what_is_left_out_is_counted(
     [
         ("{", r":2: not JSON"),
         ("[1]", r":2: expected a JSON object, found list"),
-        ('{"text": "x"}', r":2: no 'messages', 'conversations' or 'transcript' in it; found text"),
-        ('{"messages": []}', r":2: 'messages' must be a list of at least one message"),
-        (
-            '{"messages": [{"role": "bot", "content": "x"}]}',
-            r":2: message 1: role 'bot' is none of system, user, assistant, tool",
-        ),
-        (
-            '{"messages": [{"role": "user", "content": 3}]}',
-            r":2: message 1: 'content' must be a text, .* found int",
-        ),
+        ('{"text": "x"}', ":2: .*no 'messages', 'conversations' or 'transcript'"),
+        ('{"messages": []}', ":2: messages: "),
+        ('{"messages": [{"role": "bot", "content": "x"}]}', r":2: messages\.1\.role: "),
+        ('{"messages": [{"role": "user", "content": 3}]}', r":2: messages\.1\.content: "),
+        ('{"messages": [{"role": "user"}]}', r":2: messages\.1: .*content must be a text"),
         (
             '{"messages": [{"role": "assistant", "tool_calls": [{}]}]}',
-            r":2: message 1: a tool call needs 'function'",
+            r":2: messages\.1\.tool_calls\.1\.function: ",
         ),
         (
             (
                 '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f",'
                 ' "arguments": "{"}}]}]}'
             ),
-            r":2: message 1: the arguments of a call to f are not JSON",
+            r":2: messages\.1\.tool_calls\.1\.function\.arguments: ",
         ),
-        (
-            '{"messages": [{"role": "user", "content": "x"}], "tools": "{"}',
-            r":2: 'tools' is not JSON",
-        ),
+        ('{"messages": [{"role": "user", "content": "x"}], "tools": "{"}', ":2: tools: "),
         (
             '{"messages": [{"role": "user", "content": "x"}], "train": [true, true]}',
-            r":2: 'train' must have one true or false",
+            ":2: .*train: expected one true or false",
         ),
         (
             '{"messages": [{"role": "user", "content": "x"}], "input_ids": [1]}',
-            r":2: 'input_ids' and 'loss_mask' must be lists",
+            ":2: .*input_ids and loss_mask",
         ),
         (
             '{"conversations": [{"from": "robot", "value": "x"}]}',
-            r":2: 'conversations' must be a list of turns",
+            r":2: conversations\.1\.from: ",
         ),
-        ('{"transcript": {}}', r":2: its transcript cannot be read"),
+        ('{"transcript": {}}', r":2: its transcript .* cannot be read"),
         (
             (
                 '{"messages": [{"role": "user", "content": "x"}], "input_ids": [99999],'

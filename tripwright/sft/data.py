@@ -31,10 +31,13 @@ import json
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -44,7 +47,6 @@ from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.sft.trainer import SftSettings
 from tripwright.transcript import StopReason, Transcript
 
-ROLES = ("system", "user", "assistant", "tool")
 _SHAREGPT = {
     "human": "user",
     "gpt": "assistant",
@@ -52,6 +54,82 @@ _SHAREGPT = {
     "function_call": "assistant",
     "system": "system",
 }
+
+
+def _from_json(value: Any) -> Any:
+    """A text of JSON as what it says; an empty one as nothing."""
+    return (json.loads(value) if value.strip() else None) if isinstance(value, str) else value
+
+
+class _Function(BaseModel, extra="allow"):
+    """Arguments as an object: a template that writes them as JSON would put a text in quotes."""
+
+    name: str
+    arguments: Annotated[dict[str, Any], BeforeValidator(lambda value: _from_json(value) or {})]
+
+
+class _Call(BaseModel, extra="allow"):
+    type: Literal["function"] = "function"
+    function: _Function
+
+
+class _Message(BaseModel):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+    tool_calls: list[_Call] = []
+    name: str | None = None
+    tool_call_id: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _checked(cls, message: Any) -> Any:
+        """A content that is absent or null is one of calls alone."""
+        if isinstance(message, dict) and message.get("content") is None:
+            if not message.get("tool_calls"):
+                raise ValueError("content must be a text, or absent beside tool_calls")
+            return {key: value for key, value in message.items() if key != "content"}
+        return message
+
+
+class _Turn(BaseModel):
+    """Of sharegpt."""
+
+    speaker: Literal["human", "gpt", "observation", "function_call", "system"] = Field(alias="from")
+    value: str
+
+
+class _Record(BaseModel):
+    """Tools: a list, or a JSON text of one; sharegpt's bare functions are wrapped as OpenAI's."""
+
+    messages: Annotated[list[_Message], Field(min_length=1)] = []
+    conversations: list[_Turn] = []
+    system: str | None = None
+    tools: Annotated[list[dict[str, Any]] | None, BeforeValidator(_from_json)] = None
+    train: list[bool] | None = None
+    input_ids: list[int] | None = None
+    loss_mask: list[int] | None = None
+
+    @model_validator(mode="after")
+    def _checked(self) -> _Record:
+        if self.conversations:
+            opening = [_Message(role="system", content=self.system)] if self.system else []
+            turns = [(_SHAREGPT[turn.speaker], turn.value) for turn in self.conversations]
+            spoken = [_Message.model_validate({"role": r, "content": text}) for r, text in turns]
+            self.messages = opening + spoken
+        if not self.messages:
+            raise ValueError("no 'messages', 'conversations' or 'transcript' in it")
+        if self.train is not None and len(self.train) != len(self.messages):
+            raise ValueError("train: expected one true or false for each of the messages")
+        ids, mask = self.input_ids, self.loss_mask
+        if (ids is None) != (mask is None) or (ids and mask and len(ids) != len(mask)):
+            raise ValueError("input_ids and loss_mask: expected lists of equal length, or neither")
+        return self
+
+    @property
+    def schemas(self) -> list[dict[str, Any]] | None:
+        tools = self.tools or []
+        wrapped = [t if "function" in t else {"type": "function", "function": t} for t in tools]
+        return wrapped or None
 
 
 @dataclass(frozen=True)
@@ -120,114 +198,24 @@ def _conversation(record: dict[str, Any], where: str) -> TrainingConversation:
     if "transcript" in record:
         try:
             transcript = Transcript.from_json(record["transcript"])
+            tools = _Record.model_construct(tools=_from_json(record.get("tools"))).schemas
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise UserError(f"{where}: its transcript cannot be read.") from None
+            raise UserError(f"{where}: its transcript or its tools cannot be read.") from None
         return TrainingConversation(
-            where, tools=_tools(record, where), says_tools="tools" in record, transcript=transcript
+            where, tools=tools, says_tools="tools" in record, transcript=transcript
         )
-    if "conversations" in record:
-        record = {**record, "messages": _of_sharegpt(record, where)}
-    if "messages" not in record:
-        raise UserError(
-            f"{where}: no 'messages', 'conversations' or 'transcript' in it; found"
-            f" {', '.join(list(record)[:6]) or 'nothing'}."
-        )
-    messages = _messages(record["messages"], where)
-    train = record.get("train")
-    if train is not None and (not isinstance(train, list) or len(train) != len(messages)):
-        raise UserError(
-            f"{where}: 'train' must have one true or false for each of the {len(messages)}"
-            " messages."
-        )
-    ids, mask = record.get("input_ids"), record.get("loss_mask")
-    if (ids is not None or mask is not None) and not (
-        isinstance(ids, list) and isinstance(mask, list) and len(ids) == len(mask)
-    ):
-        raise UserError(
-            f"{where}: 'input_ids' and 'loss_mask' must be lists of equal length, or both absent."
-        )
-    return TrainingConversation(where, messages, _tools(record, where), True, train, ids, mask)
-
-
-def _tools(record: dict[str, Any], where: str) -> list[dict[str, Any]] | None:
-    """A list, or a JSON text of one; sharegpt's bare functions are wrapped as OpenAI's tools."""
-    tools = record.get("tools")
-    if isinstance(tools, str):
-        try:
-            tools = json.loads(tools) if tools.strip() else None
-        except json.JSONDecodeError as error:
-            raise UserError(f"{where}: 'tools' is not JSON ({error.msg}).") from None
-    if not tools:
-        return None
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        raise UserError(f"{where}: 'tools' must be a list of JSON schemas, or a JSON text of one.")
-    return [
-        tool if "function" in tool else {"type": "function", "function": tool} for tool in tools
-    ]
-
-
-def _of_sharegpt(record: dict[str, Any], where: str) -> list[dict[str, Any]]:
-    turns = record["conversations"]
-    if not isinstance(turns, list) or not all(
-        isinstance(turn, dict) and turn.get("from") in _SHAREGPT for turn in turns
-    ):
-        raise UserError(
-            f"{where}: 'conversations' must be a list of turns with 'from' ({', '.join(_SHAREGPT)})"
-            " and 'value'."
-        )
-    opening = [{"role": "system", "content": record["system"]}] if record.get("system") else []
-    return [
-        *opening,
-        *({"role": _SHAREGPT[turn["from"]], "content": turn.get("value")} for turn in turns),
-    ]
-
-
-def _messages(messages: Any, where: str) -> list[dict[str, Any]]:
-    if not isinstance(messages, list) or not messages:
-        raise UserError(f"{where}: 'messages' must be a list of at least one message.")
-    return [
-        _message(message, f"{where}: message {i}") for i, message in enumerate(messages, start=1)
-    ]
-
-
-def _message(message: Any, where: str) -> dict[str, Any]:
-    role = message.get("role") if isinstance(message, dict) else None
-    if role not in ROLES:
-        raise UserError(f"{where}: role {role!r} is none of {', '.join(ROLES)}.")
-    content, calls = message.get("content"), message.get("tool_calls")
-    if not isinstance(content, str) and not (content is None and calls):
-        raise UserError(
-            f"{where}: 'content' must be a text{'' if calls else ', or absent beside tool_calls'};"
-            f" found {type(content).__name__}."
-        )
-    if not calls:
-        return {
-            **{key: message[key] for key in ("name", "tool_call_id") if key in message},
-            "role": role,
-            "content": content,
-        }
-    return {
-        "role": role,
-        "content": content or "",
-        "tool_calls": [_call(call, where) for call in calls],
-    }
-
-
-def _call(call: Any, where: str) -> dict[str, Any]:
-    """Arguments as an object: a template that writes them as JSON would put a text in quotes."""
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise UserError(f"{where}: a tool call needs 'function' with 'name' and 'arguments'.")
-    arguments = function.get("arguments", {})
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments or "{}")
-        except json.JSONDecodeError as error:
-            raise UserError(
-                f"{where}: the arguments of a call to {function['name']} are not JSON"
-                f" ({error.msg})."
-            ) from None
-    return {**call, "type": "function", "function": {**function, "arguments": arguments}}
+    try:
+        read = _Record.model_validate(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(n + 1 if isinstance(n, int) else n) for n in first["loc"])
+        raise UserError(f"{where}: {place + ': ' if place else ''}{first['msg']}.") from None
+    messages = [message.model_dump(exclude_unset=True) for message in read.messages]
+    for message in messages:
+        message.setdefault("content", "")
+    return TrainingConversation(
+        where, messages, read.schemas, True, read.train, read.input_ids, read.loss_mask
+    )
 
 
 # ---- token ids and masks
@@ -250,7 +238,7 @@ class ChatMasks:
             )
         self.tokenizer = tokenizer
         self.marked = MARKER.search(str(tokenizer.chat_template)) is not None
-        self._formats: dict[str, ChatFormat | None] = {}
+        self._formats: dict[str, ChatFormat] = {}
 
     def encode(
         self,
@@ -260,22 +248,19 @@ class ChatMasks:
     ) -> Encoded:
         """Raises UserError in one line where no way fits."""
         train = [message["role"] == "assistant" for message in messages] if train is None else train
-        if is_episode(messages) and (chat := self._format(tools)) is not None:
-            return as_episode(
-                chat, [(message["role"], message["content"]) for message in messages], train
-            )
+        if is_episode(messages):
+            turns = [(message["role"], message["content"]) for message in messages]
+            with suppress(UserError):  # the template does not suit episodes
+                return as_episode(self.chat(tools), turns, train)
         if self.marked:
             return self._by_markers(messages, tools, train)
         return self._by_prefixes(messages, tools, train)
 
-    def _format(self, tools: list[dict[str, Any]] | None) -> ChatFormat | None:
-        """None where the template does not suit episodes."""
+    def chat(self, tools: list[dict[str, Any]] | None) -> ChatFormat:
+        """Raises UserError where the template does not suit episodes."""
         key = repr(tools)
         if key not in self._formats:
-            try:
-                self._formats[key] = ChatFormat(self.tokenizer, tools)
-            except UserError:
-                self._formats[key] = None
+            self._formats[key] = ChatFormat(self.tokenizer, tools)
         return self._formats[key]
 
     def _by_markers(
@@ -531,7 +516,6 @@ class Encoder:
 
     def __init__(self, tokenizer: Any, schemas: list[dict[str, Any]] | None):
         self.tokenizer, self.schemas, self.masks = tokenizer, schemas, ChatMasks(tokenizer)
-        self._formats: dict[str, ChatFormat] = {}
 
     def encode(self, conversation: TrainingConversation) -> list[TokenizedRow]:
         """One row; of an episode whose context was cut, one for each context."""
@@ -569,7 +553,7 @@ class Encoder:
                 "a transcript begins with system and user and goes on with assistant and tool;"
                 f" found {', '.join(roles[:4])}."
             )
-        chat = self._chat(conversation.tools if conversation.says_tools else self.schemas)
+        chat = self.masks.chat(conversation.tools if conversation.says_tools else self.schemas)
         cut = transcript.stop_reason == StopReason.MAX_TURN_TOKENS
         return [
             TokenizedRow(
@@ -582,12 +566,6 @@ class Encoder:
             )
             for seen, own in transcript.contexts
         ]
-
-    def _chat(self, tools: list[dict[str, Any]] | None) -> ChatFormat:
-        key = repr(tools)
-        if key not in self._formats:
-            self._formats[key] = ChatFormat(self.tokenizer, tools)
-        return self._formats[key]
 
     def _check_ids(self, ids: list[int], turns: list[str]) -> None:
         """Ids mean something to the tokenizer that made them alone."""
