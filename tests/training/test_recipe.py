@@ -140,7 +140,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),
         (
             'loggers = ["carrier_pigeon"]',
-            r"setting 'loggers': .*'tensorboard', 'trackio' or 'wandb'",
+            r"setting 'loggers': .*'tensorboard' or 'wandb'",
         ),
         ("[grpo.clip]\nlow = 2.0", r"'low': .*less than 1 \(found 2"),
         ("[grpo.clip]\nlow = -1.0", r"'low': .*greater than 0"),

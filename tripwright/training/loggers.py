@@ -1,5 +1,5 @@
-"""Other places that a run's metrics go to, beside RUN/metrics.jsonl: TensorBoard, trackio, Weights
-& Biases (row D9). All are extras.
+"""Other places that a run's metrics go to, beside RUN/metrics.jsonl: TensorBoard and Weights &
+Biases (row D9). Both are extras.
 
     loggers = Loggers(("tensorboard",), run_folder, recipe.record())  # UserError: one is unusable
     loggers.log("rl", step, row)       # nested figures become a/b; texts are left out
@@ -7,9 +7,8 @@
 
 A logger that fails while the run goes on is named on stderr and left out from then on: no run is
 lost for a chart. Nothing leaves this machine unless the user's environment says so
-(WANDB_MODE=online). A resumed run takes some steps again: TensorBoard is told to forget them, the
-others get each step once (RUN/loggers.json knows which they had; the steps are the same bit for
-bit).
+(WANDB_MODE=online). A resumed run takes some steps again: TensorBoard is told to forget them, W&B
+gets the same points a second time, which on a CPU lie on each other bit for bit.
 """
 
 from __future__ import annotations
@@ -26,17 +25,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
-
-PROJECT = "tripwright"
-STATE_FILE = "loggers.json"
 
 
 class Logger(Protocol):
-    """`figures` are flat and numbers. `rewinds`: a step that comes again replaces what was logged
-    for it and after it."""
-
-    rewinds: bool
+    """`figures` are flat and numbers."""
 
     def log(self, stage: str, step: int, figures: dict[str, float]) -> None: ...
 
@@ -45,8 +37,6 @@ class Logger(Protocol):
 
 class TensorBoard:
     """Event files in RUN/tensorboard/<stage>: `tensorboard --logdir RUN/tensorboard`."""
-
-    package, rewinds = "tensorboard", True
 
     def __init__(self, folder: Path, config: dict[str, Any]):
         self._folder, self._config = folder / "tensorboard", config
@@ -57,9 +47,8 @@ class TensorBoard:
         # what an earlier start of this stage logged from this step on is to be forgotten
         if stage not in self._writers:
             self._writers[stage] = self._make(str(self._folder / stage), purge_step=step)
-            self._writers[stage].add_text(
-                "recipe", f"```\n{json.dumps(self._config, indent=2)}\n```", step
-            )
+            recipe = f"```\n{json.dumps(self._config, indent=2)}\n```"
+            self._writers[stage].add_text("recipe", recipe, step)
         for name, value in figures.items():
             self._writers[stage].add_scalar(name, value, step)
         self._writers[stage].flush()
@@ -69,45 +58,16 @@ class TensorBoard:
             writer.close()
 
 
-class Trackio:
-    """The local dashboard of `trackio show`; one run named as the run folder."""
-
-    package, rewinds = "trackio", False
-
-    def __init__(self, folder: Path, config: dict[str, Any]):
-        trackio = importlib.import_module("trackio")
-        with redirect_stdout(sys.stderr):  # it greets; stdout is for figures
-            self._run = trackio.init(
-                PROJECT,
-                name=folder.resolve().name,
-                config=config,
-                resume="allow",
-                embed=False,
-                auto_log_gpu=False,
-                auto_log_cpu=False,
-            )
-
-    def log(self, stage: str, step: int, figures: dict[str, float]) -> None:
-        self._run.log({f"{stage}/{name}": value for name, value in figures.items()}, step=step)
-
-    def close(self) -> None:
-        with redirect_stdout(sys.stderr):
-            self._run.finish()
-
-
 class WeightsAndBiases:
     """Files in RUN/wandb, uploaded by `wandb sync`; live with WANDB_MODE=online. Each stage has its
     own step axis."""
 
-    package, rewinds = "wandb", False
-
     def __init__(self, folder: Path, config: dict[str, Any]):
-        wandb = importlib.import_module("wandb")
-        resolved = folder.resolve()
+        wandb, resolved = importlib.import_module("wandb"), folder.resolve()
         self._stages: set[str] = set()
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr):  # it greets; stdout is for figures
             self._run = wandb.init(
-                project=PROJECT,
+                project="tripwright",
                 name=resolved.name,
                 # the same folder is the same run
                 id=hashlib.sha256(str(resolved).encode()).hexdigest()[:16],
@@ -122,26 +82,22 @@ class WeightsAndBiases:
             self._stages.add(stage)
             self._run.define_metric(f"{stage}/step")
             self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step")
-        self._run.log(
-            {f"{stage}/step": step, **{f"{stage}/{name}": value for name, value in figures.items()}}
-        )
+        named = {f"{stage}/{name}": value for name, value in figures.items()}
+        self._run.log({f"{stage}/step": step, **named})
 
     def close(self) -> None:
         with redirect_stdout(sys.stderr):
             self._run.finish()
 
 
-LOGGERS: dict[str, Any] = {
-    "tensorboard": TensorBoard,
-    "trackio": Trackio,
-    "wandb": WeightsAndBiases,
-}
+# by the package that each needs
+LOGGERS: dict[str, Any] = {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}
 
 
 def check_loggers(names: Sequence[str]) -> None:
     """Raises UserError for one whose package is not installed. Loads nothing."""
     for name in names:
-        if importlib.util.find_spec(LOGGERS[name].package) is None:
+        if importlib.util.find_spec(name) is None:
             raise UserError(
                 f"The logger '{name}' needs the '{name}' extra: pip install 'tripwright[{name}]'"
             )
@@ -153,8 +109,6 @@ class Loggers:
     def __init__(self, names: Sequence[str], folder: str | Path, config: dict[str, Any]):
         check_loggers(names)
         self._open: dict[str, Logger] = {}
-        self._state = Path(folder) / STATE_FILE
-        self._logged = _read_state(self._state) if names else {}
         for name in dict.fromkeys(names):
             try:
                 self._open[name] = LOGGERS[name](Path(folder), config)
@@ -164,13 +118,8 @@ class Loggers:
 
     def log(self, stage: str, step: int, row: dict[str, Any]) -> None:
         """The figures of one step, as they stand in metrics.jsonl."""
-        figures = flatten(
-            {key: value for key, value in row.items() if key not in ("stage", "step")}
-        )
+        figures = flatten({key: row[key] for key in row if key not in ("stage", "step")})
         for name, logger in list(self._open.items()):
-            logged = self._logged.setdefault(name, {})
-            if not logger.rewinds and step <= logged.get(stage, 0):
-                continue
             try:
                 logger.log(stage, step, figures)
             except Exception as error:
@@ -181,10 +130,6 @@ class Loggers:
                     file=sys.stderr,
                 )
                 del self._open[name]
-                continue
-            logged[stage] = step
-        if self._open:
-            write_atomically(self._state, json.dumps(self._logged))
 
     def close(self) -> None:
         while self._open:
@@ -205,19 +150,6 @@ def flatten(row: dict[str, Any], above: str = "") -> dict[str, float]:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             flat[f"{above}{key}"] = float(value)
     return flat
-
-
-def _read_state(path: Path) -> dict[str, dict[str, int]]:
-    """A file that was lost or damaged costs doubled points at most."""
-    try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return (
-        state
-        if isinstance(state, dict) and all(isinstance(value, dict) for value in state.values())
-        else {}
-    )
 
 
 def _one_line(error: Exception) -> str:

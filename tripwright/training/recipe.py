@@ -261,7 +261,7 @@ class Recipe:
     validation: ValidationSettings | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
     verl: ClusterSettings | None = None
-    loggers: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ()
+    loggers: tuple[Literal["tensorboard", "wandb"], ...] = ()
 
     @property
     def domain(self) -> Domain:
