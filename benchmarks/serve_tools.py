@@ -4,14 +4,12 @@ server answering a constant.
     .venv/bin/python benchmarks/serve_tools.py --world worlds/nano --out /tmp/serve [--seconds 120]
     [--clients 64] [--workers N]
 
-Five servers run side by side with the same number of workers:
+Four servers run side by side with the same number of workers:
 
     tools             as started by default
-    tools, no cache   the same, remembering no answers
     handler           the peer: a Starlette handler that reads the body and returns a constant of
                       the median answer's size
-    constant          the same app as the tools' (its short way past the router, its counts) with
-                      that constant for the tools
+    constant          the same app as the tools' with that constant for the tools
     bare              uvicorn with the barest app: reads the body, answers that constant
 
 They are measured in alternating slices of a few seconds, so that whatever else the machine does
@@ -23,7 +21,7 @@ the world, 2% with a mistake in them. All servers get the same sequence. One ans
 compared with what the tools answer in process.
 
 Written to --out: serve_tools.json (figures, one row per slice) and serve_tools.svg. Exit code 1
-where an answer failed or was wrong, or the tools reach less than 0.6 of the handler's rate. Linux
+where an answer failed or was wrong, or the tools reach less than 0.25 of the handler's rate. Linux
 only: CPU time and memory (PSS) of the workers are read from /proc.
 """
 
@@ -63,11 +61,12 @@ from tripwright.domains.folders import open_folder
 from tripwright.evals.report.charts import Lines, Series
 from tripwright.evals.report.charts import picture as draw_panels
 from tripwright.server.serving import open_port, serve_app
-from tripwright.server.tools_api import Answers, EncodedAnswer, ToolsApp
+from tripwright.server.tools_api import Answers, ToolsApp
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-BAR = 0.6
+BAR = 0.25
 FACES = ("planner_r1", "compact")
 SHARES = {  # of the calls
     "search_flights": 25,
@@ -152,12 +151,10 @@ class Constant(Answers):
     def __init__(self, folder: Path, size: int):
         resources = ExitStack()
         domain, place = resources.enter_context(open_folder(folder))
-        super().__init__(domain, place, FACES[0], 0, resources)
-        self._constant = EncodedAnswer(
-            json.dumps({"text": "x" * (size - 26), "error": False}).encode(), "calculator", False
-        )
+        super().__init__(domain, place, FACES[0], resources)
+        self._constant = "calculator", ToolAnswer("x" * (size - 75))
 
-    def call(self, tool: str, body: bytes, query: bytes = b"") -> EncodedAnswer:
+    def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
         return self._constant
 
 
@@ -286,7 +283,6 @@ def start_servers(world: Path, workers: int, size: int) -> Iterator[Server]:
     common = ["--world", str(world), "--workers", str(workers)]
     for name, serve in (
         ("tools", ["-m", "tripwright", "serve", "tools"]),
-        ("tools, no cache", ["-m", "tripwright", "serve", "tools", "--cache-mb", "0"]),
         ("handler", [__file__, "--peer", "handler_app", "--size", str(size)]),
         ("constant", [__file__, "--peer", "constant_app", "--size", str(size)]),
         ("bare", [__file__, "--peer", "bare_app", "--size", str(size)]),

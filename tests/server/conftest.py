@@ -102,7 +102,7 @@ def world(world_folder: Path) -> World:
 @pytest.fixture(scope="session")
 def server(world_folder: Path) -> Iterator[Served]:
     """For tests that leave it as it is: two workers, and a cache small enough to overflow."""
-    options = ("--port", "0", "--workers", "2", "--cache-mb", "1")
+    options = ("--port", "0", "--workers", "2")
     with serving("tools", "--world", str(world_folder), *options) as served:
         yield served
 

@@ -50,9 +50,6 @@ class ServeFlags:
             show_default="the first that answers from what is served",
         ),
     ] = None
-    cache_mb: Annotated[
-        int, typer.Option(help="A world's: megabytes of answers that each worker remembers.", min=0)
-    ] = 64
 
 
 def tools(settings: ServeFlags, place: PlaceFlags) -> None:
@@ -120,7 +117,7 @@ def _served(place: PlaceFlags, settings: ServeFlags) -> _Served:
     with open_folder(options.world, domain_of_face(face) if face else None) as (domain, opened):
         what = f"the tools of world '{opened.where}'"
     return _Served(
-        partial(world_answers, options.world, settings.cache_mb * 1_000_000),
+        partial(world_answers, options.world),
         what,
         tuple(faces({each.name: each for each in alike(domain)})),
     )

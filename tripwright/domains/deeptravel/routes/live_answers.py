@@ -3,7 +3,7 @@ them, or from a recorded day alone.
 
 What is served is worked out once, by the process that starts the workers (`survey`), and handed to
 them, so that all of them, and those that replace them after midnight, serve the same day
-under the same hash. The sandbox remembers; this server keeps no answers.
+under the same hash.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class LiveAnswers(ServedTools):
         self._settings = settings
         # with the tools that there are
         faces = {face.name: LiveToolBox(self._source.ask, face).face for face in FACES}
-        super().__init__(faces, default_face, cache_bytes=0)
+        super().__init__(faces, default_face)
         self.content_hash, self.what = settings.content_hash, settings.what
         self.about = _about(settings)
 
