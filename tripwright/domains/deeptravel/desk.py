@@ -1,6 +1,7 @@
 """DeepTravel at the travellers' desk: a form with the intents of its requests, words read by the
-reader of their grammar, and why an errand cannot be had, from the proof that makes requests, with
-the single changes after which it can.
+reader of their grammar, a finished errand as its cards with the rows that they rest on, and why an
+errand cannot be had, from the proof that makes requests, with the single changes after which it
+can.
 
 That there is none is said of all that the tools answer, trains with a change included. A change is
 offered on the strength of direct trains, where that can be: an agent looks for others only where
@@ -11,15 +12,27 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date as Date
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from tripwright.domains.deeptravel.cards import amount
-from tripwright.domains.deeptravel.desk_view import provider_at, view
+from tripwright.domains.deeptravel.cards import (
+    Cards,
+    Fare,
+    NotCards,
+    RideCard,
+    RoomPrice,
+    StayCard,
+    VisitCard,
+    amount,
+    duration,
+    read_cards,
+    reason_words,
+    risk_words,
+    way_words,
+)
 from tripwright.domains.deeptravel.expert.thoughts import (
     OF_STAY,
     OF_WAY_BACK,
@@ -34,37 +47,47 @@ from tripwright.domains.deeptravel.requests.intents import (
     Proof,
     TripSurvey,
     checkout_of,
+    holds,
     is_called,
     nights_of,
     prove,
+    unmet_outbound,
+    unmet_return,
+    unmet_stay,
 )
 from tripwright.domains.deeptravel.requests.words import (
-    CLOSINGS,
-    GREETINGS,
     UnreadableRequest,
     read_request,
     read_where,
     unwordable,
     word_request,
 )
+from tripwright.domains.deeptravel.tools.live_source import LiveSource
 from tripwright.domains.deeptravel.worlds.city import CityMap
+from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, WorldProvider
 from tripwright.domains.desk import (
     EMPTY,
+    Check,
     Desk,
     FieldProblem,
     FormField,
     FormProblems,
+    Item,
     NoPlan,
+    PlanPart,
     RequestChange,
+    RouteStop,
     Span,
+    State,
+    TripView,
     Understood,
     problems_of,
     unknown,
     whole,
-    words_in,
 )
 from tripwright.domains.domain import Place
-from tripwright.errors import counted
+from tripwright.errors import UserError, counted
+from tripwright.verdict import FORMAT, SCHEMA, Fact, Verdict
 from tripwright.world.store import World
 
 MOST_PEOPLE = 99
@@ -79,7 +102,20 @@ ASKED = {
     "destination": "Where shall it go?",
     "depart_date": "When does it start?",
 }
-_BUDGETS: tuple[Wish, ...] = ("total_budget", "nightly_budget")
+BUDGETS: tuple[Wish, ...] = ("total_budget", "nightly_budget")
+
+
+def provider_at(place: Place) -> WorldProvider:
+    """Whose cities and days the form offers. Raises UserError where live services alone answer:
+    they name none."""
+    source: LiveSource = place.source
+    provider = source.ask if isinstance(source.ask, WorldProvider) else source.closed
+    if provider is None:
+        raise UserError(
+            "A desk offers the cities of a closed world: give --world DIR, or a services file in"
+            " which vendor 'world' answers a tool."
+        )
+    return provider
 
 
 def form(place: Place) -> tuple[FormField, ...]:
@@ -162,7 +198,7 @@ def _contradictions(
         for name in names:
             if getattr(asked, name) is not None and not there:
                 yield FieldProblem(name, f"{fields[name].label}: {words}.")
-    for name in _BUDGETS:
+    for name in BUDGETS:
         budget = getattr(asked, name)
         if budget is not None and round(budget, 2) != budget:
             yield FieldProblem(name, f"{fields[name].label}: expected whole cents.")
@@ -214,16 +250,15 @@ def _unknown_there(
 def _worded(asked: TravelRequest) -> TravelRequest:
     """With words that are read again as they are meant, for those who read nothing else. Raises
     FormProblems where there are none."""
-    for seed in range(0 if unwordable(asked) else WORDINGS):
+    why = unwordable(asked)
+    for seed in range(0 if why else WORDINGS):
         text = word_request(random.Random(seed), asked)
-        if text.startswith(GREETINGS) or text.endswith(CLOSINGS):
-            continue
         try:
             if read_request(text).model_copy(update={"query": ""}) == asked:
                 return asked.model_copy(update={"query": text})
         except UnreadableRequest:
             continue
-    why = unwordable(asked) or "these names cannot be told from the words around them"
+    why = why or "these names cannot be told from the words around them"
     raise FormProblems((FieldProblem("destination", f"{why[:1].upper()}{why[1:]}."),))
 
 
@@ -235,85 +270,28 @@ def values(request: TravelRequest) -> dict[str, Any]:
 # ---- words → form
 
 
-class _Heard(NamedTuple):
-    """A stretch of a text and what was understood there."""
-
-    start: int
-    end: int
-    field: str
-    value: Any
-
-
 def read(text: str, place: Place) -> Understood:
-    """What the reader of the grammar finds. Of a text that says less than a whole trip, or says it
-    in other words, cities and days after the few words of two tables, and nothing else."""
+    """What the reader of the grammar finds. A text that says less than a whole trip, or says it in
+    other words, is read by nobody here."""
+    found: dict[str, Any] = {}
+    spans: list[Span] = []
     try:
-        if len(text.split()) > MOST_WORDS:
-            return Understood({}, (Span(0, len(text), None),), ASKED)
-        found = values(read_request(text))
-        heard = [_Heard(*where, found[where[2]]) for where in read_where(text)]
-        # who is not said to come along is nobody for the reader; here the form's default says so
-        if not any(each.field == "party_size" for each in heard):
-            del found["party_size"]
+        if len(text.split()) <= MOST_WORDS:
+            found = values(read_request(text))
+            spans = [Span(*where) for where in read_where(text)]
+            # who is not said to come along is nobody for the reader; the form's default says so
+            if not any(span.field == "party_size" for span in spans):
+                del found["party_size"]
     except UnreadableRequest:
-        heard = list(_looked_up(text, provider_at(place).world))
-        said = Counter(field for field, _ in {(each.field, each.value) for each in heard})
-        heard = [each for each in heard if said[each.field] == 1]
-        found = {each.field: each.value for each in heard}
+        pass
     found = {name: value for name, value in found.items() if value not in EMPTY}
     missing = {name: question for name, question in ASKED.items() if name not in found}
-    spans = (Span(each.start, each.end, each.field) for each in heard)
     return Understood(found, tuple(whole(spans, len(text))), missing)
-
-
-_BEFORE_CITY = {"from": "origin", "to": "destination"}
-_BEFORE_DAY = {
-    **dict.fromkeys(("from", "leave", "leaving", "departing", "starting"), "depart_date"),
-    **dict.fromkeys(("to", "until", "return", "returning", "back"), "return_date"),
-}
-
-
-def _looked_up(text: str, world: World) -> Iterator[_Heard]:
-    """Cities of the world after "from" and "to", ISO days after such words (an "on" between them
-    says nothing) or right after a city."""
-    # with the marks that may follow them taken off
-    words = [(start, end, text[start:end].rstrip(",.;:!?")) for start, end in words_in(text)]
-    longest = max(len(city.split()) for city in world.cities)
-    after_city = -1
-    for at, (start, _, word) in enumerate(words):
-        before = words[at - 1][2].casefold() if at else ""
-        for count in range(min(longest, len(words) - at), 0, -1):
-            last, _, word_without = words[at + count - 1]
-            city = " ".join([text[s:e] for s, e, _ in words[at : at + count - 1]] + [word_without])
-            if city in world.cities and before in _BEFORE_CITY:
-                yield _Heard(start, last + len(word_without), _BEFORE_CITY[before], city)
-                after_city = at + count
-                break
-        if _is_day(word):
-            on = before == "on"
-            before = words[at - 2][2].casefold() if on and at > 1 else before
-            field = "depart_date" if after_city == at - on else _BEFORE_DAY.get(before)
-            if field is not None:
-                yield _Heard(start, start + len(word), field, word)
-
-
-def _is_day(word: str) -> bool:
-    try:
-        return str(Date.fromisoformat(word)) == word
-    except ValueError:
-        return False
 
 
 # ---- no plan
 
 SHIFTS = (1, -1, 2, -2, 3, -3)  # days by which a trip is moved, or made longer
-OF_WAYS: tuple[Wish, ...] = ("transport", *OF_WAY_THERE)
-_LABELS: dict[str, str] = {
-    "depart_after": "Leave from",
-    "arrive_by": "Be there by",
-    "return_after": "Head back from",
-    "return_by": "Be home by",
-}
 Change = tuple[str, dict[str, Any]]  # in words, and as values of the form
 
 
@@ -323,7 +301,6 @@ class _Survey(TripSurvey):
     def __init__(self, asker: Asker, transfers: int):
         super().__init__(asker)
         self.transfers = transfers
-        self.such = "such trip" if transfers else "such trip by direct trains or flights"
 
     def stays(self, request: TravelRequest) -> list[AnswerRow]:
         return self.hotels(request, request.hotel or "")
@@ -333,129 +310,106 @@ def no_plan(request: TravelRequest, place: Place) -> NoPlan | None:
     provider = provider_at(place)
     if place.source.ask is not provider:
         return None  # services answer, too, and of what they would say nothing is proved
-    direct, whole = _Survey(provider, transfers=0), _Survey(provider, transfers=1)
-    if isinstance(prove(request, whole), Proof):
+    direct, every = _Survey(provider, transfers=0), _Survey(provider, transfers=1)
+    if isinstance(prove(request, every), Proof):
         return None
-    why, days = tuple(_why(request, whole)), provider.world.dates
-    for survey in (direct, whole):
-        if changes := tuple(_changes(request, survey, days)):
-            break
-    return NoPlan((*why, *_dear(request, survey)), changes)
+    days = provider.world.dates
+    changes = [*_changes(request, direct, days)] or [*_changes(request, every, days)]
+    return NoPlan(tuple(_why(request, every)), tuple(changes))
 
 
 def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
-    for way in _ways(request):
-        if isinstance(prove(way, survey), Proof):
-            continue
-        route = f"from {way.origin} to {way.destination} on {way.depart_date}"
-        wished = wish_words(way, OF_WAYS)
-        if wished and survey.ways(*_there(way)):
-            yield f"Nothing that goes {route}, and arrives on that day, {wished}."
-        else:
-            yield f"Nothing goes {route} that arrives on that day."
-    if isinstance(_stay(request, survey), str):
-        wished = wish_words(request, OF_STAY)
-        that = f", and {wished}" if wished else ""
+    """Each part for which nothing fits, and a budget that reaches for nothing."""
+    ends = (request.origin, request.destination)
+    ways = [(*ends, request.depart_date, unmet_outbound, OF_WAY_THERE)]
+    if request.return_date is not None:
+        ways.append((*ends[::-1], request.return_date, unmet_return, OF_WAY_BACK))
+    for begin, end, day, unmet, wishes in ways:
+        rows = survey.ways(begin, end, day)
+        if all(unmet(request, row.record) for row in rows):
+            that = _and(wish_words(request, ("transport", *wishes)) if rows else "")
+            yield f"Nothing goes from {begin} to {end} on {day} that arrives on that day{that}."
+    if nights_of(request) and not any(
+        _sleeps(row, request, survey) for row in survey.stays(request)
+    ):
         yield (
             f"No hotel in {request.destination} takes {people_words(request.party_size)}, two to a"
-            f" room, from {request.depart_date} to {checkout_of(request)}{that}."
+            f" room, from {request.depart_date} to {checkout_of(request)}"
+            f"{_and(wish_words(request, OF_STAY))}."
         )
-
-
-def _dear(request: TravelRequest, survey: _Survey) -> Iterator[str]:
-    priceless = prove(request.model_copy(update={"total_budget": None}), survey)
-    if isinstance(priceless, Proof) and priceless.cheapest is not None:
+    cheapest = prove(request.model_copy(update={"total_budget": None}), survey)
+    if isinstance(cheapest, Proof) and cheapest.cheapest is not None:
         yield (
-            f"The cheapest {survey.such} costs {amount(priceless.cheapest)} {request.currency} in"
-            f" all; the budget is {amount(request.total_budget or 0)}."
+            f"The cheapest such trip costs {amount(cheapest.cheapest)} {request.currency} in all;"
+            f" the budget is {amount(request.total_budget or 0)}."
         )
 
 
-def _ways(request: TravelRequest) -> Iterator[TravelRequest]:
-    """The way there, and the way back with the ends exchanged, each as a request of its own."""
-    rest = ("return_date", "nights", *OF_WAY_BACK, *OF_STAY, "total_budget")
-    there = request.model_copy(update={**dict.fromkeys(rest), "visit": ()})
-    yield there
-    if request.return_date is not None:
-        back = {
-            "origin": request.destination,
-            "destination": request.origin,
-            "depart_date": request.return_date,
-            "depart_after": request.return_after,
-            "arrive_by": request.return_by,
-        }
-        yield there.model_copy(update=back)
+def _and(wished: str) -> str:
+    return f", and {wished}" if wished else ""
 
 
-def _stay(request: TravelRequest, survey: TripSurvey) -> Proof | str | None:
-    """The proof of the nights alone; None where there are none, or where nothing goes there with
-    which the proof could begin."""
-    if not nights_of(request) or not survey.ways(*_there(request)):
-        return None
-    rest = ("return_date", *OF_WAYS, *OF_WAY_BACK, "total_budget")
-    alone = {**dict.fromkeys(rest), "nights": nights_of(request), "visit": ()}
-    return prove(request.model_copy(update=alone), survey)
-
-
-def _there(request: TravelRequest) -> tuple[str, str, str]:
-    return request.origin, request.destination, request.depart_date
-
-
-# ---- what would help
+def _sleeps(row: AnswerRow, request: TravelRequest, survey: TripSurvey) -> bool:
+    near = request.hotel_near
+    way = survey.shortest(row.record.name, near, request.destination) if near else None
+    km = way.record.distance_km if way else None
+    return holds(row.record, request) and not unmet_stay(request, row.record, km)
 
 
 def _changes(
     request: TravelRequest, survey: TripSurvey, days: Sequence[str]
 ) -> Iterator[RequestChange]:
-    """Those that give up least first. Of each kind the smallest that is proved."""
-    kinds = (
-        _budgets(request, survey),
-        *_times(request, survey),
-        _days(request, days),
-        _nights(request, days),
-    )
-    for kind in (*kinds, *([change] for change in _dropped(request))):
-        for said, values in kind:
+    """Each wish given up as far as the cheapest trip without it needs; then the smallest move of
+    the days, and the smallest change of the nights."""
+    for wish in WANTED:
+        if getattr(request, wish) is None:
+            continue
+        proof = prove(request.model_copy(update={wish: None}), survey)
+        if isinstance(proof, Proof) and proof.cheapest is not None:  # None: a price is not known
+            words, value = WANTED[wish](request, proof)
+            yield RequestChange(words, {wish: value}, proof.cheapest)
+    for changes in (_days(request, days), _nights(request, days)):
+        for words, values in changes:
             proof = prove(request.model_copy(update=values), survey)
             if isinstance(proof, Proof):
-                yield RequestChange(said, values, proof.cheapest)
+                yield RequestChange(words, values, proof.cheapest)
                 break
 
 
-def _budgets(request: TravelRequest, survey: TripSurvey) -> Iterator[Change]:
-    """Each raised to the least that is needed, in whole dollars."""
-    for name in ("total_budget", "nightly_budget"):
-        if getattr(request, name) is None:
-            continue
-        proof = prove(request.model_copy(update={name: None}), survey)
-        if not isinstance(proof, Proof):
-            continue
-        if name == "total_budget":
-            least, what = proof.cheapest, "in all"
-        else:
-            room = next(each.said for each in proof.witnesses if each.part == "stay")
-            least, what = room["price"]["amount"] / nights_of(request), "for a room and night"
-        if least is not None:
-            value = float(math.ceil(least))
-            yield f"Pay up to {amount(value)} {request.currency} {what}", {name: value}
+def _clock(words: str, part: str, at: str) -> Callable[[TravelRequest, Proof], tuple[str, Any]]:
+    def change(request: TravelRequest, proof: Proof) -> tuple[str, Any]:
+        clock = _row(proof, part)[at][11:16]
+        return f"{words} {clock}", clock
+
+    return change
 
 
-def _times(request: TravelRequest, survey: TripSurvey) -> Iterator[Iterable[Change]]:
-    """Each moved to the nearest departure or arrival that there is."""
-    ends = [_there(request)]
-    if request.return_date is not None:
-        ends.append((request.destination, request.origin, request.return_date))
-    for (after, by), way in zip((OF_WAY_THERE, OF_WAY_BACK), ends, strict=False):
-        offers = [row.record for row in survey.ways(*way)]
-        early, late = getattr(request, after), getattr(request, by)
-        clocks = {offer.departs_at[11:16] for offer in offers}
-        if early is not None:
-            earlier = sorted((clock for clock in clocks if clock < early), reverse=True)
-            yield [(f"{_LABELS[after]} {clock}", {after: clock}) for clock in earlier]
-        clocks = {offer.arrives_at[11:16] for offer in offers}
-        if late is not None:
-            later = sorted(clock for clock in clocks if clock > late)
-            yield [(f"{_LABELS[by]} {clock}", {by: clock}) for clock in later]
+def _row(proof: Proof, part: str) -> dict[str, Any]:
+    return next(each.said for each in proof.witnesses if each.part == part)
+
+
+def _total(request: TravelRequest, proof: Proof) -> tuple[str, Any]:
+    least = math.ceil(proof.cheapest or 0)
+    return f"Pay up to {least} {request.currency} in all", float(least)
+
+
+def _nightly(request: TravelRequest, proof: Proof) -> tuple[str, Any]:
+    least = math.ceil(_row(proof, "stay")["price"]["amount"] / nights_of(request))
+    return f"Pay up to {least} {request.currency} for a room and night", float(least)
+
+
+# wish → how it is given up, in words, and what is left of it
+WANTED: dict[Wish, Callable[[TravelRequest, Proof], tuple[str, Any]]] = {
+    "total_budget": _total,
+    "nightly_budget": _nightly,
+    "depart_after": _clock("Leave from", "outbound", "departs_at"),
+    "arrive_by": _clock("Be there by", "outbound", "arrives_at"),
+    "return_after": _clock("Head back from", "return", "departs_at"),
+    "return_by": _clock("Be home by", "return", "arrives_at"),
+    "hotel_near": lambda asked, _: (f"Take a hotel farther from {asked.hotel_near}", None),
+    "hotel": lambda asked, _: (f"Take another hotel than {asked.hotel}", None),
+    "transport": lambda asked, _: ("Take trains and flights alike", None),
+}
 
 
 def _days(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
@@ -486,14 +440,209 @@ def _nights(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
             yield f"Return on {leaves}", {"return_date": leaves, **stay}
 
 
-def _dropped(request: TravelRequest) -> Iterator[Change]:
-    for name, said in (
-        ("hotel_near", f"Take a hotel farther from {request.hotel_near}"),
-        ("hotel", f"Take another hotel than {request.hotel}"),
-        ("transport", "Take trains and flights alike"),
-    ):
-        if getattr(request, name) is not None:
-            yield said, {name: None}
+# ---- a finished errand
+
+TITLES = {
+    "outbound": "The way there",
+    "stay": "The stay",
+    "visits": "Visits",
+    "return": "The way back",
+}
+CHECKS = {
+    SCHEMA: "The answer can be read",
+    "complete": "Every part of the trip is there",
+    "main_requirement": "Cities, days, people and transport as asked for",
+    "logic": "It fits together: times, nights and sums",
+    "other_constraints": "Times and budgets are kept",
+    "specific_requirements": "Hotel and places as asked for",
+    "backup_plan": "There is something to fall back on",
+    "flight_search": "Flights are as the search said",
+    "train_search": "Trains are as the search said",
+    "hotel_search": "Hotels are as the search said",
+    "poi_search": "Places are as the search said",
+    "route_planning": "Ways in the city are as the route planner said",
+    "web_search": "Pages are as the search said",
+}
+Problem = Mapping[str, Any]  # `VerifierProblem` in a record
+Card = RideCard | StayCard | VisitCard
+
+
+def view(record: Mapping[str, Any], place: Place) -> TripView:
+    """Of a judged episode's record: its cards, what the verifier found wrong beside what it is
+    wrong with, where the cities lie."""
+    request = TravelRequest.model_validate(record["request"])
+    verdict = Verdict.from_record(record["verdict"])
+    judged: Mapping[str, Any] = record.get("verifier") or {}
+    finding: Mapping[str, Any] = judged.get("trajectory") or {}
+    findings = (finding, *judged.get("turns", ()))
+    problems = [problem for each in findings for problem in each.get("problems") or ()]
+    try:
+        cards = read_cards(record["transcript"]["answer"] or "")
+    except NotCards:
+        cards = Cards(party=request.party_size)
+    parts = tuple(_parts(request, cards, problems))
+    costs = [part.cost for part in parts if part.key != "visits"]
+    known = [cost for cost in costs if cost is not None]
+    booked: tuple[RideCard | StayCard, ...] = (*cards.outbound, *cards.stay, *cards.back)
+    said = {card.price.currency for card in booked if card.price is not None}
+    currencies = said - {None} or {request.currency}
+    has_sum = known and len(known) == len(costs) and len(currencies) == 1
+    world = provider_at(place).world
+    stops = [request.origin, request.destination, *([request.origin] * bool(request.return_date))]
+    ways = (cards.outbound, cards.back)[: len(stops) - 1]
+    return TripView(
+        f"{request.origin} to {request.destination}",
+        parts,
+        tuple(_checks(verdict, finding.get("rubrics") or {})),
+        verdict.final,
+        currency=min(map(str, currencies)),
+        cost=round(sum(known), 2) if has_sum else None,  # two currencies have none
+        budget=request.total_budget,
+        route=tuple(_stop(world, city) for city in stops),
+        means=tuple(rides[0].kind if rides else "way" for rides in ways),
+        notes=tuple(f"{risk_words(risk)}." for risk in cards.risks),
+    )
+
+
+def _parts(request: TravelRequest, cards: Cards, problems: Sequence[Problem]) -> Iterator[PlanPart]:
+    """Those that were asked for, and whatever else the answer has."""
+    there, home = request.destination, request.origin
+    back, stays = request.return_date, nights_of(request) > 0
+    rows: tuple[tuple[str, bool, Sequence[Card], str | None, str], ...] = (
+        ("outbound", True, cards.outbound, request.depart_date, f"from {home} to {there}"),
+        ("stay", stays, cards.stay, None, f"in {there}"),
+        ("visits", bool(request.visit), cards.visits, None, f"in {there}"),
+        ("return", back is not None, cards.back, back, f"from {there} to {home}"),
+    )
+    for name, is_asked, found, day, where in rows:
+        if not found and not is_asked:
+            continue
+        items = [
+            item
+            for n, card in enumerate(found)
+            for item in _items(card, cards.party, n > 0, _about(problems, f"{name}.{n}."))
+        ]
+        of_card = [getattr(card, "date", getattr(card, "checkin", None)) for card in found[:1]]
+        first = next((day for day in of_card if day and _moment(day)), day)
+        cost = items[0].cost if items else None
+        about = _about(problems, name)
+        yield PlanPart(name, TITLES[name], first, where, tuple(items), cost, about)
+
+
+def _about(problems: Sequence[Problem], path: str) -> tuple[str, ...]:
+    """What is wrong with a part as a whole ("stay"), or with something of a recommendation
+    ("stay.0.")."""
+    told = (
+        _plain(each["message"], each["field"])
+        for each in problems
+        if each["field"] == path or (path.endswith(".") and f"{each['field']}.".startswith(path))
+    )
+    return tuple(dict.fromkeys(told))
+
+
+def _plain(message: str, field: str) -> str:
+    """Without the field of the answer, which stands before it."""
+    words = message.removeprefix(f"{field}: ")
+    return words[:1].upper() + words[1:]
+
+
+def _items(card: Card, party: int, second: bool, remarks: tuple[str, ...]) -> Iterator[Item]:
+    """A recommendation; of a visit the place and the way there."""
+    if isinstance(card, VisitCard):
+        way, found = card.way, card.found
+        at = (found.call, found.row) if found is not None else None
+        facts = _said(Address=card.address)
+        yield Item("attraction", "Sight", card.name, evidence=at, facts=facts, remarks=remarks)
+        yield Item(way.mode, "Way there", way_words(way), evidence=(way.call, way.row))
+        return
+    why = "; ".join(map(reason_words, card.reasons))
+    starts = ends = None
+    if isinstance(card, RideCard):
+        begin, end = card.depart_place or card.depart_city, card.arrive_place or card.arrive_city
+        starts, ends = _moment(card.date, card.departs), _moment(card.date, card.arrives)
+        if starts and ends:
+            ends += timedelta(days=card.days_later)
+            ends = ends if ends > starts else None  # over a line of dates a clock may go back
+        later = f"{card.days_later:+d} day" if card.days_later else None
+        takes = duration(card.minutes) if card.minutes is not None else None
+        facts = _said(Arrives=later, Takes=takes, Why=why)
+        kind, label = str(card.kind), card.kind.capitalize()
+        text = card.number + (f", {begin} to {end}" if begin and end else "")
+        times = {"person": party, "party": 1}
+    else:
+        begins, leaves = _moment(card.checkin), _moment(card.checkout)
+        nights = (leaves - begins).days if begins and leaves else 1
+        facts = _said(
+            Nights=f"{card.checkin} to {card.checkout}",
+            Address=card.address,
+            Rooms=f"{card.rooms} × {card.room}" if card.room else counted(card.rooms, "room"),
+            Rating=f"{amount(card.rating)} of 5" if card.rating is not None else None,
+            Why=why,
+        )
+        kind, label, text = "stay", "Hotel", card.name
+        times = {"room": card.rooms, "room_and_night": card.rooms * nights, "party": 1}
+    cost, count = _cost(card.price, times)
+    begins_at, ends_at = (_stamp(at) for at in (starts, ends))
+    at = (card.call, card.row)
+    yield Item(kind, label, text, begins_at, ends_at, cost, count, at, facts, remarks, second)
+
+
+def _stamp(at: datetime | None) -> str | None:
+    return at.isoformat(timespec="minutes") if at is not None else None
+
+
+def _cost(price: Fare | RoomPrice | None, times: Mapping[str, int]) -> tuple[float | None, str]:
+    """For the whole party; and how it comes about, where there is more than one."""
+    if price is None:
+        return None, ""
+    many, single = times[price.per], f"{price.amount:,.2f}"
+    each = f"${single}" if price.currency in (None, "USD") else f"{single} {price.currency}"
+    return round(many * price.amount, 2), f"{many} × {each}" if many > 1 else ""
+
+
+def _said(**facts: str | None) -> tuple[tuple[str, str], ...]:
+    return tuple((label, text) for label, text in facts.items() if text)
+
+
+def _moment(day: str, clock: str = "00:00") -> datetime | None:
+    """The contract asks for digits, which may be no day and no time, or one without a next."""
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock}")
+    except ValueError:
+        return None
+    return moment if moment.year <= LAST_YEAR else None
+
+
+def _checks(verdict: Verdict, rubrics: Mapping[str, bool | None]) -> Iterator[Check]:
+    """A rubric that the request gives no reason for passes, and is called what it is: not asked
+    for."""
+    for group in verdict.groups:
+        for name in group.asked:
+            fact = (group.facts or {}).get(name)
+            if group.name == FORMAT and (fact is None or fact.passed):
+                continue
+            state: State = "not_evaluated" if fact is None else fact.state.value
+            if state == "passed" and group.name == "trajectory" and rubrics.get(name) is None:
+                state = "not_applicable"
+            title = CHECKS.get(name, name.replace("_", " "))
+            yield Check(group.name, name, title, state, _details(fact) if fact else ())
+
+
+def _details(fact: Fact) -> tuple[str, ...]:
+    """With the part of the trip in place of the answer's field."""
+    told = []
+    for each in fact.evidence:
+        field = each.field or ""
+        message, title = _plain(each.needed or "", field), TITLES.get(field.partition(".")[0])
+        told.append(f"{title}: {message}" if title else message)
+    return tuple(told) or ((fact.message,) if fact.message else ())
+
+
+def _stop(world: World, city: str) -> RouteStop:
+    middle = CityMap(world, city).middle
+    if middle is None:
+        return RouteStop(city, None, None)
+    return RouteStop(city, round(middle.latitude, 4), round(middle.longitude, 4))
 
 
 DESK = Desk(

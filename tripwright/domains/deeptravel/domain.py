@@ -16,8 +16,7 @@ from annotated_types import Ge
 from tripwright.agent.session import Session
 from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
 from tripwright.domains.deeptravel.cards import page_of
-from tripwright.domains.deeptravel.desk import DESK
-from tripwright.domains.deeptravel.desk_view import CHECKS, provider_at
+from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
