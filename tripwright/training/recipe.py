@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -43,13 +43,11 @@ from tripwright.inference.models import AUTO, PRECISIONS, LoraSettings, check_pe
 from tripwright.inference.sampling import Sampling
 from tripwright.llm.endpoint import is_address
 from tripwright.policies.settings import GREEDY, Decoding
-from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.spec import check_reward_spec
 from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.ppo import PpoSettings
 from tripwright.rl.settings import RolloutSettings
-from tripwright.rl.token_servers import RolloutServer
 from tripwright.runs import RECIPE
 from tripwright.settings import NONE, hints_of, settings_of, settings_values
 from tripwright.sft.copy_pretraining import CopyPretrainingSettings
@@ -427,60 +425,192 @@ def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
 
 def check(recipe: Recipe) -> None:
     """Raises UserError for the first thing that cannot work."""
-    _dialect(recipe)
-    _data(recipe)
-    _held_out(recipe)
-    if recipe.domain.rules:
-        one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
-    for name, settings in (
-        ("copy_pretraining", recipe.copy_pretraining),
-        ("sft", recipe.sft),
-        *([recipe.rl] if recipe.rl else []),
-    ):
-        if settings is not None:
-            one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
-            _products(f"{name}.dtype", settings.dtype, recipe.model.weights)
-            settings.optimizer.check(f"{name}.optimizer")
-            if recipe.model.lora is not None and settings.optimizer.name == "muon":
-                raise UserError(
-                    f"{name}.optimizer: Muon makes a whole matrix's step orthogonal, and with"
-                    f" [model.lora] two thin factors are trained: set {name}.optimizer.name ="
-                    ' "adamw".'
-                )
-    teachers = tuple(recipe.domain.teachers)
-    one_of("model.tokenizer_expert", recipe.model.tokenizer_expert, teachers)
-    if recipe.sft:
-        _check_end("sft", recipe.sft)
-        one_of("sft.expert", recipe.sft.expert, teachers)
+    for problem in _problems(recipe):
+        raise UserError(problem)
+
+
+def _problems(recipe: Recipe) -> Iterator[str]:
+    yield from _dialect_problems(recipe)
+    yield from _data_problems(recipe)
+    yield from _held_out_problems(recipe)
+    yield from _stage_problems(recipe)
     if recipe.rl is not None:
-        _rl(recipe, *recipe.rl)
+        yield from _rl_problems(recipe, *recipe.rl)
+        recipe.rl.settings.check(recipe.rl.algorithm)
+
+
+def _unknown(name: str, value: str, accepted: Iterable[str]) -> Iterator[str]:
+    if value not in accepted:
+        yield f"unknown {name} '{value}'. Accepted: {', '.join(accepted)}."
+
+
+def _dialect_problems(recipe: Recipe) -> Iterator[str]:
+    dialect = recipe.dialect.dialect()
+    turn, context = dialect.max_turn_tokens, dialect.context_tokens
+    if turn >= context:
+        yield f"max_turn_tokens ({turn}) must be below context_tokens ({context})."
+    plays = recipe.rl is not None or (recipe.sft is not None and recipe.sft.data is None)
+    if plays and recipe.judging is None and (problem := recipe.domain.unjudged(dialect)):
+        yield f"{problem} Name one in [judging]."
+    if recipe.model.pretrained is None:
+        check_positions(recipe, "the model", recipe.model.shape.positions)
+
+
+def check_positions(recipe: Recipe, model: str, positions: int) -> None:
+    """Raises UserError where what it is trained or examined on is longer."""
+    dialects = {"dialect": recipe.dialect.dialect(), "evaluation": recipe.held_out_dialect}
+    for table, dialect in dialects.items():
+        if positions < dialect.context_tokens:
+            raise UserError(
+                f"{model} has {positions} positions, the {table} needs {dialect.context_tokens}:"
+                f" lower {table}.context_tokens."
+            )
+
+
+def _data_problems(recipe: Recipe) -> Iterator[str]:
+    data, live = recipe.data, recipe.live
+    if live is not None:
+        if recipe.domain.live is None:
+            able = [d.name for dom in domains().values() if dom.live for d in dom.dialects]
+            yield f"dialect '{recipe.dialect.name}' has no live tools. Take {' or '.join(able)}."
+        nobody = data.world is None and live.services is None and not live.replay
+        if data.queries is None or nobody or (data.world is not None and live.services is not None):
+            yield (
+                "[live] needs data.queries, and live.services or data.world (one of them) to say"
+                " who answers, or live.replay."
+            )
+    elif (data.world is None) != (data.queries is None):
+        yield "data.world and data.queries belong together: give both, or neither to generate."
+    if data.queries is None:
+        yield from _unknown("data.scale", data.scale, recipe.domain.scales)
+        for scale in data.trained_scales:
+            yield from _unknown("data.training_scales", scale, recipe.domain.scales)
+    elif data.training_scales is not None or data.rl_trips is not None:
+        yield "data.training_scales and data.rl_trips are of generated trips, not of data.queries."
+
+
+def _held_out_problems(recipe: Recipe) -> Iterator[str]:
+    how, validation = recipe.evaluation.decoding, recipe.validation
+    try:
+        Sampling(how.temperature, top_p=1.0 if how.top_p is None else how.top_p, top_k=how.top_k)
+    except UserError as error:
+        yield f"evaluation.decoding: {error}"
+    if recipe.domain.rules:
+        yield from _unknown("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
+    for name, table in (("evaluation", recipe.evaluation), ("validation", validation)):
+        if table is not None and table.file is not None and recipe.data.queries is None:
+            yield (
+                f"{name}.file is of requests in the place of data.queries, and this recipe's worlds"
+                f" are generated: say how many with {name}.queries."
+            )
+    if validation is not None:
+        if recipe.rl is None and recipe.sft is None:
+            yield "[validation] is during [sft], [grpo], [ppo] or [rft], and there is none."
+        if validation.file is None and recipe.data.queries is not None:
+            yield "[validation] needs a file of requests beside data.queries: validation.file."
+        rates = [f"{group}_{kind}" for group in recipe.domain.facts for kind in ("micro", "macro")]
+        metrics = ("final", "delivery", DENSE_REWARD, *rates)
+        yield from _unknown("validation.metric", validation.metric, metrics)
+
+
+def _stage_problems(recipe: Recipe) -> Iterator[str]:
+    teachers, weights = recipe.domain.teachers, recipe.model.weights
+    yield from _unknown("model.tokenizer_expert", recipe.model.tokenizer_expert, teachers)
+    if recipe.sft is not None:
+        yield from _unknown("sft.expert", recipe.sft.expert, teachers)
+    stages = {"copy_pretraining": recipe.copy_pretraining, "sft": recipe.sft}
+    for name, settings in (*stages.items(), *([recipe.rl] if recipe.rl else [])):
+        if settings is None:
+            continue
+        yield from _unknown(f"{name}.dtype", settings.dtype, PRECISIONS)
+        # wider ones would need a second copy of the weights, and narrower ones there are none
+        if weights != "float32" and settings.dtype not in (AUTO, weights):
+            yield (
+                f"{name}.dtype is '{settings.dtype}', but model.weights are '{weights}', which are"
+                f" multiplied as they are: leave {name}.dtype out."
+            )
+        settings.optimizer.check(f"{name}.optimizer")
+        if recipe.model.lora is not None and settings.optimizer.name == "muon":
+            yield (
+                f"{name}.optimizer: Muon makes a whole matrix's step orthogonal, and with"
+                f' [model.lora] two thin factors are trained: set {name}.optimizer.name = "adamw".'
+            )
+        if isinstance(settings, SftSettings | RolloutSettings) and not (
+            settings.steps or settings.max_minutes or settings.max_epochs
+        ):
+            yield f"{name} would never end: give steps, max_minutes or max_epochs."
+
+
+def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Iterator[str]:
+    data, domain, curriculum = recipe.data, recipe.domain, settings.curriculum
+    by_epochs = settings.max_epochs is not None or curriculum.kind == "epochs"
+    if by_epochs and data.queries is None and data.rl_trips is None:
+        yield (
+            f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count"
+            " in steps."
+        )
+    if settings.tools is not None and (data.world is None or not is_address(settings.tools)):
+        yield (
+            f"{table}.tools is the http address of a server of one world, and needs data.world and"
+            " data.queries."
+        )
+    grpo = settings if isinstance(settings, GrpoSettings) else None
+    if settings.server is not None:
+        if not is_address(settings.server.url):
+            yield (
+                f"{table}.server.url is a server's address, such as http://127.0.0.1:8000; found"
+                f" '{settings.server.url}'."
+            )
+        if grpo is not None and grpo.branching is not None:
+            yield (
+                f"{table}.branching forks an episode inside our own engine, and {table}.server"
+                " samples elsewhere: leave one of them out."
+            )
+        if settings.tool_threads:
+            yield (
+                f"{table}.tool_threads is of our own engine: with {table}.server every episode has"
+                " a thread of its own. Leave it out."
+            )
+    if not curriculum.stages:
+        yield f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
+    for spec in curriculum.rewards:
+        try:
+            check_reward_spec(spec, domain.rewards, domain.facts)
+        except UserError as error:
+            yield f"{table}.curriculum.stages: {error}"
+    if grpo is not None and grpo.credit == "evidence" and domain.credit is None:
+        yield (
+            f'{table}.credit "evidence" asks which words a fact is about, and {domain.title} do not'
+            ' say it: take "episode".'
+        )
+    if domain.rules:
+        yield from _unknown(f"{table}.rules", settings.rules, domain.rules)
+    if isinstance(settings, PpoSettings) and recipe.dialect.dialect().on_overflow == "truncate":
+        yield (
+            f"{table}: a value head goes from token to token of one context, and dialect"
+            f" '{recipe.dialect.name}' cuts contexts: set dialect.on_overflow = \"end\"."
+        )
 
 
 def check_needs(recipe: Recipe) -> None:
     """Raises UserError for the first file, folder or package that the recipe needs and that is not
     there. (A model may be on a hub.)"""
+    live, model = recipe.live, recipe.model.pretrained
     for name, path in (
         ("data.world", recipe.data.world),
         ("data.queries", recipe.data.queries),
         ("evaluation.file", recipe.evaluation.file),
         ("validation.file", recipe.validation.file if recipe.validation else None),
         ("sft.data", recipe.sft.data if recipe.sft else None),
-        ("live.services", recipe.live.services if recipe.live else None),
+        ("live.services", live.services if live else None),
     ):
         if path is not None and not Path(path).exists():
             raise UserError(f"{name}: nothing at '{path}'.")
-    live = recipe.live
-    if (
-        live is not None
-        and live.replay
-        and "://" not in live.store
-        and not Path(live.store).is_file()
-    ):
+    if live and live.replay and "://" not in live.store and not Path(live.store).is_file():
         raise UserError(
             f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set"
             " live.replay = false."
         )
-    model = recipe.model.pretrained
     if model is not None and is_no_model(model):
         raise UserError(
             f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says"
@@ -490,183 +620,6 @@ def check_needs(recipe: Recipe) -> None:
     if recipe.model.lora is not None:
         check_peft("[model.lora]")
     check_loggers(recipe.loggers)
-
-
-def one_of(name: str, value: str, accepted: tuple[str, ...]) -> None:
-    if value not in accepted:
-        raise UserError(f"unknown {name} '{value}'. Accepted: {', '.join(accepted)}.")
-
-
-def _products(name: str, dtype: str, weights: str) -> None:
-    """Wider ones would need a second copy of the weights, and narrower ones there are none."""
-    if weights != "float32" and dtype not in (AUTO, weights):
-        raise UserError(
-            f"{name} is '{dtype}', but model.weights are '{weights}', which are multiplied as they"
-            f" are: leave {name} out."
-        )
-
-
-def _dialect(recipe: Recipe) -> None:
-    dialect = recipe.dialect.dialect()
-    if dialect.max_turn_tokens >= dialect.context_tokens:
-        raise UserError(
-            f"max_turn_tokens ({dialect.max_turn_tokens}) must be below context_tokens"
-            f" ({dialect.context_tokens})."
-        )
-    plays = recipe.rl is not None or (recipe.sft is not None and recipe.sft.data is None)
-    problem = recipe.domain.unjudged(dialect) if plays and recipe.judging is None else None
-    if problem is not None:
-        raise UserError(f"{problem} Name one in [judging].")
-    if recipe.model.pretrained is None:
-        check_positions(recipe, "the model", recipe.model.shape.positions)
-
-
-def check_positions(recipe: Recipe, model: str, positions: int) -> None:
-    """Raises UserError where what it is trained or examined on is longer."""
-    for table, dialect in (
-        ("dialect", recipe.dialect.dialect()),
-        ("evaluation", recipe.held_out_dialect),
-    ):
-        if positions < dialect.context_tokens:
-            raise UserError(
-                f"{model} has {positions} positions, the {table} needs {dialect.context_tokens}:"
-                f" lower {table}.context_tokens."
-            )
-
-
-def _data(recipe: Recipe) -> None:
-    data, live = recipe.data, recipe.live
-    if live is not None:
-        if recipe.domain.live is None:
-            others = [
-                dialect.name
-                for domain in domains().values()
-                if domain.live is not None
-                for dialect in domain.dialects
-            ]
-            raise UserError(
-                f"[live] is of live tools: dialect '{recipe.dialect.name}' has none. Take"
-                f" {' or '.join(others)}."
-            )
-        nobody = data.world is None and live.services is None and not live.replay
-        if data.queries is None or nobody or (data.world is not None and live.services is not None):
-            raise UserError(
-                "[live] needs data.queries, and live.services or data.world (one of them) to say"
-                " who answers, or live.replay."
-            )
-    elif (data.world is None) != (data.queries is None):
-        raise UserError(
-            "data.world and data.queries belong together: give both, or neither for generated"
-            " worlds."
-        )
-    if data.queries is None:
-        one_of("data.scale", data.scale, tuple(recipe.domain.scales))
-        for scale in data.trained_scales:
-            one_of("data.training_scales", scale, tuple(recipe.domain.scales))
-    elif data.training_scales is not None:
-        raise UserError(
-            "data.training_scales is of generated worlds; data.world names a given one."
-        )
-    elif data.rl_trips is not None:
-        raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
-
-
-def _held_out(recipe: Recipe) -> None:
-    how, validation = recipe.evaluation.decoding, recipe.validation
-    try:
-        Sampling(how.temperature, top_p=1.0 if how.top_p is None else how.top_p, top_k=how.top_k)
-    except UserError as error:
-        raise UserError(f"evaluation.decoding: {error}") from None
-    for name, table in (("evaluation", recipe.evaluation), ("validation", validation)):
-        if table is not None and table.file is not None and recipe.data.queries is None:
-            raise UserError(
-                f"{name}.file is of requests in the place of data.queries, and this recipe's worlds"
-                f" are generated: say how many with {name}.queries."
-            )
-    if validation is None:
-        return
-    if recipe.rl is None and recipe.sft is None:
-        raise UserError(
-            "[validation] is during training, and this recipe has no [sft], [grpo], [ppo] or [rft]."
-        )
-    if validation.file is None and recipe.data.queries is not None:
-        raise UserError(
-            "[validation] needs a file of requests beside data.queries: validation.file."
-        )
-    rates = [f"{group}_{kind}" for group in recipe.domain.facts for kind in ("micro", "macro")]
-    one_of("validation.metric", validation.metric, ("final", "delivery", DENSE_REWARD, *rates))
-
-
-def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
-    _check_end(table, settings)
-    endless = recipe.data.queries is None and recipe.data.rl_trips is None
-    if endless and (settings.max_epochs is not None or settings.curriculum.kind == "epochs"):
-        raise UserError(
-            f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count"
-            " in steps."
-        )
-    if settings.tools is not None and (
-        recipe.data.world is None or not settings.tools.startswith(("http://", "https://"))
-    ):
-        raise UserError(
-            f"{table}.tools is the http address of a server of one world, and needs data.world and"
-            " data.queries."
-        )
-    if settings.server is not None:
-        _server(table, settings, settings.server)
-    _curriculum(table, settings.curriculum, recipe.domain)
-    if (
-        isinstance(settings, GrpoSettings)
-        and settings.credit == "evidence"
-        and recipe.domain.credit is None
-    ):
-        raise UserError(
-            f'{table}.credit "evidence" asks which words a fact is about, and {recipe.domain.title}'
-            ' do not say it: take "episode".'
-        )
-    if recipe.domain.rules:
-        one_of(f"{table}.rules", settings.rules, recipe.domain.rules)
-    if isinstance(settings, PpoSettings) and recipe.dialect.dialect().on_overflow == "truncate":
-        raise UserError(
-            f"{table}: a value head goes from token to token of one context, and dialect"
-            f" '{recipe.dialect.name}' cuts contexts: set dialect.on_overflow = \"end\"."
-        )
-    settings.check(table)
-
-
-def _server(table: str, settings: RolloutSettings, server: RolloutServer) -> None:
-    if not is_address(server.url):
-        raise UserError(
-            f"{table}.server.url is a server's address, such as http://127.0.0.1:8000; found"
-            f" '{server.url}'."
-        )
-    if isinstance(settings, GrpoSettings) and settings.branching is not None:
-        raise UserError(
-            f"{table}.branching forks an episode inside our own engine, and {table}.server samples"
-            " elsewhere: leave one of them out."
-        )
-    if settings.tool_threads:
-        raise UserError(
-            f"{table}.tool_threads is of our own engine: with {table}.server every episode has a"
-            " thread of its own. Leave it out."
-        )
-
-
-def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
-    if not curriculum.stages:
-        raise UserError(
-            f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
-        )
-    for spec in curriculum.rewards:
-        try:
-            check_reward_spec(spec, domain.rewards, domain.facts)
-        except UserError as error:
-            raise UserError(f"{table}.curriculum.stages: {error}") from None
-
-
-def _check_end(stage: str, settings: SftSettings | RolloutSettings) -> None:
-    if settings.steps is None and settings.max_minutes is None and settings.max_epochs is None:
-        raise UserError(f"{stage} would never end: give steps, max_minutes or max_epochs.")
 
 
 # ---- what differs between two recipes
