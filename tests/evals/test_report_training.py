@@ -16,7 +16,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.errors import UserError
-from tripwright.evals.compared_runs import run_names
+from tripwright.evals.comparison import run_names
 from tripwright.evals.report import write_report, write_together
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.learning import (

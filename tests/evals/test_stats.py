@@ -77,8 +77,6 @@ def test_a_paired_difference_is_far_tighter_than_two_separate_intervals():
     assert paired_bootstrap(before, after, seed=0) == (0.5, 0.5, 0.5)
     separate = bootstrap_mean(before, seed=0)
     assert separate.high - separate.low > 0.4
-    with pytest.raises(ValueError, match="same queries"):
-        paired_bootstrap([1.0], [1.0, 2.0], seed=0)
 
 
 @settings(max_examples=30)
@@ -90,9 +88,8 @@ def test_swapping_before_and_after_flips_the_sign(pairs, seed):
         paired_bootstrap(after, before, seed, n=200),
     )
     close = {"rel": 1e-6, "abs": 1e-6}
-    assert (there.mean, there.low, there.high) == pytest.approx(
-        (-back.mean, -back.high, -back.low), **close
-    )
+    value, low, high = back
+    assert there == pytest.approx((-value, -high, -low), **close)
 
 
 def test_mcnemar_agrees_with_the_binomial_by_hand():

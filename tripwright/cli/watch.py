@@ -59,7 +59,7 @@ def watch(
                 f" ({found_in(folder)}). 'train', 'sft' and 'quickstart' make such folders;"
                 " 'tripwright report' reads other runs."
             )
-    from tripwright.evals.compared_runs import run_names
+    from tripwright.evals.comparison import run_names
     from tripwright.evals.report.learning import check_count
     from tripwright.training.watched import read
 

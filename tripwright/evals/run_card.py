@@ -6,6 +6,11 @@ counted together with episodes made under another, so a folder is continued only
 equal. The rest (machine, date, revision, the judge's version, paths, where the endpoint lives) is
 there to be read, and may differ when a run is taken up again; a comparison of runs says where it
 does.
+
+A policy is what is compared, so it may differ; so may seeds. World, queries, rules, prompt, tools,
+limits, decoding and what was done to the tools must be alike, or the difference of two figures is
+theirs and not the agents'. Where a card does not say something, that is told: nothing is taken for
+alike on no evidence.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +50,11 @@ READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})
 HASHES = ("sha256", "content_hash", "fingerprint")
 SHOWN_CHARACTERS = 60
 HOUSE = Path(tripwright.__file__).parent
+ALIKE = ("rules", "world", "queries", "dialect", "decoding", "emptied_tools", "faults")
+# what a card that says nothing about cannot be compared by
+KNOWN = ("rules", "world", "queries", "dialect")
+TOLD = {"judge": "the judge's code", "tripwright": "tripwright", "samples": "samples per query"}
+SAMPLED = ("endpoint", "local")  # policies that decode; a script has no temperature
 JUDGES = ("domains/*/rules", "domains/*/verifiers")  # the folders whose code decides what passes
 
 
@@ -247,3 +257,106 @@ def what_matters(entry: Any) -> Any:
 def shown(value: Any) -> str:
     text = value[:12] if isinstance(value, str) and len(value) == 64 else json.dumps(value)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+
+
+# ---- cards of several runs
+
+
+def unlike(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """One phrase for each thing that must be alike and differs from the first run's."""
+    (first_name, first), *others = cards.items()
+    phrases: list[str] = []
+    for name, card in others:
+        both = {entry: _comparable(entry, first, card) for entry in ALIKE}
+        here, there = ({entry: pair[side] for entry, pair in both.items()} for side in (0, 1))
+        phrases += differences_in(here, there, ALIKE, f"in {first_name}", f"in {name}")
+    return phrases
+
+
+def _comparable(entry: str, *cards: Mapping[str, Any]) -> Sequence[Any]:
+    """An entry of two cards, cut to what both say; two times None where one says nothing."""
+    both: list[Any] = [card.get(entry) for card in cards]
+    if entry == "emptied_tools":
+        return [bool(each) for each in both]
+    if entry == "faults":
+        return both
+    if entry == "decoding":
+        return _decodings(*both, *(entry_of(card, "policy").get("kind") for card in cards))
+    if not all(both):
+        return None, None
+    if not all(isinstance(each, dict) for each in both):
+        return both
+    return [
+        {key: each[key] for key in each if all(key in other for other in both)} for each in both
+    ]
+
+
+def _decodings(first: Any, second: Any, first_kind: Any, second_kind: Any) -> Sequence[Any]:
+    """Two times None where one of the policies decodes nothing. Policies of one kind know the same
+    settings; of two, what both say counts."""
+    if first_kind not in SAMPLED or second_kind not in SAMPLED:
+        return None, None
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return None, None
+    known = {**first, **second}
+    if first_kind != second_kind:
+        known = {key: value for key, value in known.items() if key in first and key in second}
+    cut = []
+    for decoding in (first, second):
+        values = {key: decoding.get(key) for key in known if key != "seed"}
+        if not decoding.get("temperature"):
+            values.pop("top_p", None)  # greedy
+        elif values.get("top_p", 1.0) is None:
+            values["top_p"] = 1.0  # as where it is not given
+        cut.append({key: value for key, value in values.items() if value is not None})
+    return cut
+
+
+def notes(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a reader should know although it forbids nothing."""
+    phrases = []
+    for entry, words in TOLD.items():
+        values = {name: card[entry] for name, card in cards.items() if card.get(entry) is not None}
+        if len({json.dumps(value) for value in values.values()}) > 1:
+            told = ", ".join(f"{value} in {name}" for name, value in values.items())
+            phrases.append(f"{words} differs: {told}")
+    first = next(iter(cards.values()))
+    for entry in KNOWN:
+        if silent := [
+            name
+            for name, card in cards.items()
+            if not card.get(entry) or _comparable(entry, first, card)[1] == {}
+        ]:
+            phrases.append(
+                f"not known to be alike: the run card of {', '.join(silent)} does not say its"
+                f" {entry}, or says it otherwise"
+            )
+    return phrases
+
+
+def seed_of(card: Mapping[str, Any], recipe: Mapping[str, Any]) -> int | None:
+    """The training's seed where there was one, else the sampling's."""
+    seed = recipe.get("seed", entry_of(card, "decoding").get("seed"))
+    return seed if isinstance(seed, int) else None
+
+
+def but_for_seeds(card: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
+    """Equal for runs that differ only by a seed: of the sampling, or of the training that made the
+    weights, of which `recipe` is {} where there was none."""
+    policy = entry_of(card, "policy") or card.get("policy") or {}
+    if recipe and isinstance(policy, dict):
+        # the recipe and the stage say what the weights are; their fingerprint and place differ with
+        # the seed
+        policy = {key: value for key, value in policy.items() if key not in HASHES}
+        if isinstance(model := policy.get("model"), str):
+            policy["model"] = Path(model).name  # RUN/model/STAGE
+    settings = {key: value for key, value in recipe.items() if key not in ("seed", "name")}
+    decoding = {k: v for k, v in entry_of(card, "decoding").items() if k != "seed"}
+    rest = [what_matters(card.get(entry)) for entry in (*ALIKE, "samples") if entry != "decoding"]
+    return json.dumps([policy, settings, decoding, rest], sort_keys=True, default=str)
+
+
+def entry_of(card: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An entry that is an object; {} where a card that others wrote has something else there."""
+    entry = card.get(name)
+    return entry if isinstance(entry, dict) else {}

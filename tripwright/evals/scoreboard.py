@@ -12,13 +12,12 @@ later line of an id wins. Unscored episodes (our side failed) are out of every r
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tripwright.evals.outcome import Outcome, facts_of
+from tripwright.evals.outcome import Checks, Outcome, facts_of
 from tripwright.statistics.rates import (
     expected_best,
     expected_worst,
@@ -30,28 +29,28 @@ from tripwright.statistics.rates import (
 from tripwright.statistics.resampling import percentiles, resampled_sums
 from tripwright.verdict import VERIFIED
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 MOST_UNSCORED = 0.01  # beyond it, a score warns and has the worst case
 SEED = 0
-SCALE = 10**6  # of a mean's values in a bootstrap, whose columns are whole numbers
+SCALE = 10**6  # of parts and wholes in a bootstrap, whose columns are whole numbers
 LEVELS = ("easy", "medium", "hard")
 FEW_WITHOUT = 0.1  # k goes up to the number of samples that all but so many of the queries have
 
+Key = TypeVar("Key", bound=Hashable)
 ByQuery = Mapping[str, Sequence[Outcome]]  # query → its samples
+Pairs = Mapping[str, tuple[Fraction | int, Fraction | int]]  # query → (part, whole)
 
 
 @dataclass(frozen=True)
 class PerQuery:
-    """Query → (part, whole). A share counts passes among checks. A chance (pass@k) and a mean
-    (turns) have one value of a query, and a whole of 1 or what the query weighs; a chance lies
-    between 0 and 1. A query that the figure is not about is not in it."""
+    """A share counts passes among checks. A chance (pass@k) and a mean (turns) have one value of a
+    query, and a whole of 1 or what the query weighs; a chance lies between 0 and 1. A query that
+    the figure is not about is not in it."""
 
     kind: Literal["share", "chance", "mean"]
-    of: Mapping[str, tuple[Fraction | int, Fraction | int]]
-
-    @property
-    def value(self) -> float | None:
-        whole = sum(n for _, n in self.of.values())
-        return float(sum((k for k, _ in self.of.values()), Fraction(0)) / whole) if whole else None
+    of: Pairs
 
     @property
     def is_plain_rate(self) -> bool:
@@ -70,13 +69,13 @@ def by_query(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def share(queries: ByQuery, counts_of: Callable[[Outcome], tuple[int, int]]) -> PerQuery:
-    """`counted` says of one sample how many of how many checks passed."""
-    shares = {}
+    """`counts_of` says of one sample how many of how many checks passed."""
+    sums = {}
     for query, samples in queries.items():
-        counts = [counts_of(outcome) for outcome in samples]
-        if whole := sum(n for _, n in counts):
-            shares[query] = (sum(k for k, _ in counts), whole)
-    return PerQuery("share", shares)
+        passed, checks = zip(*map(counts_of, samples), strict=True)
+        if any(checks):
+            sums[query] = (sum(passed), sum(checks))
+    return PerQuery("share", sums)
 
 
 def rate_of(queries: ByQuery, passes: Callable[[Outcome], bool]) -> PerQuery:
@@ -93,26 +92,22 @@ def mean_of(queries: ByQuery, value: Callable[[Outcome], float | None]) -> PerQu
     return PerQuery("mean", averages)
 
 
-def metrics(queries: ByQuery, names: Iterable[str]) -> Section:
+def metrics(queries: ByQuery, groups: Iterable[str]) -> Section:
     """What passed, was delivered and could be read; and of each of these groups of facts, the share
     that passed and how often all did."""
+
+    def checks(group: str, of: Callable[[Checks], tuple[int, int]]) -> PerQuery:
+        return share(queries, lambda outcome: of(outcome.group(group)))
+
     section = {
         "final": _final(queries),
         "delivery": rate_of(queries, lambda o: o.delivered),
         "schema": rate_of(queries, lambda o: o.schema_valid),
     }
-    for name in names:
-        section[f"{name}_micro"] = share(queries, partial(_share, name))
-        section[f"{name}_macro"] = rate_of(queries, partial(_all_passed, name))
+    for group in groups:
+        section[f"{group}_micro"] = checks(group, lambda checks: checks.share)
+        section[f"{group}_macro"] = checks(group, lambda checks: (int(checks.all_passed), 1))
     return section
-
-
-def _share(name: str, outcome: Outcome) -> tuple[int, int]:
-    return outcome.group(name).share
-
-
-def _all_passed(name: str, outcome: Outcome) -> bool:
-    return outcome.group(name).all_passed
 
 
 def means(queries: ByQuery) -> Section:
@@ -129,14 +124,15 @@ def means(queries: ByQuery) -> Section:
 
 def _measure(queries: ByQuery, name: str) -> PerQuery:
     """The mean over all checks; of a query, those of its mean sample."""
-    of, shares = dict[str, tuple[Fraction | int, Fraction | int]](), True
+    of, is_chance = dict[str, tuple[Fraction | int, Fraction | int]](), True
     for query, samples in queries.items():
-        pairs = [outcome.measures[name] for outcome in samples if name in outcome.measures]
-        shares = shares and all(0 <= value <= 1 for value, _ in pairs)
-        if whole := sum((Fraction(weight) for _, weight in pairs), Fraction(0)):
-            part = sum((Fraction(value) * Fraction(w) for value, w in pairs), Fraction(0))
+        measured = [outcome.measures[name] for outcome in samples if name in outcome.measures]
+        pairs = [(Fraction(value), Fraction(weight)) for value, weight in measured]
+        is_chance = is_chance and all(0 <= value <= 1 for value, _ in pairs)
+        if whole := sum((weight for _, weight in pairs), Fraction(0)):
+            part = sum((value * weight for value, weight in pairs), Fraction(0))
             of[query] = (part / len(pairs), whole / len(pairs))
-    return PerQuery("chance" if shares else "mean", of)
+    return PerQuery("chance" if is_chance else "mean", of)
 
 
 def most_samples(queries: ByQuery) -> int:
@@ -146,47 +142,31 @@ def most_samples(queries: ByQuery) -> int:
     return counts[int(FEW_WITHOUT * len(counts))] if counts else 0
 
 
-def chances(queries: ByQuery, k: int) -> Section:
-    """pass@k and pass^k, of the queries that have so many samples."""
-    counts = {
-        query: (len(samples), sum(o.final for o in samples))
-        for query, samples in queries.items()
-        if len(samples) >= k
-    }
-    return {
-        name: PerQuery(
-            "chance", {query: (of_query(n, final, k), 1) for query, (n, final) in counts.items()}
-        )
-        for name, of_query in (("pass@k", pass_at_k), ("pass^k", pass_hat_k))
-    }
-
-
 def sample_figures(queries: ByQuery, most: int) -> dict[str, Section]:
-    """For every k up to `most`: pass@k, pass^k, and the best and the worst of k by the share of all
-    checks that hold."""
-    kinds: dict[str, Section] = {"pass@k": {}, "pass^k": {}, "best_of_k": {}, "worst_of_k": {}}
-    checks = {query: sorted(map(_checks, samples)) for query, samples in queries.items()}
-    for k in range(1, most + 1):
-        for name, figure in chances(queries, k).items():
-            kinds[name][str(k)] = figure
-        enough = [query for query, samples in queries.items() if len(samples) >= k]
-        for name, of_values in (("best_of_k", expected_best), ("worst_of_k", expected_worst)):
-            values = {q: (of_values(checks[q], k), 1) for q in enough}
-            kinds[name][str(k)] = PerQuery("chance", values)
-    return kinds
+    """For every k up to `most`, of the queries that have so many samples: pass@k, pass^k, and the
+    best and the worst of k by the share of all checks that hold."""
+    passes = {q: (len(samples), sum(o.final for o in samples)) for q, samples in queries.items()}
+    checks = {q: [_checks(outcome) for outcome in samples] for q, samples in queries.items()}
+    kinds: dict[str, Callable[[str, int], Fraction]] = {
+        "pass@k": lambda query, k: pass_at_k(*passes[query], k),
+        "pass^k": lambda query, k: pass_hat_k(*passes[query], k),
+        "best_of_k": lambda query, k: expected_best(checks[query], k),
+        "worst_of_k": lambda query, k: expected_worst(checks[query], k),
+    }
+
+    def figure(of: Callable[[str, int], Fraction], k: int) -> PerQuery:
+        enough = (query for query, samples in queries.items() if len(samples) >= k)
+        return PerQuery("chance", {query: (of(query, k), 1) for query in enough})
+
+    return {name: {str(k): figure(of, k) for k in range(1, most + 1)} for name, of in kinds.items()}
 
 
 def flips(queries: ByQuery) -> PerQuery:
     """Share of the queries with several samples whose samples disagree: some pass and some do
     not."""
     several = {query: samples for query, samples in queries.items() if len(samples) > 1}
-    return PerQuery(
-        "share",
-        {
-            query: (int(len({o.final for o in samples}) > 1), 1)
-            for query, samples in several.items()
-        },
-    )
+    finals = {query: {outcome.final for outcome in samples} for query, samples in several.items()}
+    return PerQuery("share", {query: (int(len(of) > 1), 1) for query, of in finals.items()})
 
 
 def _checks(outcome: Outcome) -> Fraction:
@@ -197,35 +177,28 @@ def _checks(outcome: Outcome) -> Fraction:
 def constraints(queries: ByQuery, facts: Mapping[str, Iterable[str]]) -> Section:
     """Share passing each fact of these groups among the episodes that are held to it; a group's sum
     up to its micro rate."""
-    return {
-        name: share(queries, partial(_one, group, name))
-        for group, names in facts.items()
-        for name in names
-    }
 
+    def one(group: str, name: str) -> PerQuery:
+        def counts(outcome: Outcome) -> tuple[int, int]:
+            checks = outcome.group(group)
+            return int(name in checks.passed), int(name in checks.asked)
 
-def _one(group: str, name: str, outcome: Outcome) -> tuple[int, int]:
-    checks = outcome.group(group)
-    return int(name in checks.passed), int(name in checks.asked)
+        return share(queries, counts)
+
+    return {name: one(group, name) for group, names in facts.items() for name in names}
 
 
 def slices(queries: ByQuery, sections: Iterable[str]) -> dict[str, Section]:
     """The final pass rate by what requests are divided by, as by their level of difficulty."""
-    first = {query: samples[0] for query, samples in queries.items()}
-    return {
-        section: _slice(
-            queries, {query: outcome.slices.get(section) for query, outcome in first.items()}
-        )
-        for section in sections
-    }
 
+    def section(name: str) -> Section:
+        values = {query: samples[0].slices.get(name) for query, samples in queries.items()}
+        return {
+            str(part): _final({query: queries[query] for query, of in values.items() if of == part})
+            for part in sorted({*values.values()} - {None}, key=slice_order)
+        }
 
-def _slice(queries: ByQuery, values: Mapping[str, Any]) -> Section:
-    parts = sorted({value for value in values.values() if value is not None}, key=slice_order)
-    return {
-        str(value): _final({query: queries[query] for query, of in values.items() if of == value})
-        for value in parts
-    }
+    return {name: section(name) for name in dict.fromkeys(sections)}
 
 
 def slice_order(value: object) -> tuple[Any, ...]:
@@ -245,70 +218,44 @@ def with_intervals(section: Mapping[str, PerQuery], seed: int = SEED) -> dict[st
     """Every figure as score.json holds it. Plain rates get Wilson's interval, all others one from
     resampled queries; where all queries agree, which leaves a bootstrap without spread, a share
     gets Wilson's with one trial per query."""
-    resampling = {name: figure for name, figure in section.items() if not figure.is_plain_rate}
-    resampled = _resampled(resampling, seed)
-    return {name: _record(figure, resampled.get(name, [])) for name, figure in section.items()}
+    others = {name: figure.of for name, figure in section.items() if not figure.is_plain_rate}
+    queries = sorted({query for pairs in others.values() for query in pairs})
+    sums = resampled(others, queries, seed) if queries else {}
+    return {name: _record(figure, sums.get(name)) for name, figure in section.items()}
 
 
-def _record(figure: PerQuery, rates: Sequence[float]) -> dict[str, Any]:
+def _record(figure: PerQuery, sums: NDArray[Any] | None) -> dict[str, Any]:
+    queries = len(figure.of)
     if figure.is_plain_rate:
-        return dict(rate(sum(int(k) for k, _ in figure.of.values()), len(figure.of)))
-    if not figure.of:
+        return dict(rate(sum(int(k) for k, _ in figure.of.values()), queries))
+    if sums is None or not queries:
         return {"value": None, "low": None, "high": None, "n": 0}
-    value = figure.value
+    part = sum((Fraction(k) for k, _ in figure.of.values()), Fraction(0))
+    whole = sum(n for _, n in figure.of.values())
+    value = float(part / whole)
     if figure.kind != "mean" and value in (0.0, 1.0):
-        low, high = wilson(len(figure.of) if value else 0, len(figure.of))
+        low, high = wilson(queries if value else 0, queries)
     else:
-        low, high = percentiles(rates)
-    estimate = {"value": value, "low": low, "high": high}
+        parts, wholes = sums[:, sums[1] > 0]
+        low, high = percentiles(parts / wholes)
+    record = {"value": value, "low": low, "high": high}
     if figure.kind != "share":
-        return {**estimate, "n": len(figure.of)}
-    return {
-        **estimate,
-        "k": sum(int(k) for k, _ in figure.of.values()),
-        "n": sum(n for _, n in figure.of.values()),
-    }
+        return {**record, "n": queries}
+    return {**record, "k": int(part), "n": whole}
 
 
-def _resampled(section: Mapping[str, PerQuery], seed: int) -> dict[str, list[float]]:
-    """Each figure in every resample of the queries; a resample without a query that it is about has
-    no value."""
-    queries = sorted({query for figure in section.values() for query in figure.of})
-    if not queries:
-        return {}
-    columns = Columns(queries)
-    places = {
-        name: columns.add(figure.of, 1 if figure.kind == "share" else SCALE)
-        for name, figure in section.items()
-    }
-    sums = resampled_sums(columns.values, seed)
-    return {
-        name: [row[part] / row[whole] for row in sums if row[whole]]
-        for name, (part, whole) in places.items()
-    }
-
-
-class Columns:
-    """Columns of a bootstrap over these queries; equal ones are drawn once."""
-
-    def __init__(self, queries: Sequence[str]):
-        self._queries, self._places = queries, dict[tuple[int, ...], int]()
-
-    @property
-    def values(self) -> list[tuple[int, ...]]:
-        return list(self._places)
-
-    def add(
-        self, of: Mapping[str, tuple[Fraction | int, Fraction | int]], scale: int
-    ) -> tuple[int, int]:
-        """Where the parts and the wholes stand."""
-        pairs = [of.get(query, (0, 0)) for query in self._queries]
-        return self._place(tuple(round(k * scale) for k, _ in pairs)), self._place(
-            tuple(round(n * scale) for _, n in pairs)
-        )
-
-    def _place(self, column: tuple[int, ...]) -> int:
-        return self._places.setdefault(column, len(self._places))
+def resampled(
+    figures: Mapping[Key, Pairs], queries: Sequence[str], seed: int
+) -> dict[Key, NDArray[Any]]:
+    """Part and whole (a row each) of every figure in every resample of these queries. The whole is
+    0 in a resample without a query that the figure is about."""
+    columns = [
+        [round(pairs.get(query, (0, 0))[place] * SCALE) for query in queries]
+        for pairs in figures.values()
+        for place in (0, 1)
+    ]
+    sums = resampled_sums(columns, seed).T
+    return {key: sums[2 * place : 2 * place + 2] for place, key in enumerate(figures)}
 
 
 # ---- the score of a run
@@ -331,9 +278,7 @@ def score_records(
     unscored = len(outcomes) - len(scored)
     queries = by_query(scored)
     facts, most = facts_of(outcomes), most_samples(queries)
-    divided = slices(
-        queries, dict.fromkeys(section for outcome in outcomes for section in outcome.slices)
-    )
+    divided = slices(queries, (section for outcome in outcomes for section in outcome.slices))
     score: dict[str, Any] = {
         "n": len(scored),
         "unscored": unscored,
@@ -347,9 +292,16 @@ def score_records(
         "stop_reasons": dict(Counter(outcome.stop_reason for outcome in outcomes).most_common()),
     }
     if most > 1:
-        score["samples"] = _samples(queries, most)
+        samples = sample_figures(queries, most)
+        by_kind = {kind: with_intervals(section) for kind, section in samples.items()}
+        score["samples"] = {"most": most, **by_kind}
     if unscored > MOST_UNSCORED * len(outcomes):
-        score["warning"] = unscored_warning(outcomes)
+        faults = Counter(outcome.fault or "unknown" for outcome in outcomes if not outcome.scored)
+        score["warning"] = (
+            f"{unscored} of {len(outcomes)} episodes are unscored because of faults on our side;"
+            " the rates leave them out, and worst_case counts them as failed. The most frequent"
+            f" fault: {faults.most_common(1)[0][0].rstrip('.')}."
+        )
         score["worst_case"] = with_intervals(_rates(by_query(outcomes), facts, most))
     return {**score, "run_card": dict(card)}
 
@@ -359,23 +311,7 @@ def _rates(queries: ByQuery, groups: Iterable[str], most: int) -> Section:
     and whether they agree."""
     section = metrics(queries, groups)
     if most > 1:
-        section |= {
-            name.replace("k", str(most)): figure for name, figure in chances(queries, most).items()
-        }
+        samples = sample_figures(queries, most)
+        section |= {f"pass{sign}{most}": samples[f"pass{sign}k"][str(most)] for sign in "@^"}
         section["flip_rate"] = flips(queries)
     return section
-
-
-def _samples(queries: ByQuery, most: int) -> dict[str, Any]:
-    figures = sample_figures(queries, most)
-    return {"most": most, **{kind: with_intervals(section) for kind, section in figures.items()}}
-
-
-def unscored_warning(outcomes: Sequence[Outcome]) -> str:
-    """What a score says where more than MOST_UNSCORED of its episodes are unscored."""
-    faults = Counter(outcome.fault or "unknown" for outcome in outcomes if not outcome.scored)
-    return (
-        f"{faults.total()} of {len(outcomes)} episodes are unscored because of faults on our side;"
-        " the rates leave them out, and worst_case counts them as failed. The most frequent fault:"
-        f" {faults.most_common(1)[0][0].rstrip('.')}."
-    )

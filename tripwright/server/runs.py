@@ -21,7 +21,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tripwright.errors import UserError
-from tripwright.evals.compared_runs import unlike
 from tripwright.evals.report import report_page
 from tripwright.evals.report.charts import Bar
 from tripwright.evals.report.folder import (
@@ -36,6 +35,7 @@ from tripwright.evals.report.folder import (
 from tripwright.evals.report.markup import Estimate, of_words, plural, shown, shown_interval
 from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text
 from tripwright.evals.report.together import live_page
+from tripwright.evals.run_card import unlike
 from tripwright.runs import CARD, METRICS, RECIPE, SCORE
 from tripwright.training.watched import LiveBody, standing, watched
 

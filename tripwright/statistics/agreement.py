@@ -148,7 +148,7 @@ def _interval(
     # Equal items side by side, in the order in which each kind first comes.
     kinds = Counter(tuple(item.count(pair) for pair in pairs) for item in items)
     sums = resampled_sums(list(zip(*kinds.elements(), strict=True)), seed, n)
-    resampled = (_kappa(dict(zip(pairs, cells, strict=True))) for cells in sums)
+    resampled = (_kappa(dict(zip(pairs, cells, strict=True))) for cells in sums.tolist())
     kappas = [kappa for kappa in resampled if kappa is not None]
     if not kappas:
         return None, None, 1.0

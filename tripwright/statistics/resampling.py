@@ -9,9 +9,12 @@ with fewer than some ten queries they are too narrow.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -24,35 +27,25 @@ class Interval(NamedTuple):
 
 def resampled_sums(
     columns: Sequence[Sequence[float]], seed: int, n: int = RESAMPLES
-) -> list[list[float]]:
-    """For each of n seeded resamples of the queries, the sum of every column (one value for each
-    query); exact where all values are whole."""
+) -> NDArray[Any]:
+    """For each of n seeded resamples of the queries (a row), the sum of every column (one value for
+    each query); exact where all values are whole."""
     import numpy as np  # a tenth of a second to import: only for those who resample
 
-    size = len(columns[0]) if columns else 0
-    if not size or n < 1:
-        raise ValueError("a bootstrap needs at least one column, one query and one resample")
-    if not all(math.isfinite(value) for column in columns for value in column):
-        raise ValueError(
-            "a bootstrap needs finite values; a NaN would silently become the interval"
-        )
-    if any(max(map(abs, column)) * size >= 1 << 63 for column in columns):
-        raise ValueError("a bootstrap needs sums below 2^63")
     values = np.array(columns)
+    if not values.size or not np.isfinite(values.astype(float)).all():
+        raise ValueError("a bootstrap needs queries, and a finite value of each")
+    size = values.shape[1]
     # The Mersenne Twister that Python's Random(seed) is, whose stream numpy promises never to
     # change: the same draws on every machine.
     stream = np.random.RandomState([seed])
-    return [
-        (
-            values @ np.bincount((stream.random_sample(size) * size).astype(int), minlength=size)
-        ).tolist()
-        for _ in range(n)
-    ]
+    draws = [(stream.random_sample(size) * size).astype(int) for _ in range(n)]
+    return np.array([values @ np.bincount(drawn, minlength=size) for drawn in draws])
 
 
-def percentiles(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def percentiles(values: Iterable[float], confidence: float = CONFIDENCE) -> Interval:
     """The interval that holds the middle 95% of resampled figures."""
-    ordered = sorted(values)
+    ordered = sorted(map(float, values))
     return Interval(
         _quantile(ordered, (1 - confidence) / 2), _quantile(ordered, (1 + confidence) / 2)
     )
@@ -66,35 +59,30 @@ def _quantile(ordered: Sequence[float], q: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def bootstrap_p(differences: Sequence[float]) -> float:
+def bootstrap_p(differences: Collection[float]) -> float:
     """Two-sided p-value of "no difference" from resampled differences: twice the smaller share on
     one side of zero, never 0."""
-    below, above = (sum(1 for d in differences if sign * d <= 0) for sign in (1, -1))
+    below, above = (sum(bool(sign * d <= 0) for d in differences) for sign in (1, -1))
     return min(1.0, 2 * (1 + min(below, above)) / (1 + len(differences)))
 
 
-def bootstrap_floor(resamples: int) -> float:
-    """The smallest p-value that so many resamples can give."""
-    return 2 / (1 + resamples)
-
-
-def seed_draws(seeds: int, seed: int, n: int = RESAMPLES) -> list[list[int]]:
-    """For each of n resamples, which of so many runs (differing by their seed) are drawn."""
-    rng = Random(seed)
-    return [rng.choices(range(seeds), k=seeds) for _ in range(n)]
-
-
-def over_seeds(rates: Sequence[float], places: Sequence[int]) -> float:
-    """One resample of the mean over seeds, from every seed's rate on the queries of that resample:
-    the upper of two levels.
+def over_seeds(rates: NDArray[Any], seed: int) -> NDArray[Any]:
+    """Each resample of the mean over seeds, from every seed's rate on the queries of that resample
+    (resample × seed): the upper of two levels.
 
     All seeds were examined on the same queries, so a resample draws the queries once for all of
     them; drawing them anew for each seed would treat a hard query as so many independent ones.
     Drawing S of S seeds with replacement shows (S − 1)/S of the variance between them; the
     deviation is stretched by √(S / (S − 1)) to make up for it.
     """
-    count, centre = len(rates), math.fsum(rates) / len(rates)
-    if count == 1:
+    import numpy as np
+
+    resamples, seeds = rates.shape
+    centre: NDArray[Any] = rates.mean(axis=1)
+    if seeds == 1:
         return centre
-    deviation = math.fsum(rates[place] for place in places) / count - centre
-    return centre + math.sqrt(count / (count - 1)) * deviation
+    rng = Random(seed)
+    draws = np.array([rng.choices(range(seeds), k=seeds) for _ in range(resamples)])
+    deviation = np.take_along_axis(rates, draws, axis=1).mean(axis=1) - centre
+    stretched: NDArray[Any] = centre + math.sqrt(seeds / (seeds - 1)) * deviation
+    return stretched

@@ -15,8 +15,9 @@ from tests.conftest import verdict_record
 from tripwright.cli.main import Verb
 from tripwright.cli.main import main as run_main
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
-from tripwright.evals import comparison
+from tripwright.evals import scoreboard
 from tripwright.runs import VERSION, VERSION_ENTRY
+from tripwright.statistics.resampling import resampled_sums
 
 VERBS = (Verb("compare", "tripwright.cli.compare", "compare", "Compare."),)
 CARD: dict[str, Any] = {
@@ -117,8 +118,7 @@ def made(tmp_path: Path) -> Maker:
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested here is what is compared, not how finely the ends of an interval are drawn."""
-    for name in ("resampled_sums", "seed_draws"):
-        monkeypatch.setattr(comparison, name, partial(getattr(comparison, name), n=200))
+    monkeypatch.setattr(scoreboard, "resampled_sums", partial(resampled_sums, n=200))
 
 
 @pytest.fixture

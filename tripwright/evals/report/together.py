@@ -14,8 +14,7 @@ from markupsafe import Markup
 
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
-from tripwright.evals.compared_runs import ALIKE, TOLD, run_names, unlike
-from tripwright.evals.comparison import changed_marks, compare_folders, refusal
+from tripwright.evals.comparison import changed_marks, compare_folders, refusal, run_names
 from tripwright.evals.report import evaluations, learning, sections
 from tripwright.evals.report.behaviour import Behaviour
 from tripwright.evals.report.charts import Bar, Bars
@@ -56,6 +55,7 @@ from tripwright.evals.report.page import (
     titled,
 )
 from tripwright.evals.report.viewer import Budget, make_viewer
+from tripwright.evals.run_card import ALIKE, TOLD, unlike
 from tripwright.evals.scoreboard import judged_by
 from tripwright.runs import CARD, RECIPE
 
