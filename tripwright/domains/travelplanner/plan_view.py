@@ -1,5 +1,5 @@
 """One plan with its verdict, arranged for a reader: what is wrong stands beside the day and the
-line it concerns, what things cost beside the thing. Terminal, page and desk show the same view.
+line it concerns, what things cost beside the thing. Terminal and desk show the same view.
 
 It shows whatever is there, however odd, and never raises. Evidence names a day and a field of the
 official format; where it names none, or a day that the plan does not have, it is said at the end,
@@ -80,14 +80,13 @@ class PlanView:
     notes: tuple[str, ...]  # what keeps the view from being whole, and why
 
     @property
-    def by_kind(self) -> dict[str, dict[int, float]]:
-        """Kind of cost → day → US dollars."""
-        kinds: dict[str, dict[int, float]] = {}
+    def by_kind(self) -> dict[str, float]:
+        """Kind of cost → US dollars."""
+        kinds: dict[str, float] = {}
         for kind, words in KINDS.items():
             for cost in self.verdict.costs if self.verdict else ():
                 if cost.kind == kind:
-                    days = kinds.setdefault(words, {})
-                    days[cost.day] = days.get(cost.day, 0.0) + cost.total_usd
+                    kinds[words] = kinds.get(words, 0.0) + cost.total_usd
         return kinds
 
 

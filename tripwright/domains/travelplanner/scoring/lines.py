@@ -15,7 +15,6 @@ no plan at the place asked for is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -330,18 +329,13 @@ def is_p3(plan: list[Any]) -> bool:
 @dataclass(frozen=True)
 class PlanEntry:
     """`plan` is in the official format where it can be. `unreadable`: why the plan counts as not
-    delivered; `notes`: what else to say."""
+    delivered; `inferred`: the fields that were read from the request's text."""
 
-    where: str  # "plans.jsonl:3"
+    line: int  # 1 of a file that holds one plan
     query: Query | None
     plan: list[Any] | None
     unreadable: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def line(self) -> int:
-        """1 of a file that holds one plan."""
-        return int(self.where.rpartition(":")[2]) if ":" in self.where else 1
+    inferred: tuple[str, ...] = ()
 
 
 def read_plan(path: Path, which: str | None, world: World | None) -> PlanEntry:
@@ -349,37 +343,23 @@ def read_plan(path: Path, which: str | None, world: World | None) -> PlanEntry:
     if not path.is_file():
         expected = "a .json file with a plan, or a .jsonl file of plans or transcripts"
         raise UserError(f"No file at '{path}'. Expected {expected}.")
-    if path.suffix == ".jsonl":
-        where, record = _line(path, which)
-    elif which is not None:
-        raise UserError(f"--line is for .jsonl files; '{path}' is read as one plan.")
-    else:
-        where, record = str(path), _json(path.read_bytes(), str(path))
-    return _found(where, record, world)
-
-
-def _line(path: Path, which: str | None) -> tuple[str, Any]:
+    if path.suffix != ".jsonl":
+        if which is not None:
+            raise UserError(f"--line is for .jsonl files; '{path}' is read as one plan.")
+        return _entry(path, 1, _json(path.read_bytes(), str(path)), world)
     count = 0
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             count += 1
-            named = which in (None, str(number))
-            if named or (which and which.encode() in line and _id(line) == which):
-                return f"{path}:{number}", _json(line, f"{path}:{number}")
-    if which is None:
-        raise UserError(f"'{path}' is empty: expected one plan or transcript per line.")
+            is_named = which in (None, str(number))
+            if is_named or (which and which.encode() in line):
+                record = _json(line, f"{path}:{number}")
+                if is_named or (isinstance(record, dict) and record.get("id") == which):
+                    return _entry(path, number, record, world)
     has = f"it has {count} lines with a plan; --line takes a line number or a transcript's id"
-    raise UserError(f"'{path}' has no line '{which}': {has}.")
-
-
-def _id(line: bytes) -> str | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return str(record["id"]) if isinstance(record, dict) and "id" in record else None
+    raise UserError(f"'{path}' has no line '{which or 1}': {has}.")
 
 
 def _json(text: bytes, where: str) -> Any:
@@ -391,44 +371,32 @@ def _json(text: bytes, where: str) -> Any:
         raise UserError(f"{where}: not JSON ({problem}).") from None
 
 
-def _found(where: str, record: Any, world: World | None) -> PlanEntry:
+def _entry(path: Path, line: int, record: Any, world: World | None) -> PlanEntry:
+    where = f"{path}:{line}" if path.suffix == ".jsonl" else str(path)
     content = record if isinstance(record, dict) else {"plan": record}
-    if "plan" not in content or not isinstance(content["plan"], list | None):
+    plan = content.get("plan", 0)
+    days = plan if isinstance(plan, list) else []
+    is_plans = any(isinstance(day, dict) and "plan" in day for day in days)
+    if not isinstance(plan, list | None) or is_plans:
         expected = 'a list of days, or an object with "query" and "plan"'
         raise UserError(f"{where}: expected {expected}, found {described(record)}.")
-    if any(isinstance(day, dict) and "plan" in day for day in content["plan"] or ()):
-        write = "Write one per line into a .jsonl file; --line chooses."
-        raise UserError(f"{where}: expected one plan, found a list of plans. {write}")
-    query, notes = _query(content.get("query", content.get("request")), where, world)
-    plan, problem = official_plan(content["plan"], city_lookup(world) if world else None)
-    if problem is not None:
-        return PlanEntry(where, query, content["plan"], problem, notes)
-    unreadable = None if plan else _problem(content)
-    return PlanEntry(where, query, plan, str(unreadable) if unreadable else None, notes)
+    request = content.get("query", content.get("request"))
+    query, inferred = None, tuple[str, ...]()
+    if request is not None:
+        try:
+            query, inferred = _completed(request, Gazetteer(world.cities if world else {}))
+        except (BadLine, CouldNotInfer) as problem:
+            raise UserError(f"{where}: {problem}.") from None
+    official, unreadable = official_plan(plan, city_lookup(world) if world else None)
+    if unreadable is None and not official:
+        unreadable = _problem(content)
+    return PlanEntry(line, query, official or plan, unreadable, inferred)
 
 
-def _problem(record: dict[str, Any]) -> Any:
+def _problem(record: dict[str, Any]) -> str | None:
     """Why there is no plan: what the verdict of an episode says, or the line that 'tripwright
     format' wrote."""
     try:
         return Verdict.from_record(record["verdict"]).schema_problem
     except (AttributeError, KeyError, TypeError, ValueError):
-        return record.get("problem")
-
-
-def _query(request: Any, where: str, world: World | None) -> tuple[Query | None, tuple[str, ...]]:
-    """The request. One that is a text alone is read with the world's help, and the reader is
-    told."""
-    if request is None:
-        return None, ()
-    try:
-        if world is None:
-            return read_query({"query": request} if isinstance(request, str) else request), ()
-        query, fields = _completed(request, Gazetteer(world.cities))
-        return query, (f"Read from the request's text: {', '.join(fields)}.",) if fields else ()
-    except (BadLine, CouldNotInfer) as problem:
-        if isinstance(request, str) and world is None:
-            return None, (
-                "The request is a text alone: with --world its fields can be read from it.",
-            )
-        raise UserError(f"{where}: {problem}.") from None
+        return str(record["problem"]) if record.get("problem") else None

@@ -1,5 +1,4 @@
-"""`tripwright show`: one plan, with its verdict beside what it concerns; the view as text and as a
-page."""
+"""`tripwright show`: one plan, with its verdict beside what it concerns."""
 
 from __future__ import annotations
 
@@ -11,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
-import jinja2
 import typer
 
-from tripwright.cli.options import Restart
 from tripwright.domains.travelplanner.plan_view import (
     DayView,
     PlanView,
@@ -27,19 +24,10 @@ from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN, PlanEntry, read_plan
 from tripwright.errors import UserError, printable
-from tripwright.evals.report.page import page_css
-from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_in
 from tripwright.world.store import World
 
 _COLOURS = {"✓": "32", "✗": "31", "–": "2"}
-_PAGE = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent),
-    autoescape=True,
-    trim_blocks=True,
-    keep_trailing_newline=True,
-)
-_PAGE.filters["usd"] = usd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +53,6 @@ class ShowFlags:
             help=".jsonl: a line number or a transcript's id; the first line if left out."
         ),
     ] = None
-    html: Annotated[
-        Path | None, typer.Option(help="Also write one self-contained page.", show_default=False)
-    ] = None
-    restart: Restart = False
 
 
 def show(
@@ -83,12 +67,10 @@ def show(
     Examples:
       tripwright show plans.jsonl --line 3 --world worlds/real
       tripwright show runs/a --line q000007 --world worlds/nano --rules official
-      tripwright show plan.json --world worlds/real --html plan.html
+      tripwright show plan.json --world worlds/real
     """
     check_rules(settings.rules)
     plan_file = transcripts_in(settings.plan)
-    if settings.html:
-        check_new(settings.html, settings.restart, "--html", (plan_file,))
     place = World.open(settings.world) if settings.world else None
     entry = read_plan(plan_file, settings.line, place)
     verdict = _verdict(entry, place, cast(Rules, settings.rules))
@@ -97,15 +79,11 @@ def show(
             needed = "--world DIR and a plan with its request"
             raise UserError(f"--json prints a verdict, which needs {needed}.")
         typer.echo(json.dumps(verdict.to_contract(entry.line)))
-    view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
-    if settings.html:
-        make_parent(settings.html)
-        write_atomically(settings.html, plan_page(view, entry.where, place.name if place else None))
-        print(f"page: {settings.html}", file=sys.stderr)
-    if not as_json:
+    else:
+        view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
         typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
         if plan_file.suffix == ".jsonl" and settings.line is None:
-            print(f"this is {entry.where}; --line N shows another", file=sys.stderr)
+            print(f"this is {plan_file}:{entry.line}; --line N shows another", file=sys.stderr)
 
 
 def _verdict(entry: PlanEntry, world: World | None, rules: Rules) -> PlanVerdict | None:
@@ -117,7 +95,9 @@ def _verdict(entry: PlanEntry, world: World | None, rules: Rules) -> PlanVerdict
 
 
 def _notes(entry: PlanEntry, world: World | None) -> list[str]:
-    notes = list(entry.notes)
+    notes = []
+    if entry.inferred:
+        notes.append(f"Read from the request's text: {', '.join(entry.inferred)}.")
     if entry.unreadable:
         notes.append(f"The plan could not be read: {printable(entry.unreadable)}")
     if entry.query is None:
@@ -182,31 +162,10 @@ def _day(day: DayView, priced: bool, sign: Sign) -> list[str]:
 
 
 def _costs(view: PlanView, sign: Sign) -> list[str]:
-    lines = [f"  {kind:<12} {usd(sum(days.values())):>11}" for kind, days in view.by_kind.items()]
+    lines = [f"  {kind:<12} {usd(cost):>11}" for kind, cost in view.by_kind.items()]
     total = view.verdict.total_cost if view.verdict else None
     if total is not None:
         lines.append(
             f"  {'total':<12} {usd(total):>11}  {sign(*budget_words(total, view.budget_usd))}"
         )
     return lines
-
-
-# ---- one self-contained page
-
-
-def plan_page(view: PlanView, source: str, world: str | None) -> str:
-    kinds = view.by_kind
-    days = sorted({day for amounts in kinds.values() for day in amounts})
-    return _PAGE.get_template("plan_page.html").render(
-        view=view,
-        css=page_css(),
-        source=printable(source),
-        world=printable(world),
-        kinds=kinds,
-        cost_rows=[
-            (f"Day {day}", [amounts.get(day) for amounts in kinds.values()]) for day in days
-        ],
-        totals=[sum(amounts.values()) for amounts in kinds.values()],
-        verdict_words=verdict_words,
-        budget_words=budget_words,
-    )
