@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -127,10 +127,7 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     for problem in problems:
         print(problem, file=sys.stderr)
     out.parent.mkdir(parents=True, exist_ok=True)
-    if endpoint:
-        counts = _by_model(endpoint, inputs, out, settings.concurrency, place)
-    else:
-        counts = _by_parser(inputs, out)
+    counts = _formatted(endpoint, inputs, out, settings.concurrency, place)
     typer.echo(json.dumps(counts) if as_json else _told(counts, out))
     if counts["unscored"]:
         unscored = f"{counts['unscored']} unscored, not in {out}"
@@ -219,67 +216,53 @@ def _asked(line: bytes, number: int) -> ItineraryInput:
     return ItineraryInput(number, request, read_query(request), text, _fingerprint(line.strip()))
 
 
-# ---- the two ways
+# ---- by the parser or by a model
 
 
-def _by_parser(inputs: list[ItineraryInput], out: Path) -> dict[str, int]:
-    """Whole or not at all: it takes seconds. What the parser wrote before is replaced."""
-
-    def take(record: Any) -> None:
-        if record["formatter"] != PARSER:
-            raise ValueError
-
-    if out.exists():
-        _journal(out, take, "was not written by the parser").close()
-    records = []
-    for each in inputs:
-        formatted = parse_itinerary(each.text)
-        _tell_problem(each, formatted)
-        records.append(_record(each, formatted, PARSER))
-    return _written(out, records, 0)
-
-
-def _by_model(
-    endpoint: ChatEndpoint,
+def _formatted(
+    endpoint: ChatEndpoint | None,
     inputs: list[ItineraryInput],
     out: Path,
     concurrency: int,
     world: World | None,
 ) -> dict[str, int]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
+    name = endpoint.model if endpoint else PARSER
     made_from = {each.line: each.made_from for each in inputs}
     records, unscored, status = dict[int, dict[str, Any]](), 0, StatusLine()
 
     def take(record: Any) -> None:
-        made = (made_from[record["line"]], endpoint.model)
-        if made != (record["made_from"], record["formatter"]):
+        if (record["made_from"], record["formatter"]) != (made_from[record["line"]], name):
             raise ValueError
         records[record["line"]] = record
 
-    foreign = f"was not made from these itineraries by '{endpoint.model}'"
-    with _journal(out, take, foreign) as journal:
-        waiting = ((each, each.query, each.text) for each in inputs if each.line not in records)
-        city_of = city_lookup(world) if world else None
-        for each, formatted in format_all(endpoint, waiting, concurrency, city_of):
+    foreign = f"was not made from these itineraries by '{name}'. {ANOTHER}"
+    with Journal(out, take, foreign, f"Another process is writing '{out}'. {ANOTHER}") as journal:
+        waiting = [each for each in inputs if each.line not in records]
+        read: Iterable[tuple[ItineraryInput, FormattedPlan]] = (
+            (each, parse_itinerary(each.text)) for each in waiting
+        )
+        if endpoint:
+            asked = ((each, each.query, each.text) for each in waiting)
+            read = format_all(endpoint, asked, concurrency, city_lookup(world) if world else None)
+        for each, formatted in read:
             unscored += formatted.unscored
             if not formatted.unscored:
-                records[each.line] = _record(each, formatted, endpoint.model)
+                records[each.line] = _record(each, formatted, name)
                 journal.append(records[each.line])
-            _tell_problem(each, formatted)
+            if formatted.plan is None:
+                lead = "unscored: " if formatted.unscored else ""
+                print(f"line {each.line}: {lead}{formatted.problem}", file=sys.stderr, flush=True)
             status.show(f"{len(records) + unscored}/{len(inputs)} itineraries")
     status.end()
-    return _written(out, [records[line] for line in sorted(records)], unscored)
-
-
-def _journal(out: Path, take: Callable[[Any], None], foreign: str) -> Journal:
-    in_use = f"Another process is writing '{out}'. {ANOTHER}"
-    return Journal(out, take, f"{foreign}. {ANOTHER}", in_use)
-
-
-def _tell_problem(itinerary: ItineraryInput, formatted: FormattedPlan) -> None:
-    if formatted.plan is None:
-        unscored = "unscored: " if formatted.unscored else ""
-        print(f"line {itinerary.line}: {unscored}{formatted.problem}", file=sys.stderr, flush=True)
+    write_atomically(out, "".join(json.dumps(records[line]) + "\n" for line in sorted(records)))
+    plans = sum(record["plan"] is not None for record in records.values())
+    return {
+        "itineraries": len(records) + unscored,
+        "plans": plans,
+        "unreadable": len(records) - plans,
+        "unscored": unscored,
+    }
 
 
 def _record(itinerary: ItineraryInput, formatted: FormattedPlan, formatter: str) -> dict[str, Any]:
@@ -287,14 +270,3 @@ def _record(itinerary: ItineraryInput, formatted: FormattedPlan, formatter: str)
     record = {**itinerary.episode, **line}
     problem = {"problem": formatted.problem} if formatted.problem else {}
     return {**record, **problem, "formatter": formatter, "made_from": itinerary.made_from}
-
-
-def _written(out: Path, records: list[dict[str, Any]], unscored: int) -> dict[str, int]:
-    write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
-    plans = sum(record["plan"] is not None for record in records)
-    return {
-        "itineraries": len(records) + unscored,
-        "plans": plans,
-        "unreadable": len(records) - plans,
-        "unscored": unscored,
-    }
