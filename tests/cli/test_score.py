@@ -89,7 +89,7 @@ def test_the_hacking_meter_shows_where_the_bus_gets_through(run: Any) -> None:
     rates = [gap[rules] for gap in gaps for rules in ("official", "strict")]
     assert all(rate["numerator"] <= rate["denominator"] for rate in rates)
     code, out, _ = run(f"score {{p}}/hacked.jsonl {words}")
-    assert code == 0 and out.count("passes official, fails strict") == 3 and "+100.0%" in out
+    assert code == 0 and "+100.0%" in out
     code, out, _ = run(f"score {{p}}/plans.jsonl {words} --json")
     final = last(out)["final"]
     assert code == 0 and final["only_official"]["lines"] == []

@@ -1,6 +1,7 @@
 """A file of plans → one verdict per line, then TravelPlanner's six metrics (row T4): as the
 official evaluation counts, and honestly; in all, by level, by days and by both; each with its 95%
-interval over plans.
+interval over plans. Or every plan under two rule sets at once: what the one passes that the other
+does not.
 
 Every line is judged alone and in constant memory, and a line that cannot be read keeps its place in
 every honest denominator as a plan that was not delivered.
@@ -14,7 +15,7 @@ those of further rules too, and whatever was not evaluated, not delivered or cra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -40,8 +41,9 @@ from tripwright.domains.travelplanner.scoring.lines import (
     plain,
     split_size,
 )
+from tripwright.errors import UserError
 from tripwright.statistics.rates import ratio_interval, wilson
-from tripwright.verdict import Facts, State
+from tripwright.verdict import Fact, Facts, State
 from tripwright.world.store import World
 
 METRICS = (
@@ -328,3 +330,129 @@ def constraint_place(name: str) -> tuple[int, str]:
     """The official thirteen in their order, further ones by name."""
     official = (*COMMONSENSE_NAMES, *HARD_NAMES)
     return (official.index(name), "") if name in official else (len(official), name)
+
+
+# ---- the hacking meter: two rule sets at once
+
+
+EXAMPLES = 5  # line numbers kept for each difference
+FINAL = "final"
+
+
+class ComparedLine(NamedTuple):
+    line: PlanLine
+    verdicts: tuple[PlanVerdict, PlanVerdict]
+
+    def record(self) -> dict[str, Any]:
+        """One object of `score --compare --json`: the final verdicts and the constraints whose
+        states differ."""
+        states = [
+            {name: str(fact.state) for name, fact in verdict.facts().items()}
+            for verdict in self.verdicts
+        ]
+        rules = [verdict.rules for verdict in self.verdicts]
+        return {
+            "line": self.line.number,
+            "final": {verdict.rules: verdict.final for verdict in self.verdicts},
+            "error": {verdict.rules: verdict.error for verdict in self.verdicts},
+            "differ": {
+                name: {rule: state.get(name) for rule, state in zip(rules, states, strict=True)}
+                for name in sorted({*states[0], *states[1]}, key=constraint_place)
+                if states[0].get(name) != states[1].get(name)
+            },
+            **({"problem": self.line.problem} if self.line.problem else {}),
+        }
+
+
+def compared_lines(
+    lines: Iterable[PlanLine], world: World, rules: tuple[str, str]
+) -> Iterator[ComparedLine]:
+    """Judged twice, one at a time."""
+    for each in rules:
+        check_rules(each)
+    if rules[0] == rules[1]:
+        raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
+    for line in lines:
+        first, second = (judge_line(line, world, each) for each in rules)
+        yield ComparedLine(line, (first, second))
+
+
+@dataclass
+class RuleGap:
+    """One constraint, or the final verdict, under both rule sets. `only`: the lines that pass under
+    one alone, and what the other found."""
+
+    passed: list[int] = field(default_factory=lambda: [0, 0])
+    totals: list[int] = field(default_factory=lambda: [0, 0])
+    only: tuple[list[tuple[int, Fact | None]], ...] = field(default_factory=lambda: ([], []))
+
+    def add(self, line: int, passed: Sequence[bool | None], facts: Sequence[Fact | None]) -> None:
+        """`passed` is None where the constraint does not exist for this plan: what one rule set
+        does not ask for is no difference."""
+        for side, other in ((0, 1), (1, 0)):
+            self.passed[side] += passed[side] is True
+            self.totals[side] += passed[side] is not None
+            if passed[side] is True and passed[other] is False:
+                self.only[side].append((line, facts[other]))
+
+    def record(self, rules: tuple[str, str]) -> dict[str, Any]:
+        rates = [rate_of(k, n) for k, n in zip(self.passed, self.totals, strict=True)]
+        values = [rate["value"] for rate in rates]
+        return {
+            **dict(zip(rules, rates, strict=True)),
+            "gap": None if None in values else values[0] - values[1],
+            **{f"only_{name}": _difference(self.only[side]) for side, name in enumerate(rules)},
+        }
+
+
+def _difference(found: Sequence[tuple[int, Fact | None]]) -> dict[str, Any]:
+    """A constraint may not be failed by the other rules but never reached by them, as an earlier
+    one shut the gate. The two are told apart, so that one hole is not shown as five."""
+    failed = sum(fact is not None and fact.passed is False for _, fact in found)
+    examples = (
+        {"line": line, "constraint": fact.name, "message": fact.message}
+        for line, fact in found
+        if fact is not None and fact.message
+    )
+    return {
+        "n": len(found),
+        "failed": failed,
+        "not_reached": len(found) - failed,
+        "lines": [line for line, _ in found[:EXAMPLES]],
+        "example": next(examples, None),
+    }
+
+
+class HackingMeter:
+    def __init__(self, rules: tuple[str, str], whole: bool = False):
+        """`whole` as for Tally."""
+        self.rules, self.whole, self.n, self.bad_lines, self.unanswered = rules, whole, 0, 0, 0
+        self._gaps: dict[str, RuleGap] = {FINAL: RuleGap()}
+
+    def add(self, compared: ComparedLine) -> None:
+        line, verdicts = compared
+        self.bad_lines += line.error == BAD_LINE
+        if self.whole and line.error == BAD_LINE:
+            return
+        self.n += 1
+        self.unanswered += line.error == UNANSWERED
+        finals = [verdict.final for verdict in verdicts]
+        firsts = [next(iter(verdict.failures()), None) for verdict in verdicts]
+        self._gaps[FINAL].add(line.number, finals, firsts)
+        asked = [sense | hard for sense, hard in (asked_of(line.query, each) for each in verdicts)]
+        for name in asked[0] | asked[1]:
+            facts = [verdict.facts().get(name) for verdict in verdicts]
+            gap = self._gaps.setdefault(name, RuleGap())
+            gap.add(line.number, [each.get(name) for each in asked], facts)
+
+    def summary(self) -> dict[str, Any]:
+        names = sorted((name for name in self._gaps if name != FINAL), key=constraint_place)
+        return {
+            "kind": "comparison",
+            "rules": list(self.rules),
+            "n": self.n,
+            "bad_lines": self.bad_lines,
+            **({"unanswered": self.unanswered} if self.whole else {}),
+            FINAL: self._gaps[FINAL].record(self.rules),
+            "constraints": {name: self._gaps[name].record(self.rules) for name in names},
+        }

@@ -15,11 +15,6 @@ from tripwright.cli.options import Json
 from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains.travelplanner.rules.evaluate import RULES
 from tripwright.domains.travelplanner.rules.facts import FACT_TITLES, fact_words
-from tripwright.domains.travelplanner.scoring.compare import (
-    ComparedLine,
-    HackingMeter,
-    compared_lines,
-)
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     BAD_PLAN,
@@ -32,14 +27,20 @@ from tripwright.domains.travelplanner.scoring.lines import (
     count_unscored,
     split_size,
 )
-from tripwright.domains.travelplanner.scoring.score import METRICS, ScoredLine, Tally, scored_lines
+from tripwright.domains.travelplanner.scoring.score import (
+    METRICS,
+    HackingMeter,
+    ScoredLine,
+    Tally,
+    compared_lines,
+    scored_lines,
+)
 from tripwright.errors import UserError, counted, printable
 from tripwright.verdict import Fact, Facts
 from tripwright.world.store import World
 
 HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
 SHORT = ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final")
-MOST_ROWS = 20  # of a comparison, printed for people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,18 +134,11 @@ def _compare(
     as_json: bool,
 ) -> None:
     meter, noted = HackingMeter(rules, whole=settings.queries is not None), Notes(settings.plans)
-    row_count = 0
     for compared in compared_lines(lines, world, rules):
         meter.add(compared)
         line = json.dumps(compared.record()) if as_json else None
-        if not as_json and compared.verdicts[0].final != compared.verdicts[1].final:
-            row_count += 1
-            line = _compared_row(compared) if row_count <= MOST_ROWS else None
         noted.add(compared.line.problem, compared.line.error, line)
     noted.check_any()
-    if row_count > MOST_ROWS and not as_json:
-        more = f"{row_count - MOST_ROWS} more plans that only one passes"
-        typer.echo(f"… and {more} (--json has every line)")
     summary = meter.summary()
     typer.echo(json.dumps(summary) if as_json else _comparison_table(summary))
     noted.end(settings.split, summary, settings.queries)
@@ -252,13 +246,6 @@ def _told(fact: Fact) -> str:
     """A model's words may hold anything; a terminal gets one printable line."""
     title = fact_words(fact)
     return f"{title}: {printable(fact.message)}" if fact.message else title
-
-
-def _compared_row(compared: ComparedLine) -> str:
-    """One plan that only one rule set passes, and what the other says."""
-    passed, failed = sorted(compared.verdicts, key=lambda verdict: not verdict.final)
-    why = failed.error or next(map(_told, failed.failures()), "not delivered")
-    return f"line {compared.line.number}: passes {passed.rules}, fails {failed.rules}: {why}"
 
 
 # ---- summaries
