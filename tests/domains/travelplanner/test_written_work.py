@@ -143,7 +143,6 @@ def test_steps_are_true_where_less_is_shown(
     steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
     assert [step for step in steps if not step.is_true] == []
     assert len(steps) > 100 and {"cost: asked", "way: trip"} <= {step.kind for step in steps}
-    assert seen or "none" in {step.said for step in steps if step.kind == "city: sights"}
 
 
 def test_names_may_hold_full_stops() -> None:
@@ -194,55 +193,27 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
-        ("home U ", "home U 1", "way: road"),
         ("Go: home ", "Go: home U", "way: choice"),
         (" home no. ", " home 33 self-driving. ", "way: choice"),
         ("Back: ", "Back: 1", "way: choice"),
         ("Cost: ", "Cost: 1", "cost: term"),
         (" left ", "0 left ", "cost: sum"),
-        (" left ok. Plan: ", " left dear. Plan: ", "cost: sum"),
-        ("Plan: day 1, ", "Plan: day 2, ", "way: plan"),
-        (", breakfast (A) ", ", breakfast (B) ", "way: plan"),
-        (", breakfast (", " Two, breakfast (", "way: plan"),  # the sight before it
-        ("Meals: day 1, ", "Meals: day 2, ", "city: meals"),
-        (", 6. <", ", 9. <", "city: meals"),
-        ("See: ", "See: New ", "city: sights"),
     ],
 )
 def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: str) -> None:
-    def change(text: str) -> str:
-        is_road = kind != "way: road" or text.startswith(old)
-        return text.replace(old, new, 1) if is_road else text
-
-    found = untrue_after(episodes(4, 12, LONG, Mix(days=(5,)), style="comparing"), change)
+    played = episodes(4, 12, LONG, Mix(days=(5,)), style="comparing")
+    found = untrue_after(played, lambda text: text.replace(old, new, 1))
     # after a cost the sum was not asked of what is said now
     further = {"cost: asked"} if kind == "cost: term" else set()
     assert len(found) >= 3
     assert all(kinds[0] == kind and {*kinds[1:]} <= further for kinds in found)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "wrong"),
-    [
-        # the same meal twice; half of those that were said to come, and what these cost
-        (
-            r"Breakfast: (\(A\) [^.]+)\. Lunch: [^.]+\.",
-            r"Breakfast: \1. Lunch: \1.",
-            "meal: choice",
-        ),
-        (
-            r"(Dinner: [^.]+\.) Breakfast: .+Dinner: [^.]+\. Cost: (\d\*\(\d+\+\d+\+\d+)[^)]+",
-            r"\1 Cost: \2",
-            "cost: term",
-        ),
-        # of a city that nobody has looked at
-        (r": U (\d) nights \d+ ok; ", r": Z \1 nights 12 ok; ", "city: asked"),
-    ],
-)
-def test_what_was_said_to_come_binds(old: str, new: str, wrong: str) -> None:
+def test_a_city_that_nobody_has_looked_at_is_not_compared() -> None:
     played = episodes(4, 24, LONG, Mix(days=(5,)), style="comparing")
+    old, new = r": U (\d) nights \d+ ok; ", r": Z \1 nights 12 ok; "
     found = untrue_after(played, lambda text: re.sub(old, new, text))
-    assert len(found) >= 2 and {kinds[0] for kinds in found} == {wrong}
+    assert len(found) >= 2 and {kinds[0] for kinds in found} == {"city: asked"}
 
 
 def test_that_there_is_no_way_is_of_the_last_search() -> None:
@@ -308,7 +279,6 @@ def test_what_is_left_is_of_the_budget_and_of_all_costs(
 @pytest.mark.parametrize(
     ("said", "wrong"),
     [
-        ("home U 33 self-driving.", ["way: road"]),  # what it costs is not said there
         ("Each of the roads is ok.", []),  # prose
         ("x: home V no. Go: y.", None),  # no crash
         ("U 3 nights none: none. " * 12 + "2 nights: A 5 no. Stay: none.", None),  # no crash
@@ -366,13 +336,12 @@ def test_a_walk_that_finds_no_meal_is_true_at_the_end_of_its_rows_alone() -> Non
 
 
 def test_ways_that_are_not_there_are_no_part_of_a_trip() -> None:
-    """Nobody knows what a trip is whose way was never shown, day by day, what one sees there and
-    what it costs: no second wrong step."""
+    """Nobody knows what a trip is, or costs, whose way was never shown: no second wrong step."""
     episode = next(iter(episodes(4, 1, LONG, Mix(days=(5,)), style="comparing")))
     whole = written_steps(asked(episode), episode.transcript)
     note = next(s for s in episode.transcript.segments if s.text.startswith("Go: "))
     note.text = note.text.replace("Go: ", "Go: 1", 1)
-    assert len(written_steps(asked(episode), episode.transcript)) == len(whole) - 5
+    assert len(written_steps(asked(episode), episode.transcript)) == len(whole) - 2
 
 
 def asked(episode: Episode) -> Query:

@@ -10,7 +10,8 @@ to choose. That there is none is true where the last search for it says so. A co
 ways, nights and meals last noted, and the sum of a trip is asked of the costs that were said.
 
 Not read: letters of cities and dates, said again; what a call is made for ("Look at", "From");
-which cities are driven or flown to, and left for which end; how nights may be spent; "Eaten".
+which cities are driven or flown to, and left for which end; how nights may be spent; "Eaten"; in
+which city one eats, what one sees there, and the plan, which the answer says again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from tripwright.domains.travelplanner.oracle.options import (
     FORBIDDEN_BY_RULE,
     ROOM_TYPES,
     SEATS,
-    sights_to_plan,
 )
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
@@ -43,13 +43,13 @@ from tripwright.tools.faults import UNANSWERED, fault_kind
 from tripwright.transcript import Rows, Segment, ToolCall, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
-# Of the cities of a trip: the price of one beside the others', which is taken, where one eats how
-# often, and what one sees. Of ways: whether there is a road, which was taken, all of a trip's, its
-# days. Of costs: of a trip or of meals, all that the sum is asked of, what the budget has left
+# Of the cities of a trip: the price of one beside the others', which is taken. Of ways: which was
+# taken, all of a trip's. Of costs: of a trip or of meals, all that the sum is asked of, what the
+# budget has left
 KINDS = (
     *("stay: asked", "stay: row", "stay: choice"),
-    *("city: asked", "city: price", "city: choice", "city: meals", "city: sights"),
-    *("way: road", "way: choice", "way: trip", "way: plan"),
+    *("city: asked", "city: price", "city: choice"),
+    *("way: choice", "way: trip"),
     *("meal: asked", "meal: row", "meal: choice", "cost: term", "cost: asked", "cost: sum"),
 )
 PURPOSES = tuple(meal.title() for meal in MEALS)
@@ -87,7 +87,6 @@ class ChosenStay(NamedTuple):
 
 Look = Callable[[str, Any, Any], work.RowStep]
 Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
-Meal = tuple[str, float | None]  # its name, what it costs, if one can know
 
 
 @dataclass(frozen=True)
@@ -131,11 +130,7 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 rows = _called(table, note) if table else []
                 if is_of_stays and rows:
                     stays_of[letter] = city, rows
-                found = (
-                    *ways.road(note),
-                    *read_note(query, note, kind, rows, letter, stays_of, ways),
-                    *summed,
-                )
+                found = (*read_note(query, note, kind, rows, letter, stays_of, ways), *summed)
                 steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             ways.look(segment.call)
@@ -152,8 +147,6 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 restaurants = shown
             elif shown.problem == "no_accommodations":
                 stays_of[letter_of.get(city, city)] = city, []
-            elif shown.kind == "Attraction" or shown.problem == "no_attractions":
-                ways.see(city, [str(record["name"]) for record in shown.records()])
     return steps
 
 
@@ -208,7 +201,7 @@ def read_note(
 ) -> Iterator[Found]:
     """What stands in the note behind an answer of this kind, about rows, cities and ways. `rows`:
     the places to stay that the answer has shown, or the restaurants last shown."""
-    names = [*_names(rows), *ways.shown_legs(), *ways.seen()]
+    names = [*_names(rows), *ways.shown_legs()]
     is_of_stays = kind == "Accommodation"
     own_heads = (name for name, _ in _choices(query, city, rows)) if is_of_stays else PURPOSES
     heads = {work.STAY, *HEADS, *own_heads}
@@ -230,15 +223,15 @@ def read_note(
         if sentence in own:
             meals.append(sentence)
             continue
-        yield from _meals(query, meals, rows, ways.meals_to_come)
+        yield from _meals(query, meals, rows)
         if sentence in others:
             yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
         if head in HEADS:
             eaten = (meal.said for meal in meals if meal.head in PURPOSES)
-            prices = [(taken, _price_usd(taken, rows)) for taken in eaten]
+            prices = [_price_usd(taken, rows) for taken in eaten]
             yield from ways.read(head, said, prices if head == work.COST else [])
         meals = []
-    yield from _meals(query, meals, rows, ways.meals_to_come)
+    yield from _meals(query, meals, rows)
 
 
 def _price_usd(taken: str, rows: Called) -> float | None:
@@ -340,10 +333,9 @@ def _shared(nights: int, stops: int) -> Iterator[tuple[int, ...]]:
     return (each for each in shared if sum(each) == nights)
 
 
-def _meals(query: Query, sentences: list[Sentence], rows: Called, to_come: int) -> Iterator[Found]:
-    """`to_come`: as many meals as were said before, 0 if one cannot know."""
+def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Found]:
     signs, at, taken, eaten = work.signs_of(query), -1, list[Any](), list[str]()
-    last, counts = work.to_the_last(rows), [to_come] if to_come else _meal_counts(query, sentences)
+    last, counts = work.to_the_last(rows), _meal_counts(query, sentences)
     is_lettered = _are_lettered(rows)  # there a walk goes on where the last one ended
     for _, asked, steps, said in sentences:
         if asked:
@@ -495,17 +487,10 @@ class WrittenWays:
     is_known: bool = True
     # by the leg's ends; None: there was no way when it was asked for
     _shown: dict[tuple[str, str], list[ShownWay | None]] = field(default_factory=dict)
-    _destination: str = ""  # of the last search
     _stay: ChosenStay | None = None  # the last one
-    # where one has yet to, on the trip just said, and how many meals; None before it is said
-    _to_eat: list[tuple[str, int]] | None = None
-    meals_to_come: int = 0  # in the city where one eats next; 0 if one cannot know
     _was_trip: bool = False  # what the next cost is of, unless meals stand before it
     _costs: str = ""  # of the trip just said, in its own words
     _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
-    _meals: list[str] = field(default_factory=list)  # those, by name
-    _sights: dict[str, list[str]] = field(default_factory=dict)  # by city, that a plan can name
-    _seen: str = ""  # the city whose sights were shown last
     _calculated: str = ""  # the expression, if the last call has one
 
     def look(self, call: ToolCall) -> None:
@@ -513,8 +498,7 @@ class WrittenWays:
         asked = call.arguments
         self._calculated = str(asked.get("expression", ""))
         origin = str(asked.get("origin", asked.get("departure")))  # STAR's word
-        self._destination = str(asked.get("destination"))
-        ways = self._shown.setdefault((origin, self._destination), [])
+        ways = self._shown.setdefault((origin, str(asked.get("destination"))), [])
         for row in call.rows.records() if call.rows else ():
             mode, number = str(row.get("mode") or asked.get("mode")), row.get("number")
             usd, name = (row.get("price_usd"), str(number)) if number else (None, mode)
@@ -526,14 +510,8 @@ class WrittenWays:
         if call.rows and call.rows.problem in NO_WAY:
             ways.append(None)
 
-    def see(self, city: str, sights: Sequence[str]) -> None:
-        """All that were shown of it so far."""
-        self._seen = city
-        self._sights[city] = [sights[number] for number in sights_to_plan(sights)]
-
     def stay_in(self, stay: ChosenStay) -> None:
-        self._stay, self._back = stay, None
-        self._to_eat, self._costs = None, ""
+        self._stay, self._back, self._costs = stay, None, ""
 
     def reached(self) -> list[tuple[Sequence[str], int]]:
         """Where one has been, and on which day that is: at home, and after each stop of the way so
@@ -548,8 +526,8 @@ class WrittenWays:
         letters = [work.HOME, *self.path]
         return [(letters[:count], day) for count, day in enumerate(days, start=1)]
 
-    def read(self, head: str, said: str, meals: Sequence[Meal]) -> Iterator[Found]:
-        """`meals`: those that the note has just chosen."""
+    def read(self, head: str, said: str, meals: Sequence[float | None]) -> Iterator[Found]:
+        """`meals`: what those cost that the note has just chosen, if one can know."""
         if head in (work.GO, work.BACK):
             legs = self._named(head)
             several = said.split(", ")  # where no work is shown
@@ -559,41 +537,22 @@ class WrittenWays:
         elif head == work.TRIP:
             if trip := self.trip():
                 yield "way: trip", said, trip
-            self._was_trip, self._to_eat = True, list(self._eating()) if trip else []
-        elif head == work.EATING:
-            left = [*self._to_serve()] if self._to_eat is None else self._to_eat
-            to_come = left.pop(0) if left else None
-            self.meals_to_come = to_come[1] if to_come and to_come[0] == said else 0
-            if to_come:
-                yield "city: meals", said, to_come[0]
-        elif head == work.SEE:
-            for words in self.seen()[:1]:
-                yield "city: sights", said, words
-        elif head == work.PLAN:
-            full_days = self._full_days()
-            if self.is_known and self._back and full_days is not None:
-                plan = work.plan_words(self.path.values(), full_days, self._back[0])
-                yield "way: plan", said, plan
-        elif meals:
-            before = self._costs and self._eaten  # of this trip
-            known = [price for _, price in meals if price is not None]
+            self._was_trip = True
+        elif head == work.COST and meals:
+            known = [price for price in meals if price is not None]
             if len(known) == len(meals):
                 cost = work.meals_cost(self.query.party_size, known)
-                is_whole = len(meals) == (self.meals_to_come or len(meals))
-                true = f"{self._eaten}+{cost}" if before else cost
-                yield "cost: term", said, true if is_whole else ""
-            names = [name for name, _ in meals]
-            self.meals_to_come = 0
-            self._eaten, self._meals = said, [*(self._meals if before else ()), *names]
-        elif self._was_trip:
+                is_further = self._costs and self._eaten  # of this trip
+                yield "cost: term", said, f"{self._eaten}+{cost}" if is_further else cost
+            self._eaten = said
+        elif head == work.COST and self._was_trip:
             if self.trip() and self._back:
                 there = itertools.chain(*(stop.costs for stop in self.path.values()))
-                costs = (*there, self._back[1])
-                yield "cost: term", said, "+".join(costs)
+                yield "cost: term", said, "+".join((*there, self._back[1]))
             self._was_trip, self._costs = False, said
             if not self.query.local_constraint.cuisine:
                 self._eaten = ""
-        else:  # of meals of which no work is shown
+        elif head == work.COST:  # of meals of which no work is shown
             self._eaten = said
 
     def trip(self) -> str:
@@ -601,45 +560,6 @@ class WrittenWays:
         if not self.is_known or self._back is None:
             return ""
         return work.trip_words(self.query.party_size, [*self.path.values()], self._back[0])
-
-    def _to_serve(self) -> Iterator[tuple[str, int]]:
-        """Before a trip is said: where all wanted cuisines are to be served, in the city chosen
-        last, and by how many meals."""
-        signs, stay = work.signs_of(self.query), self._stay
-        if signs and stay and stay.here:
-            name = work.called(self.letter_of.get(stay.city, ""), stay.city)
-            meals = len(MEALS) * (stay.nights - 1)
-            yield work.eating_words(stay.day, stay.here, name, meals, signs), meals
-
-    def _eating(self) -> Iterator[tuple[str, int]]:
-        """Where one eats: cuisines were seen to before the trip was said, in the first city with
-        full days."""
-        day, here, is_left = 1, work.HOME, not self.query.local_constraint.cuisine
-        for letter, stop in self.path.items():
-            if stop.nights > 1:
-                if is_left:
-                    meals = len(MEALS) * (stop.nights - 1)
-                    yield work.eating_words(day, here, stop.city, meals, {}), meals
-                is_left = True
-            day, here = day + stop.nights, letter
-
-    def seen(self) -> list[str]:
-        """The words for what one sees in the city whose sights were shown last, if one stays
-        there: as was chosen last, or on the trip just said."""
-        stays = [(self._stay.city, self._stay.nights)] if self._stay else []
-        stays += [(stop.name, stop.nights) for stop in self.path.values()]
-        letter, shown = self.letter_of.get(self._seen, ""), self._sights.get(self._seen, [])
-        return [work.sights_words(letter, shown, n) for city, n in stays if city == self._seen]
-
-    def _full_days(self) -> list[str] | None:
-        """None where nobody has shown a sight for each, or chosen as many meals."""
-        shown = (self._sights.get(s.name, [])[: s.nights - 1] for s in self.path.values())
-        sights = list(itertools.chain(*shown))
-        days = sum(stop.nights - 1 for stop in self.path.values())
-        if len(sights) < days or len(self._meals) != days * len(MEALS):
-            return None
-        meals = iter(self._meals)
-        return [work.full_day(sight, itertools.islice(meals, len(MEALS))) for sight in sights]
 
     def _go(self, head: str, said: str, leg: Leg | None) -> None:
         if self._stay is None:
@@ -685,15 +605,6 @@ class WrittenWays:
         for way in filter(None, ways) if ways[-1:] != [None] else ways:
             to = work.called(ends[1], there) if way else ends[1]
             yield work.leg_taken(ends[0], to, way and way.words), (*ends, way)
-
-    def road(self, note: str) -> Iterator[Found]:
-        """Whether there is one from home, asked for before a city is chosen: "home V ok"."""
-        said = note.partition(". ")[0].removesuffix(".")
-        ways = self._shown.get((self.query.org, self._destination), [])
-        if self._stay is None and ways and said.startswith(f"{work.HOME} "):
-            there = self.letter_of.get(self._destination, "")
-            road = work.OK if any(ways) else None
-            yield "way: road", said, work.leg_taken(work.HOME, there, road)
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
         """Such as "458 left ok", of a calculator's answer or behind what it would be asked; before
