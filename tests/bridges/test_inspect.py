@@ -4,10 +4,7 @@ plays; nothing lost that can be kept."""
 from __future__ import annotations
 
 import json
-import math
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +20,14 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 
 from tests.evals.conftest import choice_of
-from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai import played, trips
-from tripwright.bridges.inspect_ai.solvers import EPISODE, SharedPolicy, tool_infos
+from tripwright.bridges.inspect_ai.trips import EPISODE, tool_infos
 from tripwright.cli.main import main
-from tripwright.domains import dialect_named, face_named, faces
+from tripwright.domains import face_named, faces
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import read_queries
-from tripwright.runs import TRANSCRIPTS, VERSION, episodes
+from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
@@ -116,51 +112,30 @@ def records(log: EvalLog) -> dict[str, dict[str, Any]]:
     return {sample.store[EPISODE]["id"]: sample.store[EPISODE] for sample in log.samples or []}
 
 
-@pytest.mark.parametrize(("policy", "rules"), [("expert", "official"), ("cheapest-row", "strict")])
-def test_the_same_episodes_have_the_same_figures(
-    policy: str, rules: str, folder: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("words", "queries"),
+    [
+        ("--policy first-row --dialect compact --samples 3", "queries.jsonl"),
+        ("--policy errand-expert --dialect deeptravel_cards", "requests.jsonl"),
+    ],
+)
+def test_a_run_folder_is_shown_as_it_was_played(
+    words: str, queries: str, folder: Path, tmp_path: Path
 ) -> None:
-    words = ("--policy", policy, "--rules", rules, "--dialect", "compact", "--samples", "2")
-    score = run_score(folder, tmp_path / "run", *words)
-    log = evaluated(
-        of_trips(folder, policy=policy, rules=rules, dialect="compact", samples=2), tmp_path
-    )
-    assert figures(log) == pytest.approx(expected(score))
-    assert accuracy(log) == pytest.approx(score["metrics"]["final"]["value"])
-    assert records(log) == {line["id"]: line for line in episodes(tmp_path / "run" / TRANSCRIPTS)}
-    card = json.loads((tmp_path / "run" / "run_card.json").read_text())
-    ours = (log.eval.metadata or {})["run_card"]
-    assert ours | {"date": card["date"], "transcripts_version": VERSION} == card
-
-
-def test_travellers_requests_too(folder: Path, tmp_path: Path) -> None:
-    words = ("--policy", "errand-expert", "--dialect", "deeptravel_cards")
-    score = run_score(folder, tmp_path / "run", *words, queries="requests.jsonl")
-    task = trips(
-        queries=str(folder / "requests.jsonl"),
-        world=str(folder / "world"),
-        policy="errand-expert",
-        dialect="deeptravel_cards",
-    )
-    log = evaluated(task, tmp_path)
-    assert figures(log) == pytest.approx(expected(score)) and score["metrics"]["final"]["n"] == 6
-
-
-def test_a_run_folder_is_shown_as_it_was_played(folder: Path, tmp_path: Path) -> None:
-    score = run_score(
-        folder, tmp_path / "run", "--policy", "first-row", "--dialect", "compact", "--samples", "3"
-    )
+    score = run_score(folder, tmp_path / "run", *words.split(), queries=queries)
     path = tmp_path / "run" / "transcripts.jsonl"
     with path.open("a") as lines:
         lines.write('{"id": "torn')
     log = evaluated(played(run=str(tmp_path / "run")), tmp_path)
     assert figures(log) == pytest.approx(expected(score))
-    assert len(log.samples or []) == 24
+    assert accuracy(log) == pytest.approx(score["metrics"]["final"]["value"])
+    assert records(log) == {line["id"]: line for line in episodes(path)}
     assert (log.eval.metadata or {})["run_card"] == score["run_card"]
 
 
 def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
-    log = evaluated(of_trips(folder, policy="cheapest-row", dialect="compact"), tmp_path)
+    run_score(folder, tmp_path / "run", *"--policy cheapest-row --dialect compact".split())
+    log = evaluated(played(run=str(tmp_path / "run")), tmp_path)
     for sample in log.samples or []:
         record, final, facts = sample.store[EPISODE], sample.scores["final"], sample.scores["facts"]
         assert (final.value == "C") is record["verdict"]["final"]
@@ -183,95 +158,19 @@ def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
     assert any(sample.scores["final"].value == "I" for sample in log.samples or [])
 
 
-class TokenPolicy:
-    """Plays the expert's turns as a local model would: with ids and log-probabilities, as many
-    sessions at once as there are."""
-
-    name = "tokens"
-
-    def __init__(self, world: World) -> None:
-        self._world, self.batches = world, list[int]()
-
-    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        batch = list(sessions)
-        self.batches.append(len(batch))
-        for session in batch:
-            for number, text in enumerate(
-                expert_turns(session.query, self._world, face_named("planner_r1"))
-            ):  # type: ignore[arg-type]
-                session.take(Turn(text, [number, 7, len(text)], [-0.25, -1e-9, -math.pi]))
-            yield session
-
-
-def test_token_ids_and_log_probabilities_are_kept(
-    folder: Path, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tripwright.bridges.inspect_ai import tasks
-    from tripwright.policies.settings import PolicyChoice
-
-    policy = TokenPolicy(world)
-    monkeypatch.setattr(
-        tasks, "choose_policy", lambda *given: PolicyChoice(policy, None, {"kind": "tokens"}, {})
-    )
-    log = evaluated(of_trips(folder, policy="local"), tmp_path, max_samples=8)
-    assert accuracy(log) == 1.0 and sum(policy.batches) == 8
-    for record in records(log).values():
-        said = [
-            segment
-            for segment in record["transcript"]["segments"]
-            if segment["role"] == "assistant"
-        ]
-        assert [segment["token_ids"][:2] for segment in said] == [
-            [number, 7] for number in range(len(said))
-        ]
-        assert all(
-            segment["logprobs"] == [-0.25, -1e-9, -math.pi] and segment["loss_mask"] == [1, 1, 1]
-            for segment in said
-        )
-    assert figures(log)["completion_tokens_mean"] == pytest.approx(3 * figures(log)["turns_mean"])
-
-
-def test_who_waits_is_played_with_the_first(world: World, folder: Path) -> None:
-    """Three sessions that come while one is being played are the next batch; a policy that fails
-    fails each of them."""
-    began, go_on = threading.Event(), threading.Event()
-
-    class Slow(TokenPolicy):
-        def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-            batch = list(sessions)
-            began.set()
-            assert go_on.wait(30)
-            if len(batch) > 1:
-                raise RuntimeError("out of memory")
-            yield from super().play(batch)
-
-    from tripwright.domains.travelplanner.task import TripTask
-    from tripwright.episode import open_session
-
-    sessions = [
-        open_session(TripTask(f"q{n}", query, world), dialect_named("planner_r1"))
-        for n, query in enumerate(read_queries(folder / "queries.jsonl")[:4])
-    ]
-    table = SharedPolicy(Slow(world))
-    outcomes: dict[int, object] = {}
-
-    def play(number: int) -> None:
-        try:
-            outcomes[number] = table.play(sessions[number])
-        except RuntimeError as error:
-            outcomes[number] = str(error)
-
-    threads = [threading.Thread(target=play, args=(number,)) for number in range(4)]
-    threads[0].start()
-    assert began.wait(30)
-    for thread in threads[1:]:
-        thread.start()
-    while table._coming.qsize() < 3:
-        time.sleep(0.001)
-    go_on.set()
-    for thread in threads:
-        thread.join(30)
-    assert outcomes == {0: sessions[0], **dict.fromkeys((1, 2, 3), "out of memory")}
+def test_an_unscored_episode_is_an_error_and_no_failure(folder: Path, tmp_path: Path) -> None:
+    """It leaves every rate."""
+    run_score(folder, tmp_path / "run", *"--policy expert --dialect compact".split())
+    path = tmp_path / "run" / TRANSCRIPTS
+    first, *rest = map(json.loads, path.read_text().splitlines())
+    first["verdict"] = None
+    first["transcript"] |= {"stop_reason": "unscored", "answer": None, "fault": "endpoint dead"}
+    path.write_text("".join(json.dumps(line) + "\n" for line in (first, *rest)))
+    log = evaluated(played(run=str(tmp_path / "run")), tmp_path)
+    failed = [sample for sample in log.samples or [] if sample.error]
+    assert len(failed) == 1 and "endpoint dead" in failed[0].error.message and not failed[0].scores
+    assert figures(log)["final"] == accuracy(log) == 1.0
+    assert failed[0].store[EPISODE]["verdict"] is None
 
 
 class Expert:
@@ -283,11 +182,8 @@ class Expert:
             query.query: expert_turns(query, world, face_named("planner_r1")) for query in queries
         }
         self.sent: dict[str, list[Any]] = {}
-        self.status = 200
 
     def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
-        if self.status != 200:
-            return self.status, b'{"error": {"message": "out of memory"}}', {}
         messages = request["messages"]
         self.sent.setdefault(messages[1]["content"], []).append([messages, request.get("tools")])
         said = sum(message["role"] == "assistant" for message in messages)
@@ -354,6 +250,12 @@ def test_inspects_own_model_is_sent_what_our_client_sends(
             tool["function"]["name"] for tool in turns[0][1]
         }
     assert figures(log) == pytest.approx(expected(score)), "tokens as counted, too"
+    cards = [(log.eval.metadata or {})["run_card"], score["run_card"]]
+    of_who_plays = ("date", "policy", "decoding", "transcripts_version")
+    theirs, ours_too = (
+        {key: value for key, value in card.items() if key not in of_who_plays} for card in cards
+    )
+    assert theirs == ours_too
 
     def texts(record: dict[str, Any]) -> list[str]:
         return [segment["text"] for segment in record["transcript"]["segments"]]
@@ -367,7 +269,8 @@ def test_a_model_that_says_nothing_of_use_fails_its_episodes(folder: Path, tmp_p
         "mockllm/model",
         custom_outputs=lambda *given: counted(ModelOutput.from_content("mock", "I would love to!")),
     )
-    log = evaluated(of_trips(folder), tmp_path, model=model)
+    log = evaluated(of_trips(folder, samples=2), tmp_path, model=model)
+    assert {id[-4:] for id in records(log)} == {"-s00", "-s01"} and len(records(log)) == 16
     assert accuracy(log) == 0.0 and figures(log)["delivery"] == 0.0
     assert {record["transcript"]["stop_reason"] for record in records(log).values()} == {
         "format_error"
@@ -388,34 +291,10 @@ def test_no_part_of_a_tools_schema_is_lost(face: str) -> None:
     assert sent == schemas
 
 
-def test_a_dead_endpoint_is_an_error_and_no_failure(
-    folder: Path, world: World, tmp_path: Path, serve: Callable[..., str]
-) -> None:
-    """Its samples leave every rate, and are tried again where Inspect is asked to."""
-    expert, statuses = Expert(world, folder), [400]
-
-    def dying(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
-        expert.status = statuses.pop() if statuses else 200
-        return expert.answer(request)
-
-    url = serve(dying)
-    settings = {"policy": "endpoint", "policy_model": "m", "base_url": url}
-    log = evaluated(of_trips(folder, **settings), tmp_path, max_samples=1)
-    failed = [sample for sample in log.samples or [] if sample.error]
-    assert len(failed) == 1 and "rejected" in failed[0].error.message and not failed[0].scores
-    assert figures(log)["final"] == accuracy(log) == 1.0
-    assert failed[0].store[EPISODE]["verdict"] is None
-    statuses.append(400)
-    log = evaluated(of_trips(folder, **settings), tmp_path, max_samples=1, retry_on_error=1)
-    assert not any(sample.error for sample in log.samples or []) and accuracy(log) == 1.0
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"policy": "wizard"}, "Unknown policy 'wizard'. The policies are inspect, expert"),
-        ({"policy_model": "m"}, "leave policy_model and base_url out"),
-        ({"policy": "endpoint"}, "needs --base-url URL"),
+        ({"rules": "kind"}, "'kind'"),
         ({"store": "a.sqlite"}, "answer from a closed world"),
     ],
 )

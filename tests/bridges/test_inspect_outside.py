@@ -24,19 +24,17 @@ from inspect_ai.model import Model, get_model
 
 from tests.printed import printed
 from tripwright.bridges.inspect_ai import natural_plan, star_search
-from tripwright.bridges.inspect_ai.natural_plan import (
-    calendar_is_right,
-    first_slot,
-    meeting_is_right,
-    stays,
-    trip_is_right,
-)
-from tripwright.bridges.inspect_ai.star_search import (
+from tripwright.bridges.inspect_ai.out_of_domain import (
     DIALECT,
     PROMPT,
     WikipediaSearch,
+    calendar_is_right,
     exact_match,
+    first_slot,
+    meeting_is_right,
     read_questions,
+    stays,
+    trip_is_right,
 )
 from tripwright.cli.main import main
 from tripwright.errors import UserError

@@ -5,18 +5,7 @@ This module is the entry point that Inspect loads for `tripwright/…` names; it
 `inspect`.
 """
 
-from tripwright.bridges.inspect_ai.natural_plan import natural_plan
-from tripwright.bridges.inspect_ai.solvers import episode, recorded
-from tripwright.bridges.inspect_ai.star_search import star_search
-from tripwright.bridges.inspect_ai.tasks import facts, final, played, trips
+from tripwright.bridges.inspect_ai.out_of_domain import natural_plan, star_search
+from tripwright.bridges.inspect_ai.trips import played, trips
 
-__all__ = [
-    "episode",
-    "facts",
-    "final",
-    "natural_plan",
-    "played",
-    "recorded",
-    "star_search",
-    "trips",
-]
+__all__ = ["natural_plan", "played", "star_search", "trips"]

@@ -1,0 +1,479 @@
+"""`inspect eval tripwright/trips`: a query file, played by Inspect's model in a world, and `inspect
+eval tripwright/played`: a run folder that exists already. Our verdicts are Inspect's scores.
+
+The dialect says of which domain the requests are. What is kept open for live tools is closed when
+the process ends, because a task of Inspect has no end of its own.
+
+A fault on our side raises, so that Inspect counts the sample as an error (not as a failure of the
+agent, law 4) and `--retry-on-error` tries it again. The whole record of the episode goes into the
+sample's store under `EPISODE`; a scorer reads nothing else. `final` says whether a sample passed,
+with every fact in words; `facts` says it constraint by constraint. Its figures are
+`score_records`' own: the same episodes have the same figures here and in a run folder's
+score.json. They count every epoch as a sample of its query, so that intervals take whole queries,
+as there.
+
+What Inspect's model is sent is what `--policy endpoint` sends (`policies/endpoint.py`), with one
+difference: a dialect whose prompt lists the tools itself makes no native calls, so its tool answers
+go as the user's words, between `<tool_response>` tags, because most providers refuse a tool's
+answer to no call."""
+
+from __future__ import annotations
+
+import atexit
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec
+
+from anyio import to_thread
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError  # printed as one line, without a traceback
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    ContentReasoning,
+    GenerateConfig,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+from inspect_ai.scorer import (
+    CORRECT,
+    INCORRECT,
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    accuracy,
+    metric,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
+
+from tripwright.agent.chat import EstimatedTokens
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.session import Session, Turn
+from tripwright.domains import dialect_named
+from tripwright.domains.domain import PlaceOptions
+from tripwright.episode import Task as Trip
+from tripwright.episode import close_session, open_session
+from tripwright.errors import UserError
+from tripwright.evals.choose import open_tasks, settled_rules
+from tripwright.evals.outcome import Outcome
+from tripwright.evals.run_card import run_card
+from tripwright.evals.scoreboard import score_records
+from tripwright.llm.client import Completion, RequestedCall
+from tripwright.llm.paid_calls import counted
+from tripwright.policies.endpoint import Notation, count, messages, turn_text
+from tripwright.runs import TRANSCRIPTS, LinePlace, Run, episode_lines, record_at
+from tripwright.transcript import Transcript
+from tripwright.verdict import State, Verdict
+
+
+def chat_messages(
+    transcript: Transcript,
+    how: Notation,
+    schemas: list[dict[str, Any]],
+    context_from: int | None = None,
+) -> list[ChatMessage]:
+    """The conversation so far; `how` and `context_from` as in the endpoint policy."""
+    return [_message(message) for message in messages(transcript, how, schemas, context_from)]
+
+
+def tool_infos(schemas: Sequence[dict[str, Any]]) -> list[ToolInfo]:
+    """JSON functions of OpenAI's format as Inspect hands them to a provider: the same, and closed
+    (`additionalProperties` false), which providers need who read calls strictly."""
+    functions = [schema["function"] for schema in schemas]
+    return [
+        ToolInfo(
+            name=function["name"],
+            description=function["description"],
+            parameters=ToolParams.model_validate(function["parameters"]),
+        )
+        for function in functions
+    ]
+
+
+def completion_of(output: ModelOutput) -> Completion:
+    """What the model said, as our own client would say it: text, calls and reasoning, no token
+    ids."""
+    calls = tuple(_requested(call) for call in output.message.tool_calls or ())
+    usage: dict[str, float] = {}
+    if output.usage is not None:
+        usage = {
+            "prompt_tokens": output.usage.input_tokens,
+            "completion_tokens": output.usage.output_tokens,
+        }
+    finish_reason = "length" if output.stop_reason == "max_tokens" else output.stop_reason
+    content = output.message.content
+    blocks = [] if isinstance(content, str) else content
+    reasoning = "".join(block.reasoning for block in blocks if isinstance(block, ContentReasoning))
+    return Completion(output.message.text, calls, finish_reason, usage, reasoning)
+
+
+def last_words(transcript: Transcript, model: str) -> ModelOutput:
+    """The answer (else the last turn) as a model's output, which the viewer shows first."""
+    turns = [segment.text for segment in transcript.segments if segment.role == "assistant"]
+    output = ModelOutput.from_content(
+        model, transcript.answer if transcript.answer is not None else "".join(turns[-1:])
+    )
+    input_tokens, output_tokens = (
+        int(transcript.usage.get(name, 0)) for name in ("prompt_tokens", "completion_tokens")
+    )
+    if input_tokens or output_tokens:
+        output.usage = ModelUsage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            total_tokens=input_tokens + output_tokens,
+        )
+    return output
+
+
+def _message(message: dict[str, Any]) -> ChatMessage:
+    role, text = message["role"], message["content"]
+    if role == "system":
+        return ChatMessageSystem(content=text)
+    if role == "assistant":
+        calls = [
+            ToolCall(
+                id=call["id"],
+                function=call["function"]["name"],
+                arguments=json.loads(call["function"]["arguments"]),
+            )
+            for call in message.get("tool_calls", ())
+        ]
+        return ChatMessageAssistant(content=text, tool_calls=calls or None)
+    if role == "tool" and "tool_call_id" in message:
+        return ChatMessageTool(content=text, tool_call_id=message["tool_call_id"])
+    if role == "tool":  # as Qwen's chat templates write what a tool said, and as STAR's agent does
+        text = f"<tool_response>\n{text}\n</tool_response>"
+    return ChatMessageUser(content=text)
+
+
+def _requested(call: ToolCall) -> RequestedCall:
+    """Arguments that Inspect could not read are lost there; what stands in their place cannot be
+    read either."""
+    arguments = (
+        json.dumps(call.arguments) if call.parse_error is None else "(arguments that are no JSON)"
+    )
+    return RequestedCall(call.id, call.function, arguments)
+
+
+EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
+
+
+class EpisodeFault(RuntimeError):
+    """Our side failed: the episode has no verdict."""
+
+
+@solver
+def episode(
+    tasks: Mapping[str, Trip], dialect: Dialect, rules: str, native_tools: bool, samples: int
+) -> Solver:
+    """Inspect's model plays the sample's task to its end; its record is kept. `tasks` by sample
+    id."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        trip = tasks[str(state.sample_id)]
+        if samples > 1 or state.epoch > 1:  # named as `tripwright run --samples` names it
+            trip = trip.renamed(f"{trip.id}-s{state.epoch - 1:02d}")
+        session = open_session(trip, dialect)
+        await converse(session, native_tools)
+        finished = await to_thread.run_sync(close_session, session, rules)
+        record = json.loads(json.dumps(finished.record()))
+        _keep(state, record, session.transcript, str(state.model))
+        return state
+
+    return solve
+
+
+async def converse(session: Session, native_tools: bool) -> None:
+    """Inspect's model takes the turns; what its provider raises is Inspect's to handle."""
+    schemas, model = session.tools.schemas, get_model()
+    how: Notation = (
+        "verbatim"
+        if not session.dialect.tools_in_prompt
+        else "native"
+        if native_tools
+        else "hermes"
+    )
+    offered = tool_infos(schemas) if how == "native" else []
+    session.count_with(EstimatedTokens(() if how == "verbatim" else schemas))
+    while not session.done:
+        if session.turn_budget < 1:
+            session.overflow()
+            continue
+        output = await model.generate(
+            chat_messages(session.transcript, how, schemas, session.context_from), tools=offered
+        )
+        completion = completion_of(output)
+        count(session.transcript, requests=1, **counted(completion))
+        if completion.finish_reason == "model_length":
+            session.overflow()
+        else:  # in a thread, because a live tool may take seconds
+            text = turn_text(completion, session.dialect.turns)
+            turn = Turn(text, cut=completion.finish_reason == "length")
+            await to_thread.run_sync(session.take, turn)
+
+
+@solver
+def recorded(path: Path, places: Mapping[str, LinePlace]) -> Solver:
+    """Takes the sample's episode from a run's transcripts, where `places` says. Nothing is played
+    and nothing judged again."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        record = record_at(path, places[str(state.sample_id)])
+        _keep(state, record, Transcript.from_json(record["transcript"]), "recorded")
+        return state
+
+    return solve
+
+
+def _keep(state: TaskState, record: dict[str, Any], transcript: Transcript, model: str) -> None:
+    """Raises EpisodeFault for an episode without a verdict, which is kept all the same."""
+    state.store.set(EPISODE, record)
+    state.messages = chat_messages(transcript, "native", [])
+    state.output = last_words(transcript, model)
+    state.completed = True
+    if record["verdict"] is None:
+        raise EpisodeFault(transcript.fault or "unscored for an unknown reason")
+
+
+_NO_EPISODE = (
+    "no episode to judge: it did not end, because of a limit of Inspect's or because another solver"
+    " played"
+)
+
+
+@metric(scores="unreduced")
+def rates() -> Metric:
+    """T4's rates, pass^k and means as score.json has them, each with the ends of its interval; the
+    final pass rate by level."""
+
+    def measure(scores: list[SampleScore]) -> dict[str, float]:
+        score = _score(scores)
+        estimates = {
+            **score["metrics"],
+            **{
+                f"final_{level}": metrics["final"]
+                for level, metrics in score.get("levels", {}).items()
+            },
+        }
+        return _numbers(estimates)
+
+    return measure
+
+
+@metric(scores="unreduced")
+def constraints() -> Metric:
+    """The share that passes each constraint among the episodes it applies to; these sum up to the
+    micro rates."""
+
+    def measure(scores: list[SampleScore]) -> dict[str, float]:
+        return {
+            name: estimate["value"]
+            for name, estimate in _score(scores)["constraints"].items()
+            if estimate["value"] is not None
+        }
+
+    return measure
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def final() -> Scorer:
+    """Correct where every fact passes; the explanation names those that do not."""
+
+    async def judge(state: TaskState, target: Target) -> Score:
+        record = state.store.get(EPISODE)
+        if record is None or record["verdict"] is None:
+            return Score.unscored(reason="scoring_failed", explanation=_NO_EPISODE)
+        transcript = record["transcript"]
+        verdict = Verdict.from_record(record["verdict"])
+        plan = record.get("plan")
+        return Score(
+            value=CORRECT if verdict.final else INCORRECT,
+            answer=(
+                json.dumps(plan, ensure_ascii=False) if plan is not None else transcript["answer"]
+            ),
+            explanation=explained(record),
+            metadata={"stop_reason": transcript["stop_reason"], **verdict.details},
+        )
+
+    return judge
+
+
+@scorer(metrics=[rates(), constraints()])
+def facts() -> Scorer:
+    """1 or 0 for every constraint that the episode is held to; what was not evaluated did not
+    pass."""
+
+    async def judge(state: TaskState, target: Target) -> Score:
+        record = state.store.get(EPISODE)
+        if record is None or record["verdict"] is None:
+            return Score.unscored(reason="scoring_failed", explanation=_NO_EPISODE)
+        outcome = Outcome.of(record)
+        value: dict[str, str | int | float | bool | None] = {
+            "delivered": int(outcome.delivered),
+            "schema": int(outcome.schema_valid),
+        }
+        value |= {name: int(name in outcome.passed) for name in outcome.asked}
+        return Score(
+            value=value, explanation=explained(record), metadata={EPISODE: without_words(record)}
+        )
+
+    return judge
+
+
+def explained(record: Mapping[str, Any]) -> str:
+    """One line per fact that did not pass: its group, its name, its state and why."""
+    verdict = Verdict.from_record(record["verdict"])
+    lines = [f"Stopped by: {record['transcript']['stop_reason']}."]
+    if verdict.schema_problem:
+        lines.append(f"The answer cannot be read: {verdict.schema_problem}")
+    if verdict.error:
+        lines.append(f"The rules raised {verdict.error} on this answer.")
+    for group in verdict.groups[1:]:
+        if group.facts is None:
+            lines.append(f"{group.name}: not looked at.")
+            continue
+        for fact in group.facts.values():
+            if fact.state in (State.FAILED, State.NOT_EVALUATED):
+                lines.append(
+                    f"{group.name} {fact.name}: {fact.state.replace('_', ' ')}"
+                    + (f". {fact.message}" if fact.message else ".")
+                )
+    return "\n".join([*lines, "Every fact passed."] if verdict.final else lines)
+
+
+def without_words(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What `score_records` reads of a record. Words and tokens are in the sample already; of a
+    turn's mask its sum is kept, the number of sampled tokens."""
+    transcript = record["transcript"]
+    segments = [
+        {"role": segment["role"], "loss_mask": [sum(segment.get("loss_mask") or ())]}
+        for segment in transcript["segments"]
+    ]
+    outcome = {name: transcript.get(name) for name in ("stop_reason", "fault", "usage")}
+    return {**record, "transcript": {**outcome, "segments": segments}}
+
+
+def _score(scores: list[SampleScore]) -> dict[str, Any]:
+    records = [score.score.metadata[EPISODE] for score in scores if score.score.metadata]
+    return score_records(records, "", {})
+
+
+def _numbers(estimates: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Each value with its ends; what was not measured is left out."""
+    numbers: dict[str, float] = {}
+    for name, estimate in estimates.items():
+        if estimate["value"] is not None:
+            numbers |= {
+                name: estimate["value"],
+                f"{name}_low": estimate["low"],
+                f"{name}_high": estimate["high"],
+            }
+    return numbers
+
+
+Arguments = ParamSpec("Arguments")
+
+
+def in_one_line(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
+    """A user's mistake as Inspect prints one."""
+
+    @wraps(make)
+    def made(*args: Arguments.args, **named: Arguments.kwargs) -> Task:
+        try:
+            return make(*args, **named)
+        except UserError as error:
+            raise PrerequisiteError(str(error)) from None
+
+    return made
+
+
+@task
+@in_one_line
+def trips(
+    queries: str,
+    world: str | None = None,
+    dialect: str = "planner_r1",
+    rules: str | None = None,
+    samples: int = 1,
+    native_tools: bool = True,
+    services: str | None = None,
+    store: str | None = None,
+    snapshot: str | None = None,
+    replay: bool = False,
+) -> Task:
+    """Trip requests for Inspect's model to plan with tools, judged as `tripwright run` judges them.
+    The parameters are that command's options."""
+    spoken = dialect_named(dialect)
+    judged_by = settled_rules(spoken, rules)
+    folder, file = (Path(each) if each else None for each in (world, services))
+    opened = ExitStack()
+    atexit.register(opened.close)
+    options = PlaceOptions(folder, file, store, snapshot, replay)
+    tasks, place = open_tasks(Path(queries), spoken, options, opened)
+    identity = {"kind": "inspect"}
+    card = run_card(identity, {}, spoken, judged_by, Path(queries), place.identity, samples)
+    return Task(
+        dataset=MemoryDataset(
+            [_sample(each.id, each.domain, each.query.record()) for each in tasks],
+            name=Path(queries).stem,
+        ),
+        solver=episode({each.id: each for each in tasks}, spoken, judged_by, native_tools, samples),
+        scorer=[final(), facts()],
+        epochs=samples,
+        # a dead endpoint costs its samples, which --retry-on-error or eval-retry play again
+        fail_on_error=False,
+        config=GenerateConfig(max_tokens=spoken.max_turn_tokens),
+        metadata={"run_card": card},
+    )
+
+
+@task
+@in_one_line
+def played(run: str) -> Task:
+    """The episodes of a run folder, as they were played and judged: for the viewer, and for scores
+    beside those of other tasks."""
+    played_run = Run.at(Path(run))
+    path = played_run.transcripts
+    if not path.is_file():
+        raise UserError(
+            f"No run in '{run}': expected a folder with {TRANSCRIPTS}, as 'tripwright run --out"
+            f" {run}' makes it."
+        )
+    samples, places = [], {}
+    for line in episode_lines(path):
+        samples.append(line.read(_played_sample))
+        places[str(samples[-1].id)] = line.place
+    if not samples:
+        raise UserError(f"No finished episode in '{path}'.")
+    return Task(
+        dataset=MemoryDataset(samples, name=played_run.folder.name),
+        solver=recorded(path, places),
+        scorer=[final(), facts()],
+        fail_on_error=False,
+        metadata={"run_card": dict(played_run.card) or None},
+    )
+
+
+def _played_sample(record: Mapping[str, Any]) -> Sample:
+    return _sample(str(record["id"]), record["domain"], record["request"])
+
+
+def _sample(id: str, domain: str, request: Mapping[str, Any]) -> Sample:
+    return Sample(
+        input=request["query"],
+        id=id,
+        metadata={"level": request.get("level"), "domain": domain, "request": dict(request)},
+    )
