@@ -57,9 +57,7 @@ from tripwright.domains.deeptravel.requests.intents import (
 )
 from tripwright.domains.deeptravel.requests.words import (
     UnreadableRequest,
-    read_request,
-    read_where,
-    unwordable,
+    heard_request,
     word_request,
 )
 from tripwright.domains.deeptravel.tools.live_source import LiveSource
@@ -250,16 +248,13 @@ def _unknown_there(
 def _worded(asked: TravelRequest) -> TravelRequest:
     """With words that are read again as they are meant, for those who read nothing else. Raises
     FormProblems where there are none."""
-    why = unwordable(asked)
-    for seed in range(0 if why else WORDINGS):
-        text = word_request(random.Random(seed), asked)
+    for seed in range(WORDINGS):
         try:
-            if read_request(text).model_copy(update={"query": ""}) == asked:
-                return asked.model_copy(update={"query": text})
+            return asked.model_copy(update={"query": word_request(random.Random(seed), asked)})
         except UnreadableRequest:
             continue
-    why = why or "these names cannot be told from the words around them"
-    raise FormProblems((FieldProblem("destination", f"{why[:1].upper()}{why[1:]}."),))
+    why = "These names cannot be told from the words around them."
+    raise FormProblems((FieldProblem("destination", why),))
 
 
 def values(request: TravelRequest) -> dict[str, Any]:
@@ -277,8 +272,8 @@ def read(text: str, place: Place) -> Understood:
     spans: list[Span] = []
     try:
         if len(text.split()) <= MOST_WORDS:
-            found = values(read_request(text))
-            spans = [Span(*where) for where in read_where(text)]
+            request, heard = heard_request(text)
+            found, spans = values(request), [Span(*each) for each in heard]
             # who is not said to come along is nobody for the reader; the form's default says so
             if not any(span.field == "party_size" for span in spans):
                 del found["party_size"]

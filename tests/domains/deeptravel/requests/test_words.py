@@ -15,7 +15,6 @@ from tripwright.domains.deeptravel.requests import words
 from tripwright.domains.deeptravel.requests.words import (
     UnreadableRequest,
     read_request,
-    unwordable,
     word_request,
 )
 
@@ -116,7 +115,7 @@ PLAIN = "Please plan a trip from Suzhou to Wuhan on 2026-06-26, returning on 202
     (
         ("Take me to Wuhan.", "where from"),
         (PLAIN.replace("2026-06-28", "2026-02-30"), "day"),
-        (f"{PLAIN} We are 3 people. There are 4 of us.", "3 and of 4"),
+        (f"{PLAIN} We are 3 people. There are 4 of us.", "more than one party size"),
         (f"{PLAIN} I must arrive by 15:00. I have to be there by 4 pm.", "more than one arrive by"),
         (f"{PLAIN} It has to be by train. It has to be by plane.", "more than one transport"),
         (
@@ -132,23 +131,24 @@ def test_words_that_do_not_say_one_thing_are_refused(text: str, problem: str) ->
 
 
 @pytest.mark.parametrize(
-    ("changed", "problem"),
+    "changed",
     (
-        ({"origin": "Port to Nowhere"}, "city"),
-        ({"hotel": 'The "Inn"'}, "quotation"),
-        ({"visit": ("A", "B", "C")}, "two places"),
-        ({"return_date": "2026-06-28", "nights": 5}, "nights"),
-        ({"total_budget": 10.001}, "cents"),
-        ({"currency": "CNY"}, "currency"),
+        {"origin": "Port to Nowhere"},
+        {"hotel": 'The "Inn"'},
+        {"visit": ("A", "B", "C")},
+        {"return_date": "2026-06-28", "nights": 5},
+        {"nights": 0},
+        {"total_budget": 10.001},
+        {"currency": "CNY"},
     ),
 )
-def test_what_no_words_can_say_is_said(changed: dict[str, object], problem: str) -> None:
+def test_what_no_words_can_say_gets_none(changed: dict[str, object]) -> None:
     request = TravelRequest(
         **{"origin": "A", "destination": "B", "depart_date": "2026-06-26", **changed}
     )
-    assert problem in (unwordable(request) or "")
-    with pytest.raises(ValueError, match=problem):
-        word_request(random.Random(1), request)
+    for seed in range(20):
+        with pytest.raises(UnreadableRequest):
+            word_request(random.Random(seed), request)
 
 
 def test_other_currencies_are_said_and_read() -> None:

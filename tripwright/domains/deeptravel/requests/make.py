@@ -32,7 +32,7 @@ from tripwright.domains.deeptravel.requests.intents import (
     price_of,
     prove,
 )
-from tripwright.domains.deeptravel.requests.words import read_request, unwordable, word_request
+from tripwright.domains.deeptravel.requests.words import UnreadableRequest, word_request
 from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.answers import (
@@ -181,16 +181,16 @@ def _finished(
     keys: set[tuple[object, ...]],
     texts: set[str],
 ) -> ProvenRequest:
-    """With level, words and id. The words are read back: what cannot be is drawn anew."""
+    """With level, words and id. What has no words that are read as they are meant is drawn
+    anew."""
     if intents.request_key(draft.request) in keys:
         raise RejectedDraft("repeats an earlier one")
-    if unwordable(draft.request):
-        raise RejectedDraft("cannot be worded")
-    text = word_request(rng, draft.request)
+    try:
+        text = word_request(rng, draft.request)
+    except UnreadableRequest:
+        raise RejectedDraft("cannot be worded") from None
     if text in texts:
         raise RejectedDraft("repeats an earlier one")
-    if read_request(text).model_copy(update={"query": ""}) != draft.request:
-        raise RejectedDraft("is read otherwise than meant")
     return ProvenRequest(
         draft.request.model_copy(update={"id": name, "level": level, "query": text}), draft.proof
     )

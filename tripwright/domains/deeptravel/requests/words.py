@@ -1,21 +1,23 @@
 """The words of a traveller's request: written by a grammar, and read back by the same tables (row
 D8).
 
-Slots {we} {our} {us} {are} are the speaker's words. Every phrase is also a pattern by which the
-reader finds the intents, so that nothing can be said here which is not read. Two phrases for
-different intents must never match the same words. A text that the grammar did not write may still
-be read, as a person may edit one; where it says one intent twice, or lacks one that every request
-has, it is refused and not guessed at.
+The phrases are data, in `words.toml`. Every phrase is also a pattern by which the reader finds the
+intents, so that nothing can be said here which is not read: words that would be read otherwise than
+they are meant are refused. A text that the grammar did not write may still be read, as a person may
+edit one; where it says one intent twice, or lacks one that every request has, it is refused and not
+guessed at.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date as Date
 from functools import cache
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -23,191 +25,10 @@ from tripwright.domains.deeptravel.request import Transport, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import nights_of, shape_of
 from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
 
-Mark = Literal["?", "."]
-GREETINGS = (
-    "Hello!",
-    "Hi there!",
-    "Good morning.",
-    "Hello, I hope you can help.",
-    "Hi, a quick one.",
-)
-CLOSINGS = (
-    "Thank you!",
-    "Thanks in advance.",
-    "Many thanks.",
-    "I look forward to your suggestions.",
-    "Thanks a lot for your help.",
-)
-LEAD_INS = ("Also, ", "In addition, ", "Besides, ", "Another thing: ")
 
-# (words before "a trip", what ends the sentence)
-ASKS: tuple[tuple[str, Mark], ...] = (
-    ("Please plan", "."),
-    ("Please arrange", "."),
-    ("Please help {us} plan", "."),
-    ("Please put together", "."),
-    ("Could you plan", "?"),
-    ("Could you arrange", "?"),
-    ("Could you help {us} organise", "?"),
-    ("Can you set up", "?"),
-    ("Can you put together", "?"),
-    ("Would you arrange", "?"),
-    ("{We} need", "."),
-    ("{We} would like", "."),
-    ("{We} {are} looking for", "."),
-    ("Find {us}", "."),
-)
-NOUNS = (
-    "a trip",
-    "a business trip",
-    "a journey",
-    "travel arrangements",
-    "a travel plan",
-    "an itinerary for a trip",
-)
-GOING = (
-    "{We} need to travel",
-    "{We} have to get",
-    "{We} will be travelling",
-    "{We} {are} going",
-    "{We} plan to go",
-    "{We} would like to go",
-)
-ROUTES = ("from {org} to {dest}", "to {dest} from {org}")
-
-# When, by shape. {depart} and {back} are days, {nights} a number of nights ("three nights").
-WHEN_ONE_WAY = (
-    "on {depart}, one way",
-    "on {depart}, one way only",
-    "one way on {depart}",
-    "on {depart} with no return needed",
-)
-WHEN_STAY = (
-    "on {depart}, staying {nights}, with no return needed",
-    "one way on {depart}, with a hotel for {nights}",
-    "on {depart}, one way, with a stay of {nights}",
-)
-WHEN_BACK = (
-    "from {depart} to {back}",
-    "from {depart} until {back}",
-    "leaving on {depart} and returning on {back}",
-    "leaving on {depart} and coming back on {back}",
-    "on {depart}, returning on {back}",
-    "on {depart}, with the return on {back}",
-    "departing {depart} and back home on {back}",
-)
-WHEN_NIGHTS = (
-    "on {depart} for {nights} and back again",
-    "on {depart}, returning after {nights}",
-    "leaving on {depart} and coming back after {nights}",
-    "for {nights} from {depart}, there and back",
-)
-
-# The party; nobody who names no company travels in one.
-ALONE_CLAUSE = ("I am travelling alone", "It is just me", "The trip is for one person")
-PARTY_INLINE = ("for {n} people", "for a group of {n}", "for {n} travellers", "for a party of {n}")
-PARTY_GOING = ("as a group of {n}", "as a party of {n}")  # after the verb
-PARTY_CLAUSE = (
-    "There are {n} of us",
-    "We are {n} people",
-    "We will be {n} travellers",
-    "The trip is for {n} people",
-    "We travel as a party of {n}",
-)
-
-# Wishes. {t} is a clock time, {usd} an amount, {hotel} and {place} names.
-WISHES: dict[str, tuple[str, ...]] = {
-    "flight": (
-        "{We} want to fly both ways",
-        "{We} would rather fly than take the train",
-        "Flights only, please",
-        "It has to be by plane",
-        "{We} prefer to go by air",
-    ),
-    "train": (
-        "{We} want to go by rail",
-        "{We} would rather take the train than fly",
-        "Trains only, please",
-        "It has to be by train",
-        "{We} do not fly, so please only trains",
-    ),
-    "depart_after": (
-        "{We} cannot set off before {t}",
-        "{We} can only set off after {t}",
-        "The outbound departure must not be before {t}",
-        "{We} {are} busy until {t} on the day of departure",
-        "Please nothing that leaves before {t} on the way there",
-    ),
-    "arrive_by": (
-        "{We} must arrive by {t}",
-        "{We} have to be there by {t}",
-        "{We} have an appointment there at {t} on the day of arrival and must not be late",
-        "The outbound arrival must not be after {t}",
-        "{We} should get there no later than {t}",
-    ),
-    "return_after": (
-        "On the way back {we} cannot leave before {t}",
-        "For the return, nothing before {t}, please",
-        "{Our} last meeting ends at {t} on the day {we} come back, so the return must leave later",
-        "The return departure must not be before {t}",
-    ),
-    "return_by": (
-        "{We} have to be home by {t}",
-        "{We} need to be back home no later than {t} on the last day",
-        "The return arrival must not be after {t}",
-        "On the last day {we} want to be home by {t}",
-    ),
-    "total_budget": (
-        "{Our} total budget is {usd}",
-        "Everything together must not cost more than {usd}",
-        "{We} can spend at most {usd} on transport and hotel in all",
-        "The whole trip should stay within {usd}",
-        "{We} have {usd} for everything",
-    ),
-    "nightly_budget": (
-        "The hotel should cost at most {usd} a night",
-        "{We} do not want to pay more than {usd} per night for the room",
-        "A room may cost up to {usd} a night",
-        "For the hotel, {usd} per night is the limit",
-    ),
-    "hotel": (
-        "{We} want to stay at {hotel}",
-        "Please book {hotel} for the nights there",
-        "The hotel should be {hotel}",
-        "As for the hotel, {we} would like {hotel}",
-    ),
-    "hotel_near": (
-        "The hotel should be near {place}",
-        "{We} would like to sleep close to {place}",
-        "Please find a hotel close to {place}",
-        "A hotel in walking or short driving distance of {place} would be best",
-    ),
-    "visit": (
-        "{We} want to see {place}",
-        "{We} would like to visit {place} while {we} {are} there",
-        "Please include a visit to {place} and say how to get there",
-        "{We} would not want to miss {place}",
-    ),
-    "visit_two": (
-        "{We} want to see {place} and {place2}",
-        "{We} would like to visit {place} and {place2} while {we} {are} there",
-        "Please include visits to {place} and {place2} and say how to get to each",
-        "Two places {we} would not want to miss are {place} and {place2}",
-    ),
-}
-# phrases with these words are for hours when people work
-BY_DAY = ("meeting", "appointment", "busy")
-# these begin a sentence
-UNJOINED = (
-    "Please",
-    "On the way",
-    "Trains",
-    "Flights",
-    "For the",
-    "As for",
-    "Two places",
-    "On the last",
-)
+@cache
+def grammar() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
 # ---- slots: each is written in several ways, and every one of them is read
@@ -275,7 +96,7 @@ def day_said(rng: random.Random, day: str) -> str:
         f"{weekday}{month} {date.day}, {date.year}",
         f"{weekday}{month} {ordinal(date.day)}, {date.year}",
         f"{weekday}{date.day} {month} {date.year}",
-        f"the {ordinal(date.day)} of {month} {date.year}".removeprefix("the "),
+        f"{ordinal(date.day)} of {month} {date.year}",
         day,
     )
     return rng.choice(ways)
@@ -343,110 +164,74 @@ def name_said(name: str) -> str:
     return name if re.fullmatch(_BARE, name) else f'"{name}"'
 
 
-def name_read(text: str) -> str:
-    return text.strip('"')
-
-
 # ---- writing
 
-LONGEST_NAME = 120
 FIRST_HOUR, LAST_HOUR = "08:00", "20:00"  # of a meeting
 
 
+class UnreadableRequest(ValueError):
+    """What the words do not say, or say twice, or say otherwise than it is meant."""
+
+
 def word_request(rng: random.Random, request: TravelRequest) -> str:
-    """One text for these intents. Equal states of `rng` give equal texts. Raises ValueError for
-    what `unwordable` names."""
-    if problem := unwordable(request):
-        raise ValueError(problem)
+    """One text for these intents. Equal states of `rng` give equal texts. Raises UnreadableRequest
+    where it would not be read as it is meant: for a city whose name cannot be told from the words
+    around it, a third place to visit, a part of a cent."""
+    table = grammar()
     main, clauses = _main(rng, request)
-    wishes = [_clause(rng, request, phrases, words) for phrases, words in _wished(rng, request)]
+    wishes = [_clause(rng, request, kind, words) for kind, words in _wished(rng, request)]
     rng.shuffle(wishes)
     mixed = clauses and rng.random() < 0.3
     sentences = [*clauses, *_joined(rng, wishes)]
     if mixed:
         rng.shuffle(sentences)
-    texts = [main, *sentences] if rng.random() < 0.85 else _main_last(rng, main, sentences)
+    # somebody may begin with what matters to them
+    place = 0 if rng.random() < 0.85 else rng.randint(0, len(sentences))
+    texts = [*sentences[:place], main, *sentences[place:]]
     if rng.random() < 0.15:
-        texts.insert(0, rng.choice(GREETINGS))
+        texts.insert(0, rng.choice(table["greetings"]))
     if rng.random() < 0.2:
-        texts.append(rng.choice(CLOSINGS))
-    return " ".join(texts)
-
-
-def unwordable(request: TravelRequest) -> str | None:
-    """Why the grammar cannot say this request, None where it can."""
-    for city in (request.origin, request.destination):
-        if not re.fullmatch(CITY, city):
-            return f"the name of the city {city[:60]!r} cannot be told from the words around it"
-    names = [request.hotel, request.hotel_near, *request.visit]
-    if bad := next(
-        (
-            name
-            for name in names
-            if name and ('"' in name or not name.strip() or len(name) > LONGEST_NAME)
-        ),
-        None,
-    ):
-        return f"the name {bad[:60]!r} has quotation marks or is too long"
-    if len(request.visit) > 2:
-        return "more than two places to visit"
-    if request.return_date is not None and nights_of(request) != nights_of(
-        request.model_copy(update={"nights": None})
-    ):
-        return "the nights are not those between the two days"
-    if (request.return_date is None and request.nights == 0) or nights_of(request) < 0:
-        return "a stay of no nights"
-    return _odd_budget(request)
-
-
-def _odd_budget(request: TravelRequest) -> str | None:
-    budgets = [
-        budget for budget in (request.total_budget, request.nightly_budget) if budget is not None
-    ]
-    if any(round(budget, 2) != budget or budget > 999_999_999 for budget in budgets):
-        return "a budget is no amount in whole cents"
-    if request.currency != "USD" and not budgets:
-        return "a currency other than USD, without a budget to say it in"
-    return None
+        texts.append(rng.choice(table["closings"]))
+    text = " ".join(texts)
+    if read_request(text) != request.model_copy(update={"id": "", "level": None, "query": text}):
+        raise UnreadableRequest("these names and numbers cannot be told from the words around them")
+    return text
 
 
 def _main(rng: random.Random, request: TravelRequest) -> tuple[str, list[str]]:
     """The sentence with the route and the days, and those that the party may need besides."""
+    table, shape = grammar(), str(shape_of(request))
     values = {
         "org": request.origin,
         "dest": request.destination,
         "depart": day_said(rng, request.depart_date),
     }
-    shape = shape_of(request)
-    if shape == "one_way":
-        when = rng.choice(WHEN_ONE_WAY)
-    elif shape == "one_way_stay":
-        when, values["nights"] = rng.choice(WHEN_STAY), nights_said(rng, nights_of(request))
-    elif request.nights is not None:
-        when, values["nights"] = rng.choice(WHEN_NIGHTS), nights_said(rng, request.nights)
+    if shape == "round_trip" and request.nights is not None:
+        shape = "round_trip_nights"
+    when = rng.choice(table["when"][shape])
+    if "{nights}" in when:
+        values["nights"] = nights_said(rng, nights_of(request))
+    if "{back}" in when:
+        values["back"] = day_said(rng, request.return_date or "")
+    if rng.random() < 0.35:
+        start, end, inline = rng.choice(table["going"]), ".", table["party"]["going"]
     else:
-        assert request.return_date is not None
-        when, values["back"] = rng.choice(WHEN_BACK), day_said(rng, request.return_date)
-    going = rng.random() < 0.35
-    start, end = (rng.choice(GOING), ".") if going else _ask(rng)
-    party, clauses = _party(rng, request.party_size, PARTY_GOING if going else PARTY_INLINE)
-    phrase = " ".join(filter(None, (start, party, rng.choice(ROUTES), when)))
+        (ask, end), inline = rng.choice(table["asks"]), table["party"]["inline"]
+        start = f"{ask} {rng.choice(table['nouns'])}"
+    party, clauses = _party(rng, request.party_size, inline)
+    phrase = " ".join(filter(None, (start, party, rng.choice(table["routes"]), when)))
     return voiced(phrase, request.party_size).format(**values) + end, clauses
 
 
-def _ask(rng: random.Random) -> tuple[str, str]:
-    ask, end = rng.choice(ASKS)
-    return f"{ask} {rng.choice(NOUNS)}", end
-
-
-def _party(rng: random.Random, party_size: int, inline: tuple[str, ...]) -> tuple[str, list[str]]:
+def _party(rng: random.Random, party_size: int, inline: Sequence[str]) -> tuple[str, list[str]]:
     """Words for the main sentence, or a sentence of its own; for one person often neither."""
+    party = grammar()["party"]
     if party_size == 1:
-        return "", [f"{rng.choice(ALONE_CLAUSE)}."] if rng.random() < 0.3 else []
+        return "", [f"{rng.choice(party['alone'])}."] if rng.random() < 0.3 else []
     n = number_said(rng, party_size)
     if rng.random() < 0.6:
         return rng.choice(inline).format(n=n), []
-    return "", [f"{rng.choice(PARTY_CLAUSE).format(n=n)}."]
+    return "", [f"{rng.choice(party['clause']).format(n=n)}."]
 
 
 def _wished(rng: random.Random, request: TravelRequest) -> list[tuple[str, dict[str, str]]]:
@@ -470,11 +255,11 @@ def _wished(rng: random.Random, request: TravelRequest) -> list[tuple[str, dict[
     return wishes
 
 
-def _clause(rng: random.Random, request: TravelRequest, phrases: str, words: dict[str, str]) -> str:
-    table = WISHES[phrases]
+def _clause(rng: random.Random, request: TravelRequest, kind: str, words: dict[str, str]) -> str:
+    phrases, by_day = grammar()["wishes"][kind], grammar()["by_day"]
     if "t" in words and not FIRST_HOUR <= clock_read(words["t"]) <= LAST_HOUR:
-        table = tuple(phrase for phrase in table if not any(word in phrase for word in BY_DAY))
-    return voiced(rng.choice(table), request.party_size).format(**words)
+        phrases = [phrase for phrase in phrases if not any(word in phrase for word in by_day)]
+    return voiced(rng.choice(phrases), request.party_size).format(**words)
 
 
 def _joined(rng: random.Random, wishes: list[str]) -> list[str]:
@@ -482,12 +267,12 @@ def _joined(rng: random.Random, wishes: list[str]) -> list[str]:
     sentences: list[str] = []
     for wish in wishes:
         before = sentences[-1] if sentences else ""
-        may_join = not wish.startswith(UNJOINED)
+        may_join = not wish.startswith(tuple(grammar()["unjoined"]))
         joinable = may_join and before and ", and " not in before and rng.random() < 0.3
         if joinable:
             sentences[-1] = f"{before[:-1]}, and {_lower(wish)}."
         elif rng.random() < 0.15 and may_join:
-            sentences.append(f"{rng.choice(LEAD_INS)}{_lower(wish)}.")
+            sentences.append(f"{rng.choice(grammar()['lead_ins'])}{_lower(wish)}.")
         else:
             sentences.append(f"{wish}.")
     return sentences
@@ -497,15 +282,10 @@ def _lower(sentence: str) -> str:
     return sentence if sentence.startswith(("I ", "I'")) else sentence[0].lower() + sentence[1:]
 
 
-def _main_last(rng: random.Random, main: str, sentences: list[str]) -> list[str]:
-    """Somebody may begin with what matters to them."""
-    place = rng.randint(0, len(sentences))
-    return [*sentences[:place], main, *sentences[place:]]
-
-
 # ---- reading
 
 _END = r"(?=[.,;?!](?:\s|$)|$| and say | for the nights | while | would be best)"
+_NAMES = ("{hotel}", "{place}", "{place2}")
 _OF_ROUTE = {  # slot → field
     "org": "origin",
     "dest": "destination",
@@ -513,60 +293,57 @@ _OF_ROUTE = {  # slot → field
     "back": "return_date",
     "nights": "nights",
 }
-_NAMES = ("{hotel}", "{place}", "{place2}")
-_PARTIES = (*PARTY_INLINE, *PARTY_GOING, *PARTY_CLAUSE)
+_READ: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("org", "dest"), str),
+    **dict.fromkeys(("depart", "back"), day_read),
+    "nights": lambda words: number_read(words.split()[0]),
+    "n": number_read,
+    "t": clock_read,
+    "usd": money_read,
+    **dict.fromkeys(("hotel", "place", "place2"), lambda words: words.strip('"')),
+}
 
 
-class UnreadableRequest(ValueError):
-    """What the words do not say, or say twice."""
+class Heard(NamedTuple):
+    """Which characters of a text say which field: cities and days alone, parties and wishes with
+    the words around them."""
+
+    start: int
+    end: int
+    field: str
 
 
 def read_request(text: str) -> TravelRequest:
-    """The request that the words ask for, without id and level. Raises Unreadable."""
+    """The request that the words ask for, without id and level. Raises UnreadableRequest."""
+    return heard_request(text)[0]
+
+
+def heard_request(text: str) -> tuple[TravelRequest, list[Heard]]:
+    """The same, and where it is said."""
     match, is_back = _route(text)
-    groups = match.groupdict()
-    fields: dict[str, Any] = {
-        "origin": groups["org"],
-        "destination": groups["dest"],
-        "party_size": _party_read(text),
-        "query": text,
-    }
+    said = {slot: words for slot, words in match.groupdict().items() if words}
+    heard = [Heard(*match.span(slot), _OF_ROUTE[slot]) for slot in said]
     try:
-        fields["depart_date"] = day_read(groups["depart"])
-        if groups.get("nights"):
-            fields["nights"] = number_read(groups["nights"].split()[0])
-        if groups.get("back"):
-            fields["return_date"] = day_read(groups["back"])
-        elif "nights" in fields and is_back:
-            fields["return_date"] = Date.fromordinal(
-                Date.fromisoformat(fields["depart_date"]).toordinal() + fields["nights"]
-            ).isoformat()
-        for kind in WISHES:
-            fields |= _wish(text, kind, fields)
-        return TravelRequest(**fields)
+        fields = {_OF_ROUTE[slot]: _READ[slot](words) for slot, words in said.items()}
+        if is_back and "back" not in said:
+            day = Date.fromisoformat(fields["depart_date"]).toordinal() + fields["nights"]
+            fields["return_date"] = Date.fromordinal(day).isoformat()
+        for kind in _phrases():
+            matches = list(_found(text, kind))
+            heard += [Heard(*match.span(), _field(kind)) for match in matches]
+            if matches:
+                fields |= _wish(kind, matches, fields)
+        return TravelRequest(**fields, query=text), heard
     except ValidationError as error:
         raise UnreadableRequest(error.errors()[0]["msg"]) from None
     except ValueError as error:
         raise UnreadableRequest(str(error)) from None
 
 
-def read_where(text: str) -> Iterator[tuple[int, int, str]]:
-    """Which characters of a text that can be read say which field: cities and days alone, parties
-    and wishes with the words around them. Raises UnreadableRequest."""
-    match, _ = _route(text)
-    for slot, field in _OF_ROUTE.items():
-        if match.groupdict().get(slot):
-            yield *match.span(slot), field
-    for pattern in _patterns(_PARTIES):
-        yield from ((*match.span(), "party_size") for match in pattern.finditer(text))
-    for kind in WISHES:
-        yield from ((*match.span(), _field(kind)) for match in _found(text, kind))
-
-
 def _route(text: str) -> tuple[re.Match[str], bool]:
     """The longest reading of the route and the days: "on {depart}, one way" may go on with a
     stay. And whether there is a way back."""
-    matches = [(match, tables) for pattern, tables in _routes() for match in pattern.finditer(text)]
+    matches = [(match, back) for pattern, back in _routes() for match in pattern.finditer(text)]
     if not matches:
         raise UnreadableRequest(
             "expected where from, where to and when, as in 'from A to B on 2026-06-26, returning on"
@@ -581,51 +358,34 @@ def _route(text: str) -> tuple[re.Match[str], bool]:
 
 @cache
 def _routes() -> list[tuple[re.Pattern[str], bool]]:
-    tables = (
-        (WHEN_ONE_WAY, False),
-        (WHEN_STAY, False),
-        (WHEN_BACK, True),
-        (WHEN_NIGHTS, True),
-    )
+    table = grammar()
     return [
-        (re.compile(rf"\b{pattern(f'{route} {when}')}(?=[.,;?!]|\s|$)"), back)
-        for whens, back in tables
+        (re.compile(rf"\b{pattern(f'{route} {when}')}(?=[.,;?!]|\s|$)"), shape.startswith("round"))
+        for shape, whens in table["when"].items()
         for when in whens
-        for route in ROUTES
+        for route in table["routes"]
     ]
 
 
-def _party_read(text: str) -> int:
-    matches = (match for pattern in _patterns(_PARTIES) for match in pattern.finditer(text))
-    counts = {number_read(match["n"]) for match in matches}
-    if len(counts) > 1:
-        raise UnreadableRequest(
-            f"the party is said to be of {' and of '.join(map(str, sorted(counts)))}"
-        )
-    return counts.pop() if counts else 1
-
-
-def _wish(text: str, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """The field that this kind of wish sets; {} where the words do not say it."""
-    matches = list(_found(text, kind))
-    values = {tuple(match.groupdict().values()) for match in matches}
-    if not matches:
-        return {}
+def _wish(kind: str, matches: Sequence[re.Match[str]], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The field that this kind of wish sets."""
     field = _field(kind)
+    values = {
+        tuple(_READ[slot](words) for slot, words in match.groupdict().items()) for match in matches
+    }
     if len(values) > 1 or field in fields:
         raise UnreadableRequest(f"the words say more than one {field.replace('_', ' ')}")
-    value = matches[0].groupdict()
+    value = values.pop()
     if field == "transport":
         return {field: kind}
-    if "t" in value:
-        return {field: clock_read(value["t"])}
-    if "usd" in value:
-        amount, currency = money_read(value["usd"])
-        if fields.get("currency", currency) != currency:
-            raise UnreadableRequest("the words say amounts in two currencies")
-        return {field: amount, "currency": currency}
-    names = tuple(name_read(name) for name in value.values())
-    return {field: names if field == "visit" else names[0]}
+    if field == "visit":
+        return {field: value}
+    if not field.endswith("_budget"):
+        return {field: value[0]}
+    amount, currency = value[0]
+    if fields.get("currency", currency) != currency:
+        raise UnreadableRequest("the words say amounts in two currencies")
+    return {field: amount, "currency": currency}
 
 
 def _field(kind: str) -> str:
@@ -634,23 +394,26 @@ def _field(kind: str) -> str:
 
 def _found(text: str, kind: str) -> Iterator[re.Match[str]]:
     """One place to visit is no reading of words that say two."""
-    for pattern in _patterns(WISHES[kind]):
-        for match in pattern.finditer(text):
-            if kind == "visit" and any(
-                two.start() == match.start() for two in _found(text, "visit_two")
-            ):
-                continue
-            yield match
+    two = {match.start() for match in _found(text, "visit_two")} if kind == "visit" else set()
+    for pattern in _phrases()[kind]:
+        yield from (match for match in pattern.finditer(text) if match.start() not in two)
 
 
 @cache
-def _patterns(phrases: tuple[str, ...]) -> list[re.Pattern[str]]:
-    """The first letter in either case: a phrase may follow another one. What a name ends with is
-    said by what follows."""
-    ends = {phrase: _END if phrase.endswith(_NAMES) else "" for phrase in phrases}
-    return [
-        re.compile(rf"\b(?:{_either_case(pattern(phrase))}){end}") for phrase, end in ends.items()
-    ]
+def _phrases() -> dict[str, list[re.Pattern[str]]]:
+    """Of the party and of each kind of wish. The first letter in either case: a phrase may follow
+    another one. What a name ends with is said by what follows."""
+    party = grammar()["party"]
+    tables = {"party_size": [*party["inline"], *party["going"], *party["clause"]]}
+    return {
+        kind: [
+            re.compile(
+                rf"\b(?:{_either_case(pattern(phrase))}){_END if phrase.endswith(_NAMES) else ''}"
+            )
+            for phrase in phrases
+        ]
+        for kind, phrases in (tables | grammar()["wishes"]).items()
+    }
 
 
 def _either_case(pattern: str) -> str:
