@@ -68,8 +68,8 @@ def faults(*kinds: Any, retry_after_s: float | None = None) -> Callable[[int], N
     return act
 
 
-def recording(maps: Maps, store: Store, **settings: Any) -> Sandbox:
-    return Sandbox({"poi_search": maps}, store, "record", DAY, retries=AT_ONCE, **settings)
+def recording(maps: Maps, store: Store) -> Sandbox:
+    return Sandbox({"poi_search": maps}, store, "record", DAY, retries=AT_ONCE)
 
 
 def museums(sandbox: Sandbox, query: str = "museum") -> SandboxAnswer:
@@ -287,7 +287,7 @@ def test_what_stays_is_raised_and_leaves_the_key_free(store: Store) -> None:
     sandbox = recording(maps, store)
     with pytest.raises(ProviderFault, match=r"^fault 4 \(4 attempts\)$"):
         museums(sandbox)
-    other = recording(Maps(), store, lease_s=600)
+    other = recording(Maps(), store)
     assert museums(other).answer == answer("Museum 1")
     assert sandbox.counts.as_dict()["total"]["unanswered"] == 1
 
@@ -320,7 +320,7 @@ def test_what_a_vendor_asks_for_is_capped(sqlite: Store) -> None:
         retries=Retries(most=3, first_wait_s=0.0, longest_wait_s=0.05),
     )
     assert museums(sandbox).answer == answer("Museum 3")
-    assert sqlite.paused_s("maps") <= 0.05
+    assert sqlite.take("maps", Terms()) <= 0.05
 
 
 def test_waits_grow_to_a_limit_and_vary() -> None:
@@ -389,25 +389,24 @@ def _until(done: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_a_killed_owner_blocks_nobody_for_long(store: Store) -> None:
-    maps = Maps()
-    sandbox = recording(maps, store)
-    key = sandbox.question("poi_search", {"query": "museum", "city_name": "Wuhan"}).key
-    assert store.claim(key, "a process that is gone", 0.3)
-    assert museums(sandbox).answer == answer("Museum 1")
-
-
-def test_a_slow_owner_keeps_its_lease(store: Store) -> None:
-    """The vendor takes five times as long as the lease: the other sandbox waits all the same."""
-    maps = Maps(lambda call: time.sleep(0.5))
-    one, other = recording(maps, store, lease_s=0.1), recording(maps, store, lease_s=0.1)
+def test_two_sandboxes_of_one_store_ask_once(store: Store) -> None:
+    maps = Maps(lambda call: time.sleep(0.3))
+    one, other = recording(maps, store), recording(maps, store)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(museums, one)
-        while not maps.calls:
-            time.sleep(0.001)
+        _until(lambda: bool(maps.calls))
         second = pool.submit(museums, other)
         assert text(first.result()) == text(second.result()) and second.result().hit
     assert len(maps.calls) == 1
+
+
+def test_a_process_that_holds_a_key_and_does_not_move_is_not_waited_for_for_ever(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripwright.domains.deeptravel.sandbox.store.PATIENCE_S", 0.2)
+    sandbox = recording(Maps(), store)
+    monkeypatch.setattr(store, "_lock", lambda number: False)
+    assert museums(sandbox).answer == answer("Museum 1")
 
 
 def test_a_bug_in_a_client_leaves_the_key_free(store: Store) -> None:
@@ -415,7 +414,7 @@ def test_a_bug_in_a_client_leaves_the_key_free(store: Store) -> None:
         if call == 1:
             raise ZeroDivisionError
 
-    sandbox = recording(Maps(act), store, lease_s=600)
+    sandbox = recording(Maps(act), store)
     with pytest.raises(ZeroDivisionError):
         museums(sandbox)
     assert museums(sandbox).answer == answer("Museum 2")

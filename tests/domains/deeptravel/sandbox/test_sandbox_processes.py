@@ -99,7 +99,7 @@ def test_eight_processes_lose_nothing_and_ask_each_key_once(
     unstable: Any, store_name: str, tmp_path: Path
 ) -> None:
     client = unstable.Unstable(tmp_path / "log")
-    asked = {"store": store_name, "client": client, "questions": 60, "lease_s": 30.0}
+    asked = {"store": store_name, "client": client, "questions": 60}
     outs = [tmp_path / f"out {number}" for number in range(8)]
     processes = [
         recorder(unstable.record, out, **asked, shuffle=number) for number, out in enumerate(outs)
@@ -125,7 +125,7 @@ def test_a_kill_loses_no_committed_answer_and_blocks_no_key(
     unstable: Any, store_name: str, tmp_path: Path
 ) -> None:
     client, out = unstable.Unstable(tmp_path / "log"), tmp_path / "out"
-    asked = {"store": store_name, "client": client, "questions": 25, "lease_s": 0.5}
+    asked = {"store": store_name, "client": client, "questions": 25}
     process = recorder(unstable.record, out, **asked, shuffle=1)
     while len(said(out)) < 6:
         assert process.is_alive()

@@ -386,7 +386,7 @@ def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
         "terms = unstable['Terms'](requests_per_second=50)\n"
         f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
         f"store = unstable['open_store']({store_name!r})\n"
-        f"sandbox = Sandbox({{'flight_search': client}}, store, 'record', {NEXT!r}, lease_s=0.5)\n"
+        f"sandbox = Sandbox({{'flight_search': client}}, store, 'record', {NEXT!r})\n"
         f"refresh(sandbox, {unstable.DAY!r}, threads=2,"
         " report=lambda found: print(found.answered, flush=True))\n"
     )
@@ -399,7 +399,7 @@ def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
     process.stdout.close()
     kept = describe(store, NEXT).answers
     assert 10 <= kept < 40
-    again = Sandbox({"flight_search": client}, store, "record", NEXT, lease_s=0.5)
+    again = Sandbox({"flight_search": client}, store, "record", NEXT)
     found = refresh(again, unstable.DAY)
     assert (found.known, found.answered) == (kept, 40 - kept)
     assert client.seen()[1].total() <= 40 + 40 + 4

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, StoredAnswer
-from tripwright.domains.deeptravel.sandbox.provider import LONGEST_QUEUE_S, LocalLimits
+from tripwright.domains.deeptravel.sandbox.provider import Limits, Terms
 from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, open_store
 from tripwright.errors import UserError
 
@@ -40,63 +41,70 @@ def test_another_connection_sees_what_was_kept(store: Store, store_name: str) ->
     other.close()
 
 
-def test_a_lease_has_one_owner_and_runs_out(store: Store) -> None:
-    assert store.claim("k", "a", 60)
-    assert store.claim("k", "a", 60)  # again, by whoever has it
-    assert not store.claim("k", "b", 60)
-    store.release("k", "b")  # not theirs
-    assert not store.claim("k", "b", 60)
-    store.release("k", "a")
-    assert store.claim("k", "b", -1)  # over as soon as it is granted, as after a kill
-    assert store.claim("k", "c", 60)
-    store.renew("c", -1)
-    assert store.claim("k", "d", 60)
+KEY = recorded().question.key
 
 
-def test_many_claim_and_one_gets_it(store: Store, store_name: str) -> None:
-    stores = [open_store(store_name) for _ in range(4)]
-    got: list[int] = []
-    threads = [
-        threading.Thread(
-            target=lambda n=n: got.append(n) if stores[n].claim("k", f"owner {n}", 60) else None
-        )
-        for n in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(got) == 1
-    for opened in stores:
-        opened.close()
+def in_a_fork(work: Callable[[], bool]) -> int:
+    """The number of a process that ends with 0 where `work` says yes."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if work() else 1)
+        except BaseException:
+            os._exit(2)
+    return child
 
 
-def test_turns_come_at_the_rate_of_the_vendor(store: Store) -> None:
-    waits = [store.reserve("v", 0.1, 2) for _ in range(3)]
-    assert waits[:2] == [0, 0]  # the burst
-    assert waits[2] == pytest.approx(10, abs=5)
-    assert store.reserve("another", 0.1, 1) == 0
+def ended(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@pytest.mark.parametrize("local", [True, False])
-def test_only_the_next_turns_are_reserved(local: bool, store: Store) -> None:
-    """A killed process must not leave a queue of hundreds behind."""
-    limits = LocalLimits() if local else store
-    waits = [limits.reserve("v", 2.0, 4) for _ in range(100)]
-    taken = [wait for wait in waits if wait is not None]
-    assert 24 <= len(taken) < 60 and max(taken) <= LONGEST_QUEUE_S + 1
-    assert waits[len(taken)] is None or waits[-1] is None
+def test_a_key_is_locked_for_other_processes_until_its_owner_ends_however_it_ends(
+    store: Store, store_name: str
+) -> None:
+    number = int(KEY[:15], 16)
+    with store.locked(KEY):
+        assert ended(in_a_fork(lambda: not store._lock(number) and store._lock(number + 1))) == 0
+    read, write = os.pipe()
+
+    def holding() -> bool:
+        with open_store(store_name).locked(KEY):
+            os.write(write, b"!")
+            time.sleep(60)
+        return False
+
+    child = in_a_fork(holding)
+    assert os.read(read, 1) == b"!" and not store._lock(number)
+    os.kill(child, signal.SIGKILL)
+    assert ended(child) == -signal.SIGKILL
+    with store.locked(KEY):
+        pass
 
 
-def test_a_pause_holds_for_all_and_is_never_shortened(store: Store, store_name: str) -> None:
-    assert store.paused_s("v") <= 0
-    store.pause("v", 500)
-    store.pause("v", 1)
-    other = open_store(store_name)
-    assert 450 < other.paused_s("v") <= 500
-    # the first turn after it, without a burst
-    assert other.reserve("v", 0.1, 3) == pytest.approx(500, abs=50)
-    assert other.reserve("v", 0.1, 3) is None
+@pytest.fixture(params=[True, False], ids=["local", "stored"])
+def limits(request: pytest.FixtureRequest, store: Store) -> Limits | Store:
+    return Limits() if request.param else store
+
+
+def test_turns_come_at_the_rate_of_the_vendor(limits: Limits | Store) -> None:
+    terms = Terms(requests_per_second=0.1, burst=2)
+    assert [limits.take("v", terms) for _ in range(2)] == [0, 0]  # the burst
+    for _ in range(2):  # whoever looks takes nothing
+        assert limits.take("v", terms) == pytest.approx(10, abs=5)
+    assert limits.take("another", terms) == 0
+    assert not any(limits.take("unlimited", Terms()) for _ in range(9))
+
+
+def test_a_pause_is_never_shortened_and_uses_up_the_burst(limits: Limits | Store) -> None:
+    for terms in (Terms(), Terms(requests_per_second=0.1, burst=3)):
+        limits.pause("v", terms, 500)
+        limits.pause("v", terms, 1)
+        assert 450 < limits.take("v", terms) <= 500
+
+
+def test_a_budget_is_of_all_who_open_the_store(store: Store, store_name: str) -> None:
+    terms, other = Terms(requests_per_second=0.1), open_store(store_name)
+    assert store.take("v", terms) == 0 and other.take("v", terms) > 0
     other.close()
 
 
@@ -128,14 +136,12 @@ def test_all_or_none(store: Store) -> None:
 
 def test_a_forked_process_uses_a_connection_of_its_own(store: Store) -> None:
     store.keep(recorded(1, b"parent"))
-    child = os.fork()
-    if child == 0:
-        try:
-            store.keep(recorded(2, b"child"))
-            os._exit(0 if store.find(recorded(1).question.key) == b"parent" else 1)
-        except BaseException:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def work() -> bool:
+        store.keep(recorded(2, b"child"))
+        return store.find(recorded(1).question.key) == b"parent"
+
+    assert ended(in_a_fork(work)) == 0
     assert store.find(recorded(2).question.key) == b"child"
     assert store.keep(recorded(3, b"parent still")) == b"parent still"
 
@@ -186,12 +192,6 @@ def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is no store of live tools: found other tables"):
         open_store(str(other))
     assert other.read_bytes() == before and text.read_text().startswith("a note")
-
-
-def test_a_store_of_another_version(store: Store, store_name: str) -> None:
-    store._run("UPDATE sandbox_about SET value = '99'")
-    with pytest.raises(UserError, match="has schema version 99; this tripwright reads version 1"):
-        open_store(store_name)
 
 
 def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:

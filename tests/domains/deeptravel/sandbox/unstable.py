@@ -106,16 +106,12 @@ class Unstable:
         return Counter(fate for _, fate, _ in lines), answers
 
 
-def record(
-    store: str, client: Unstable, questions: int, shuffle: int, lease_s: float
-) -> dict[str, Any]:
+def record(store: str, client: Unstable, questions: int, shuffle: int) -> dict[str, Any]:
     """Asks every question once in an order of its own, and says on stdout what it got, each as soon
     as it has it."""
     opened = open_store(store)
     retries = Retries(most=8, first_wait_s=0.02, longest_wait_s=1.0)
-    sandbox = Sandbox(
-        {"flight_search": client}, opened, "record", DAY, retries=retries, lease_s=lease_s
-    )
+    sandbox = Sandbox({"flight_search": client}, opened, "record", DAY, retries=retries)
     for number in random.Random(shuffle).sample(range(questions), questions):
         asked = sandbox.ask("flight_search", question(number))
         assert isinstance(asked.answer, ProviderAnswer)
@@ -134,11 +130,10 @@ def main() -> None:
     parser.add_argument("--per-second", type=float, default=1000.0)
     parser.add_argument("--faults", type=float, default=0.1)
     parser.add_argument("--asked-per-second", type=float, default=400.0)
-    parser.add_argument("--lease-s", type=float, default=2.0)
     asked = parser.parse_args()
     terms = Terms(requests_per_second=asked.asked_per_second)
     client = Unstable(asked.log, asked.per_second, asked.faults, terms, seed=asked.shuffle)
-    counts = record(asked.store, client, asked.questions, asked.shuffle, asked.lease_s)
+    counts = record(asked.store, client, asked.questions, asked.shuffle)
     print(json.dumps({"counts": counts}), flush=True)
 
 

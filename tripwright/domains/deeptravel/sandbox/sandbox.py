@@ -8,7 +8,7 @@ remembers what they answered, and gives it again byte for byte (DeepTravel, sect
 | `replay` | never: what is not recorded is a `NoRecording`, and counted | reads |
 
 In `record`, each key is asked once: threads of a process share a call under way, processes agree
-through a lease in the store. An answer that stays in the store is what every caller gets, the one
+through a lock of the store. An answer that stays in the store is what every caller gets, the one
 who asked included. Refusals and empty answers are answers; faults are not.
 """
 
@@ -17,8 +17,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import secrets
-import socket
 import threading
 import time
 from collections import Counter, defaultdict
@@ -37,10 +35,9 @@ from tripwright.domains.deeptravel.sandbox.keys import (
 )
 from tripwright.domains.deeptravel.sandbox.provider import (
     PASSING,
-    LocalLimits,
+    Limits,
     Provider,
     ProviderFault,
-    wait_for_turn,
 )
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.errors import UserError
@@ -50,7 +47,6 @@ if TYPE_CHECKING:
     from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 Mode = Literal["live", "record", "replay"]
-LONGEST_POLL_S = 0.25  # between two looks at what another process is asking
 FIGURES = (
     "asked",  # = hits + shared + missed + answered_live + unanswered
     "hits",  # the store knew the answer
@@ -113,17 +109,12 @@ class SandboxCounts:
         self._lock = threading.Lock()
         self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
-    def add(self, tool: str, vendor: str, *figures: str) -> None:
+    def add(self, question: SandboxQuestion, *figures: str, waited_s: float = 0.0) -> None:
         with self._lock:
-            self._counts[tool, vendor].update(figures)
-
-    def fault(self, tool: str, vendor: str, kind: str) -> None:
-        self.add(tool, vendor, f"{FAULT}{kind}")
-
-    def waited(self, tool: str, vendor: str, seconds: float) -> None:
-        if seconds > 0:
-            with self._lock:
-                self._counts[tool, vendor].update(waits=1, wait_ms=round(seconds * 1000))
+            counts = self._counts[question.tool, question.provider]
+            counts.update(figures)
+            if waited_s:
+                counts.update(waits=1, wait_ms=round(waited_s * 1000))
 
     def as_dict(self) -> dict[str, Any]:
         """{"total": figures, "tools": {tool: {vendor: figures}}}; figures are those above,
@@ -144,61 +135,8 @@ def _figures(counts: Counter[str]) -> dict[str, Any]:
     }
 
 
-class Leases:
-    """Locks between threads and processes that share a store, so that only one of them asks a
-    vendor for a missing answer; these are those of one process. While it lives they are renewed in
-    the background, however long a vendor takes; when it is killed they run out after `seconds`."""
-
-    def __init__(self, store: Store, seconds: float):
-        self._store, self._seconds = store, seconds
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._lock = threading.Lock()
-        self._held: set[str] = set()
-        self._idle = threading.Event()
-        self._keeper: threading.Thread | None = None
-
-    def claim(self, key: str) -> bool:
-        if not self._store.claim(key, self.owner, self._seconds):
-            return False
-        with self._lock:
-            self._held.add(key)
-            self._idle.clear()
-            if self._keeper is None:
-                self._keeper = threading.Thread(
-                    target=self._renew, name="tripwright leases", daemon=True
-                )
-                self._keeper.start()
-        return True
-
-    def release(self, key: str) -> None:
-        with self._lock:
-            self._held.discard(key)
-            if not self._held:
-                self._idle.set()
-        self._store.release(key, self.owner)
-
-    def _renew(self) -> None:
-        """Ends when nothing is held any more: the next claim starts it again."""
-        while True:
-            if self._idle.wait(self._seconds / 3):
-                with self._lock:
-                    if not self._held:
-                        self._keeper = None
-                        return
-                continue  # released and claimed again: a lease that is new needs nothing yet
-            try:
-                self._store.renew(self.owner, self._seconds)
-            except (ProviderFault, UserError):
-                continue  # whoever asks next meets the same fault and reports it
-
-
-class _Process:
-    """What belongs to one process and must not cross a fork."""
-
-    def __init__(self, store: Store | None, lease_s: float):
-        self.pid, self.lock = os.getpid(), threading.Lock()
-        self.flights: dict[str, Future[ProviderAnswer]] = {}
-        self.leases = Leases(store, lease_s) if store else None
+# calls under way: (process, store, key) → what will be answered. A fork has another process number.
+_flights: dict[tuple[int, str, str], Future[ProviderAnswer]] = {}
 
 
 class Sandbox:
@@ -213,7 +151,6 @@ class Sandbox:
         snapshot: str = "",
         *,
         retries: Retries | None = None,
-        lease_s: float = 10.0,
     ):
         if mode not in get_args(Mode):
             raise UserError(
@@ -227,11 +164,9 @@ class Sandbox:
         self.snapshot = checked_day(snapshot) if mode != "live" or snapshot else ""
         if mode == "replay" and store is not None:
             check_recorded(store, self.snapshot)
-        self.counts = SandboxCounts()
-        self._retries, self._lease_s = retries or Retries(), lease_s
-        self._limits = store if mode == "record" and store is not None else LocalLimits()
+        self.counts, self._retries = SandboxCounts(), retries or Retries()
+        self._limits = store if mode == "record" and store is not None else Limits()
         self._redacted = Redaction()
-        self._process = _Process(store, lease_s)
 
     @property
     def tools(self) -> frozenset[str]:
@@ -248,74 +183,58 @@ class Sandbox:
         """Answers one call whose arguments were checked. Raises ProviderFault where our side could
         not answer."""
         question = self.question(tool, arguments)
-        self.counts.add(tool, question.provider, "asked")
+        self.counts.add(question, "asked")
         try:
             answer, how = self._answer(question)
         except ProviderFault:
-            self.counts.add(tool, question.provider, "unanswered")
+            self.counts.add(question, "unanswered")
             raise
-        self.counts.add(tool, question.provider, how)
+        self.counts.add(question, how)
         return SandboxAnswer(answer, how in ("hits", "shared"), question.key)
 
     def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer | NoRecording, str]:
         """The answer, and the figure that counts how it was got."""
-        if self.mode == "live" or self.store is None:
+        store = self.store
+        if self.mode == "live" or store is None:
             return self._call(question), "answered_live"
-        if (body := self.store.find(question.key)) is not None:
+        if (body := store.find(question.key)) is not None:
             return self._read(body), "hits"
         if self.mode == "replay":
             return NoRecording(question), "missed"
         if not self.providers[question.tool].terms.may_store:
-            self.counts.add(question.tool, question.provider, "not_stored")
+            self.counts.add(question, "not_stored")
             return self._call(question), "answered_live"
-        return self._shared(question)
+        return self._shared(question, store)
 
-    def _shared(self, question: SandboxQuestion) -> tuple[ProviderAnswer, str]:
+    def _shared(self, question: SandboxQuestion, store: Store) -> tuple[ProviderAnswer, str]:
         """One thread of this process asks, the others wait for what it gets, its fault included."""
-        if self._process.pid != os.getpid():
-            self._process = _Process(self.store, self._lease_s)
-        process = self._process
-        with process.lock:
-            flight = process.flights.get(question.key)
-            leads = flight is None
-            if flight is None:
-                flight = process.flights[question.key] = Future()
-        if not leads:
+        place, mine = (os.getpid(), store.place, question.key), Future[ProviderAnswer]()
+        flight = _flights.setdefault(place, mine)
+        if flight is not mine:
             try:
                 return flight.result(), "shared"
             except ProviderFault as fault:
                 raise ProviderFault(fault.kind, str(fault), fault.retry_after_s) from None
         try:
-            answer, how = self._record(question, process)
-            flight.set_result(answer)
+            answer, how = self._record(question, store)
+            mine.set_result(answer)
             return answer, how
         except BaseException as error:
-            flight.set_exception(error)
+            mine.set_exception(error)
             raise
         finally:
-            with process.lock:
-                del process.flights[question.key]
+            del _flights[place]
 
-    def _record(self, question: SandboxQuestion, process: _Process) -> tuple[ProviderAnswer, str]:
-        store, leases, poll_s = self.store, process.leases, 0.01
-        assert store is not None and leases is not None
-        while not leases.claim(question.key):  # another process is asking
-            time.sleep(poll_s)
-            poll_s = min(poll_s * 1.5, LONGEST_POLL_S)
-            if (body := store.find(question.key)) is not None:
-                return self._read(body), "shared"
-        try:
-            # answered between our look and our lease
-            if (body := store.find(question.key)) is not None:
+    def _record(self, question: SandboxQuestion, store: Store) -> tuple[ProviderAnswer, str]:
+        with store.locked(question.key):
+            if (body := store.find(question.key)) is not None:  # answered by another process
                 return self._read(body), "shared"
             answer = self._call(question)
             if not answer.source.may_store:
-                self.counts.add(question.tool, question.provider, "not_stored")
+                self.counts.add(question, "not_stored")
                 return answer, "answered_live"
             kept = store.keep(StoredAnswer(question, answer.to_json().encode()))
             return self._read(kept), "answered_live"
-        finally:
-            leases.release(question.key)
 
     def _read(self, body: bytes) -> ProviderAnswer:
         """Of a store that somebody else may have filled."""
@@ -327,43 +246,38 @@ class Sandbox:
 
     def _call(self, question: SandboxQuestion) -> ProviderAnswer:
         """The vendor's answer, after as many attempts as it is worth. Raises ProviderFault."""
-        tool, provider, attempt = question.tool, self.providers[question.tool], 0
-        arguments = complete_arguments(question.arguments, DEFAULTS.get(tool))
+        provider, attempt, retries = self.providers[question.tool], 0, self._retries
+        arguments = complete_arguments(question.arguments, DEFAULTS.get(question.tool))
         while True:
             attempt += 1
-            self.counts.waited(
-                tool,
-                provider.name,
-                wait_for_turn(self._limits, provider.name, provider.terms, time.sleep),
-            )
-            self.counts.add(tool, provider.name, "live_calls")
+            waited_s = 0.0
+            while wait_s := self._limits.take(provider.name, provider.terms):
+                waited_s += wait_s
+                time.sleep(wait_s)
+            self.counts.add(question, "live_calls", waited_s=waited_s)
             try:
-                return self._clean(question, provider.ask(tool, arguments))
+                return self._clean(question, provider.ask(question.tool, arguments))
             except ProviderFault as fault:
-                self.counts.fault(tool, provider.name, fault.kind)
-                asked_for_s = min(fault.retry_after_s or 0.0, self._retries.longest_wait_s)
-                if fault.kind == "rate_limit" and asked_for_s:
+                self.counts.add(question, f"{FAULT}{fault.kind}")
+                pause_s = min(fault.retry_after_s or 0.0, retries.longest_wait_s)
+                if fault.kind == "rate_limit" and pause_s:
                     # everybody waits, not only who was told to
-                    self._limits.pause(provider.name, asked_for_s)
-                if fault.kind not in PASSING or attempt > self._retries.most:
+                    self._limits.pause(provider.name, provider.terms, pause_s)
+                    pause_s = 0.0
+                if fault.kind not in PASSING or attempt > retries.most:
                     message = f"{fault} ({attempt} attempts)" if attempt > 1 else str(fault)
                     raise ProviderFault(
                         fault.kind, self._redacted(message), fault.retry_after_s
                     ) from None
-                self.counts.add(tool, provider.name, "retries")
-                time.sleep(
-                    max(
-                        self._retries.wait_s(attempt),
-                        0.0 if fault.kind == "rate_limit" else asked_for_s,
-                    )
-                )
+                self.counts.add(question, "retries")
+                time.sleep(max(retries.wait_s(attempt), pause_s))
 
     def _clean(self, question: SandboxQuestion, answer: ProviderAnswer) -> ProviderAnswer:
         """As it will be read back: without secrets, and without what UTF-8 cannot hold (half a
         character, which JSON can)."""
         text = answer.to_json()
         if self._redacted(text) != text:
-            self.counts.add(question.tool, question.provider, "redacted")
+            self.counts.add(question, "redacted")
             text = json.dumps(self._redacted.within(json.loads(text)), ensure_ascii=False)
         return ProviderAnswer.from_json(text.encode("utf-8", "replace"))
 

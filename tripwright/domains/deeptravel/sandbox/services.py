@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from tripwright.domains.deeptravel.sandbox.provider import Provider, Terms
+from tripwright.domains.deeptravel.sandbox.provider import Options, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.errors import UserError
 from tripwright.tools.http import Redaction
@@ -47,27 +47,7 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _VALUE_OF_KEY = re.compile(r"(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )", re.IGNORECASE)
 
 
-class Options(BaseModel):
-    """A vendor's table."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-class TermsOptions(Options):
-    """0 requests a second stands for no limit."""
-
-    requests_per_second: float = Field(0.0, ge=0)
-    burst: int = Field(1, ge=1)
-    may_store: bool = True
-    attribution: str = ""
-
-    @property
-    def terms(self) -> Terms:
-        rate = self.requests_per_second or None
-        return Terms(rate, self.burst, self.may_store, self.attribution)
-
-
-class FunctionOptions(TermsOptions):
+class FunctionOptions(Terms):
     function: str
     version: str = "1"
 
@@ -193,8 +173,7 @@ class _Services:
                 f"'{name}' is one function, for one tool: found {', '.join(tools)}. Another one is"
                 f" {PYTHON}-NAME."
             )
-        function, version = options.function, options.version
-        return OwnFunction(name, tools[0], function, self.folder, version, options.terms)
+        return OwnFunction(name, tools[0], options.function, self.folder, options.version, options)
 
 
 def _is(kind: str, vendor: str) -> bool:

@@ -3,19 +3,21 @@ file for those of one machine, or a PostgreSQL database for many (extra `postgre
 same tables and the same statements (DeepTravel, section 3.2; row D2).
 
 `sandbox_answer` only grows: the first answer to a key stays, whoever comes later gets it too.
-`sandbox_lease` says who is asking a vendor right now; it runs out by itself, so that a killed
-process blocks nobody for long. `sandbox_limit` holds the vendors' token buckets. Every statement
-stands alone: between any two of them a process may be killed and nothing is half done.
+`sandbox_budget` holds the vendors' token buckets. Who is asking a vendor right now holds a lock of
+the operating system or of the database, which ends with the process however it ends. Every
+statement stands alone: between any two of them a process may be killed and nothing is half done.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -35,16 +37,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import Pool, QueuePool
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, StoredAnswer
-from tripwright.domains.deeptravel.sandbox.provider import LONGEST_QUEUE_S, ProviderFault
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.errors import UserError
 from tripwright.files import make_parent
 
-SCHEMA_VERSION = "1"
 CHUNK_ROWS = 500  # of a long table, in memory at a time
 LONGEST_VALUE_BYTES = 100_000_000  # a stranger's SQLite file may hold a longer one
 BUSY_SECONDS = 60.0  # how long a writer of a SQLite file waits for the others before it gives up
+LONGEST_POLL_S = 0.25  # between two looks at what another process is asking
+PATIENCE_S = 600.0  # with a process that holds a lock and does not move: then it is asked twice
 CONNECT_SECONDS = 10
 RECONNECT_SECONDS = (0.1, 0.5, 2.0, 5.0)  # a database that is started anew is back within these
 OURS = ("sandbox_", "sqlite_")  # what the tables and indexes of a SQLite file are called
@@ -55,12 +59,6 @@ GO_ON = "Make room there: the same command goes on where it stopped."
 TABLES = MetaData()
 PARTS = ("snapshot", "tool", "provider", "version", "arguments")  # of a question
 Table(
-    "sandbox_about",
-    TABLES,
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
-)
-Table(
     "sandbox_answer",
     TABLES,
     Column("key", Text, primary_key=True),
@@ -69,18 +67,10 @@ Table(
     Index("sandbox_answer_by_snapshot", "snapshot", "key"),
 )
 Table(
-    "sandbox_lease",
-    TABLES,
-    Column("key", Text, primary_key=True),
-    Column("owner", Text, nullable=False),
-    Column("expires_at", Double, nullable=False),
-)
-Table(
-    "sandbox_limit",
+    "sandbox_budget",
     TABLES,
     Column("vendor", Text, primary_key=True),
-    Column("free_at", Double, nullable=False),
-    Column("paused_until", Double, nullable=False),
+    Column("free_at", Double, nullable=False),  # seconds since 1970
 )
 INSERT = text(
     "INSERT INTO sandbox_answer (key, snapshot, tool, provider, version, arguments, body) VALUES"
@@ -98,16 +88,13 @@ class Count(NamedTuple):
 
 
 class Store(ABC):
-    """`name` is as a person may read it: never with a password. Raises ProviderFault where the
-    store cannot be reached just now, UserError where it cannot be used any more (a full disk). It
-    keeps the vendors' budgets as `LocalLimits` does. A process has one connection, which its
-    threads take turns with."""
+    """`place` is where it is, `name` the same as a person may read it: never with a password.
+    Raises ProviderFault where the store cannot be reached just now, UserError where it cannot be
+    used any more (a full disk). It keeps the vendors' budgets as `Limits` does. A process has one
+    connection, which its threads take turns with."""
 
     DRIVER: ClassVar[str]
-    NOW: ClassVar[str]  # seconds since 1970 by one clock for all who share the store
-    MOST: ClassVar[str]  # the function that gives the largest of its arguments
-    BEFORE: ClassVar[tuple[str, ...]]  # a transaction
-    AFTER: ClassVar[tuple[str, ...]] = ()
+    place: str
     reconnect_s: tuple[float, ...] = ()
 
     def __init__(self, name: str, create: bool):
@@ -115,33 +102,38 @@ class Store(ABC):
         self._engine = create_engine(
             f"{self.DRIVER}://",
             creator=lambda: self._driver_connection(create),
-            isolation_level="AUTOCOMMIT",
             poolclass=QueuePool,
             pool_size=1,
             max_overflow=0,
             pool_timeout=None,
         )
         try:
-            self._prepare(create)
-            version = dict(self._run("SELECT name, value FROM sandbox_about")).get("schema_version")
+            self._check(create)
+            self._transaction(self._create_tables)
         except ProviderFault as fault:
             raise UserError(str(fault)) from None
-        if version != SCHEMA_VERSION:
-            raise UserError(
-                f"The store {self.name} has schema version {version}; this tripwright reads version"
-                f" {SCHEMA_VERSION}."
-            )
 
     @abstractmethod
     def _driver_connection(self, create: bool) -> Any:
         """A new connection of the database's own driver."""
 
     @abstractmethod
-    def _prepare(self, create: bool) -> None:
-        """Checks that this is a store, and makes its tables where there are none."""
+    def _check(self, create: bool) -> None:
+        """Raises UserError where no store is and none is to be made."""
 
     @abstractmethod
     def _fault(self, error: DBAPIError) -> ProviderFault | UserError: ...
+
+    @abstractmethod
+    def _now(self) -> float:
+        """Seconds since 1970 by one clock for all who share the store."""
+
+    @abstractmethod
+    def _lock(self, number: int) -> bool:
+        """Whether this process now holds the lock of this number."""
+
+    @abstractmethod
+    def _unlock(self, number: int) -> None: ...
 
     def find(self, key: str) -> bytes | None:
         rows = self._run("SELECT body FROM sandbox_answer WHERE key = :key", key=key)
@@ -153,25 +145,19 @@ class Store(ABC):
             raise UserError(f"The store {self.name} is damaged: an answer in it is no bytes.")
         return value
 
-    def claim(self, key: str, owner: str, seconds: float) -> bool:
-        """Whether `owner` alone may ask for this key for so long. Claiming again what one holds
-        renews it."""
-        sql = (
-            f"INSERT INTO sandbox_lease (key, owner, expires_at) VALUES (:key, :owner, {self.NOW} +"
-            " :seconds) ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires_at ="
-            f" excluded.expires_at WHERE sandbox_lease.expires_at < {self.NOW} OR"
-            " sandbox_lease.owner = excluded.owner RETURNING owner"
-        )
-        return bool(self._run(sql, key=key, owner=owner, seconds=seconds))
-
-    def renew(self, owner: str, seconds: float) -> None:
-        """Everything that `owner` holds."""
-        sql = f"UPDATE sandbox_lease SET expires_at = {self.NOW} + :seconds WHERE owner = :owner"
-        self._run(sql, owner=owner, seconds=seconds)
-
-    def release(self, key: str, owner: str) -> None:
-        sql = "DELETE FROM sandbox_lease WHERE key = :key AND owner = :owner"
-        self._run(sql, key=key, owner=owner)
+    @contextmanager
+    def locked(self, key: str) -> Iterator[None]:
+        """For one process at a time, which may ask a vendor for this key."""
+        number, poll_s, give_up_at = int(key[:15], 16), 0.01, time.monotonic() + PATIENCE_S
+        while not (is_held := self._lock(number)) and time.monotonic() < give_up_at:
+            time.sleep(poll_s)
+            poll_s = min(poll_s * 1.5, LONGEST_POLL_S)
+        try:
+            yield
+        finally:
+            if is_held:
+                with suppress(ProviderFault):  # a lost connection has lost its locks, too
+                    self._unlock(number)
 
     def keep(self, answer: StoredAnswer) -> bytes:
         """Remembers an answer for good. Returns the one that stands: an earlier one wins."""
@@ -190,7 +176,7 @@ class Store(ABC):
             while chunk := [answer.row() for answer in islice(rest, CHUNK_ROWS)]:
                 db.execute(INSERT, chunk)
 
-        self._in_transaction(work)
+        self._transaction(work)
 
     def recorded(self, snapshot: str) -> Iterator[StoredAnswer]:
         """The answers of one day, by key."""
@@ -217,63 +203,54 @@ class Store(ABC):
     def drop(self, snapshot: str) -> None:
         self._run("DELETE FROM sandbox_answer WHERE snapshot = :snapshot", snapshot=snapshot)
 
-    def reserve(self, vendor: str, requests_per_second: float, burst: int) -> float | None:
-        between_s = 1 / requests_per_second
-        sql = (
-            "INSERT INTO sandbox_limit (vendor, free_at, paused_until) VALUES (:vendor,"
-            f" {self.NOW} + :between, 0) ON CONFLICT (vendor) DO UPDATE SET free_at ="
-            f" {self.MOST}(sandbox_limit.free_at, sandbox_limit.paused_until + :burst, {self.NOW})"
-            f" + :between WHERE sandbox_limit.free_at <= {self.NOW} + :furthest RETURNING free_at -"
-            f" {self.NOW}"
+    def take(self, vendor: str, terms: Terms) -> float:
+        taken = (
+            "INSERT INTO sandbox_budget VALUES (:vendor, :now + :between) ON CONFLICT (vendor) DO"
+            " UPDATE SET free_at = :between + CASE WHEN sandbox_budget.free_at > :now THEN"
+            " sandbox_budget.free_at ELSE :now END WHERE sandbox_budget.free_at <= :latest"
+            " RETURNING vendor"
         )
-        spans = {"between": between_s, "burst": (burst - 1) * between_s}  # a pause uses it up
-        furthest_s = burst * between_s + LONGEST_QUEUE_S
-        rows = self._run(sql, vendor=vendor, furthest=furthest_s, **spans)
-        return max(0.0, float(rows[0][0]) - burst * between_s) if rows else None
+        while True:
+            now = self._now()
+            rows = self._run(
+                "SELECT free_at FROM sandbox_budget WHERE vendor = :vendor", vendor=vendor
+            )
+            if rows and (wait_s := rows[0][0] - terms.burst_s - now) > 0:
+                return float(wait_s)
+            spans = {"between": terms.between_s, "latest": now + terms.burst_s}
+            if not terms.between_s or self._run(taken, vendor=vendor, now=now, **spans):
+                return 0.0
 
-    def pause(self, vendor: str, seconds: float) -> None:
-        sql = (
-            "INSERT INTO sandbox_limit (vendor, free_at, paused_until) VALUES (:vendor, 0,"
-            f" {self.NOW} + :seconds) ON CONFLICT (vendor) DO UPDATE SET paused_until ="
-            f" {self.MOST}(sandbox_limit.paused_until, excluded.paused_until)"
+    def pause(self, vendor: str, terms: Terms, seconds: float) -> None:
+        self._run(
+            "INSERT INTO sandbox_budget VALUES (:vendor, :until) ON CONFLICT (vendor) DO UPDATE SET"
+            " free_at = excluded.free_at WHERE sandbox_budget.free_at < excluded.free_at",
+            vendor=vendor,
+            until=self._now() + seconds + terms.burst_s,
         )
-        self._run(sql, vendor=vendor, seconds=seconds)
-
-    def paused_s(self, vendor: str) -> float:
-        sql = f"SELECT paused_until - {self.NOW} FROM sandbox_limit WHERE vendor = :vendor"
-        rows = self._run(sql, vendor=vendor)
-        return float(rows[0][0]) if rows else 0.0
 
     def close(self) -> None:
         if self._process == os.getpid():
             self._engine.dispose()
 
     def _run(self, sql: str, **parameters: Any) -> list[Any]:
-        """The rows of one statement, which is committed."""
+        """The rows of one statement, which is a transaction of its own."""
 
         def work(db: Connection) -> list[Any]:
-            result = db.execute(text(sql), parameters)
+            result = db.execution_options(isolation_level="AUTOCOMMIT").execute(
+                text(sql), parameters
+            )
             return list(result.all()) if result.returns_rows else []
 
         return self._on_connection(work)
 
-    def _in_transaction(self, work: Callable[[Connection], None]) -> None:
+    def _transaction(self, work: Callable[[Connection], None]) -> None:
         """Committed, it is on the disk before anybody gets an answer: it survives `kill -9` (as
         every commit does), a crash of the machine, and a cut of the power."""
 
         def whole(db: Connection) -> None:
-            try:
-                for sql in self.BEFORE:
-                    db.exec_driver_sql(sql)
+            with db.begin():
                 work(db)
-                db.exec_driver_sql("COMMIT")
-            except BaseException:
-                with suppress(DBAPIError):  # the database may have given it up already
-                    db.exec_driver_sql("ROLLBACK")
-                raise
-            finally:
-                for sql in self.AFTER:
-                    db.exec_driver_sql(sql)
 
         self._on_connection(whole)
 
@@ -297,20 +274,16 @@ class Store(ABC):
         raise AssertionError("unreachable")
 
     def _create_tables(self, db: Connection) -> None:
-        TABLES.create_all(db)
-        about = "INSERT INTO sandbox_about VALUES ('schema_version', :now) ON CONFLICT DO NOTHING"
-        db.execute(text(about), {"now": SCHEMA_VERSION})
+        for table in TABLES.sorted_tables:
+            db.execute(CreateTable(table, if_not_exists=True))
+            for index in table.indexes:
+                db.execute(CreateIndex(index, if_not_exists=True))
 
 
 class SqliteStore(Store):
-    """One file in write-ahead mode: readers never wait, writers wait for each other."""
+    """One file. Beside it is one with ".lock" behind its name, whose bytes are the locks."""
 
     DRIVER = "sqlite"
-    NOW = "((julianday('now') - 2440587.5) * 86400.0)"
-    MOST = "max"
-    # one sync takes milliseconds, which is little beside the call that an answer cost
-    BEFORE = ("PRAGMA synchronous=FULL", "BEGIN IMMEDIATE")
-    AFTER = ("PRAGMA synchronous=NORMAL",)
 
     def __init__(self, path: str | Path, create: bool = True):
         self._path = Path(path)
@@ -324,6 +297,7 @@ class SqliteStore(Store):
             )
         if create:
             make_parent(self._path)
+        self.place = str(self._path.absolute())
         super().__init__(str(path), create)
 
     def _driver_connection(self, create: bool) -> sqlite3.Connection:
@@ -331,11 +305,10 @@ class SqliteStore(Store):
         db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
         db.execute("PRAGMA trusted_schema=OFF")
-        # of leases and limits: the last ones may be lost where the power is cut
-        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("PRAGMA synchronous=EXTRA")  # milliseconds, little beside what an answer cost
         return db
 
-    def _prepare(self, create: bool) -> None:
+    def _check(self, create: bool) -> None:
         entries = self._run("SELECT type, name FROM sqlite_master")
         # a stranger's view or trigger would work with every look-up and every answer that is kept
         others = [
@@ -343,31 +316,38 @@ class SqliteStore(Store):
             for kind, name in entries
             if kind not in ("table", "index") or not name.startswith(OURS)
         ]
-        if ("table", "sandbox_about") in entries and not others:
-            return
-        if entries or not create:
+        if others or not (create or entries):
             found = f"found other {others[0]}s in it" if others else "it is empty"
             raise UserError(f"'{self.name}' is no store of live tools: {found}. Name another file.")
-        give_up = time.monotonic() + BUSY_SECONDS
-        # the change to write-ahead mode does not wait for other processes as everything else does
-        while True:
-            try:
-                self._run("PRAGMA journal_mode=WAL")
-                break
-            except ProviderFault:
-                if time.monotonic() > give_up:
-                    raise
-                time.sleep(0.01)
-        self._in_transaction(self._create_tables)
+
+    def _now(self) -> float:
+        return time.time()
+
+    def _lock(self, number: int) -> bool:
+        try:
+            fcntl.lockf(_lock_file(self.place), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def _unlock(self, number: int) -> None:
+        fcntl.lockf(_lock_file(self.place), fcntl.LOCK_UN, 1, number)
 
     def _fault(self, error: DBAPIError) -> ProviderFault | UserError:
         """Others may hold the file for too long, and that passes; all else stays for every call
         that comes, so that whoever plays episodes had better stop."""
         problem = f"The store {self.name} cannot be used: {error.orig}."
         code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return ProviderFault("connection", problem)
         return UserError(f"{problem} {GO_ON}" if code == sqlite3.SQLITE_FULL else problem)
+
+
+@cache
+def _lock_file(place: str) -> int:
+    """POSIX's locks are a process's own (a fork has none, threads share them), and closing any
+    descriptor of the file would end them all: this one stays open."""
+    return os.open(f"{place}.lock", os.O_RDWR | os.O_CREAT, 0o666)
 
 
 class PostgresStore(Store):
@@ -375,10 +355,6 @@ class PostgresStore(Store):
     message."""
 
     DRIVER = "postgresql+psycopg"
-    # the server's: the machines' clocks may differ
-    NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
-    MOST = "greatest"
-    BEFORE = ("BEGIN",)
 
     def __init__(self, url: str, create: bool = True):
         parts = urlsplit(url)
@@ -386,7 +362,7 @@ class PostgresStore(Store):
         user, _, password = user.partition(":")
         options = [value for name, value in parse_qsl(parts.query) if "password" in name]
         secrets = (password, unquote(password), parts.query, *options)
-        self._url, self._secrets = url, [part for part in secrets if part]
+        self.place, self._secrets = url, [part for part in secrets if part]
         super().__init__(f"{parts.scheme}://{user}{at}{host}{parts.path}", create)
         self.reconnect_s = RECONNECT_SECONDS
 
@@ -394,7 +370,7 @@ class PostgresStore(Store):
         import psycopg
 
         db = psycopg.connect(
-            self._url,
+            self.place,
             autocommit=True,
             connect_timeout=CONNECT_SECONDS,
             application_name="tripwright",
@@ -404,21 +380,26 @@ class PostgresStore(Store):
         db.execute("SET client_min_messages TO warning")
         return db
 
-    def _prepare(self, create: bool) -> None:
+    def _check(self, create: bool) -> None:
         # in whichever schema this user's tables are
-        if self._run("SELECT to_regclass('sandbox_about')") != [(None,)]:
-            return
-        if not create:
+        if not create and self._run("SELECT to_regclass('sandbox_answer')") == [(None,)]:
             raise UserError(
                 f"No store in {self.name}: expected tables that recording, 'sandbox refresh' or"
                 " 'sandbox import' made."
             )
 
-        def make(db: Connection) -> None:
-            db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})")
-            self._create_tables(db)
+    def _create_tables(self, db: Connection) -> None:
+        db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})")
+        super()._create_tables(db)
 
-        self._in_transaction(make)
+    def _now(self) -> float:  # the server's: the machines' clocks may differ
+        return float(self._run("SELECT extract(epoch FROM clock_timestamp())")[0][0])
+
+    def _lock(self, number: int) -> bool:
+        return bool(self._run("SELECT pg_try_advisory_lock(:number)", number=number)[0][0])
+
+    def _unlock(self, number: int) -> None:
+        self._run("SELECT pg_advisory_unlock(:number)", number=number)
 
     def _fault(self, error: DBAPIError) -> ProviderFault | UserError:
         import psycopg

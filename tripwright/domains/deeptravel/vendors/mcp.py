@@ -32,14 +32,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from tripwright.domains.deeptravel.sandbox.provider import (
     FaultKind,
+    Options,
     ProviderFault,
+    Terms,
     answer_from,
 )
-from tripwright.domains.deeptravel.sandbox.services import Options, TermsOptions, options_of
+from tripwright.domains.deeptravel.sandbox.services import options_of
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, Record
 from tripwright.domains.deeptravel.vendors.rows import (
     MOMENTS,
@@ -139,7 +141,7 @@ class ToolMap(Options):
             return None
 
 
-class McpOptions(TermsOptions):
+class McpOptions(Terms):
     """Where the server is (a `url`, or a `command` that speaks over stdin and stdout), its terms,
     and a table in `maps` for each of the six tools that it answers.
 
@@ -157,7 +159,7 @@ class McpOptions(TermsOptions):
     max_answer_mb: float = Field(MAX_ANSWER_MB, gt=0)
     name: str = "mcp"
     version: str = "1"
-    requests_per_second: float = Field(1.0, ge=0)
+    requests_per_second: NonNegativeFloat = 1.0
     may_store: bool = False
     maps: dict[str, ToolMap] = {}
 
@@ -229,7 +231,8 @@ class McpProvider:
                 "MCP servers need the package 'mcp', which is not installed: pip install"
                 " 'tripwright[mcp]'."
             )
-        self.name, self.terms, self._maps = options.name, options.terms, options.maps
+        self.terms: Terms = options
+        self.name, self._maps = options.name, options.maps
         tables = json.dumps(
             {tool: table.model_dump() for tool, table in self._maps.items()}, sort_keys=True
         )

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.answers import (
     HotelOffer,
     Money,
@@ -364,7 +364,8 @@ def test_options_of_a_file() -> None:
     }
     provider = mcp_of_options(options, "vendors.trains")
     assert provider.name == "trains" and provider.tools == {"train_search"}
-    assert provider.terms == Terms(requests_per_second=1.0, may_store=True, attribution="me")
+    terms = provider.terms
+    assert (terms.requests_per_second, terms.may_store, terms.attribution) == (1.0, True, "me")
     del options["may_store"]
     assert not mcp_of_options(options).terms.may_store
 

@@ -41,7 +41,7 @@ def refused(load: Callable[[str], Any], text: str) -> str:
 
 def test_the_terms_of_a_function(load: Callable[[str], Any]) -> None:
     terms = load(FUNCTION)["web_search"].terms
-    assert (terms.requests_per_second, terms.burst, terms.may_store) == (None, 1, True)
+    assert (terms.requests_per_second, terms.burst, terms.may_store) == (0.0, 1, True)
     own = "requests_per_second = 10\nburst = 4\nmay_store = false\nattribution = 'us'\n"
     terms = load(FUNCTION + own)["web_search"].terms
     assert (terms.requests_per_second, terms.burst, terms.may_store) == (10.0, 4, False)
