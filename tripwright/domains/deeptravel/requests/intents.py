@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date as Date
 from itertools import combinations
@@ -120,11 +120,13 @@ def unmet_stay(
     request: TravelRequest, offer: HotelOffer, km_away: float | None = None
 ) -> list[Wish]:
     """`km_away`: from the place it is to be near, None where nobody has looked it up. A price that
-    is not known meets no budget."""
+    is not known, or in another currency than the budget's, meets no budget."""
     unmet: list[Wish] = []
     nights = max(1, nights_of(request))
     if request.nightly_budget is not None and (
-        offer.price is None or offer.price.amount / nights > request.nightly_budget
+        offer.price is None
+        or offer.price.currency != request.currency
+        or offer.price.amount / nights > request.nightly_budget
     ):
         unmet.append("nightly_budget")
     if request.hotel and not is_called(offer.name, request.hotel):
@@ -184,11 +186,6 @@ def request_key(request: TravelRequest) -> tuple[object, ...]:
     words and amounts of money."""
     values = request.model_dump(exclude={"id", "query", "level", "total_budget", "nightly_budget"})
     return (*values.values(), request.total_budget is None, request.nightly_budget is None)
-
-
-def spread(combinations: Sequence[Combination]) -> dict[str, int]:
-    """How often each intent is stated, for reports."""
-    return dict(Counter(name for shape, wishes in combinations for name in (shape, *wishes)))
 
 
 # ---- proof
@@ -339,7 +336,7 @@ def _proved(request: TravelRequest, survey: TripSurvey) -> Proof:
 
         def unmet(hotel: HotelOffer) -> list[Wish]:
             way = way_from(hotel)
-            return _unmet_stay(request, hotel, way.record.distance_km if way else None)
+            return unmet_stay(request, hotel, way.record.distance_km if way else None)
 
         room = _cheapest(rooms, unmet, "stay", choices)
         stay = room.record
@@ -375,15 +372,6 @@ def _cheapest(
         raise _Unmet(wishes.most_common(1)[0][0] if wishes else f"no {part}")
     choices[part] = (len(meeting), len(rows))
     return min(meeting, key=lambda row: (price_of(row.record.price), row.tool, row.number))
-
-
-def _unmet_stay(request: TravelRequest, offer: HotelOffer, km_away: float | None) -> list[Wish]:
-    """A price in another currency than the budget's keeps to no budget, as far as anybody can
-    tell."""
-    unmet = unmet_stay(request, offer, km_away)
-    price, budget = offer.price, request.nightly_budget
-    foreign = budget is not None and price is not None and price.currency != request.currency
-    return ["nightly_budget", *unmet] if foreign and "nightly_budget" not in unmet else unmet
 
 
 def price_of(price: Money | None) -> float:

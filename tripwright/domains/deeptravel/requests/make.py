@@ -69,13 +69,13 @@ CHOOSY_DRAWS = 1000  # after so many a request may be met by a habit
 
 @dataclass
 class RequestTally:
-    """How it goes, for a status line and the summary. `left` counts the requests with wishes that
-    each habit meets."""
+    """How it goes, for a status line and the summary. `intents` counts how often each is stated,
+    `left` the requests with wishes that each habit meets."""
 
     levels: Counter[Level] = field(default_factory=Counter)
     left: Counter[tuple[str, str]] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
-    combinations: list[Combination] = field(default_factory=list)
+    intents: Counter[str] = field(default_factory=Counter)
 
     @property
     def made(self) -> int:
@@ -125,16 +125,16 @@ def make_requests(
     Raises UserError where the world, or the cities and days, do not give so many.
     """
     quota = quotas(count, weights or PAPER_LEVELS[constraints])
-    order = _Order(constraints, seed, possible, plain_share)
+    order = _Order(constraints, seed, possible, plain_share, quota)
     most_left = max(1, int(MOST_LEFT * count))
     requests: list[ProvenRequest] = []
     tally, keys, texts = RequestTally(), set(excluded), set[str]()
     for number in range(count):
-        cycle = order.cycle(quota)
+        kind = order.kind()
         for attempt in range(MOST_DRAWS):
             rng = random.Random(f"{seed}/{number}/{attempt}")
             if attempt % DRAWS_OF_ONE == 0:
-                combination = cycle.next(quota)
+                combination = order.next(kind)
             try:
                 draft = draw(rng, places, survey, combination)
                 if not quota[level := level_of(*draft)]:
@@ -154,7 +154,7 @@ def make_requests(
             texts.add(proven.request.query)
             requests.append(proven)
             tally.levels[level] += 1
-            tally.combinations.append(combination)
+            tally.intents.update((combination.shape, *combination.wishes))
             tally.left.update(habits)
             break
         else:
@@ -198,7 +198,7 @@ def _finished(
 
 class _Order:
     """Combinations without end, each as often as any other, in an order of the seed; those first
-    that may give a level still wanted."""
+    that may give a level still wanted. They are of two kinds, without wishes and with."""
 
     def __init__(
         self,
@@ -206,62 +206,52 @@ class _Order:
         seed: int,
         possible: Callable[[Combination], bool],
         plain_share: float,
+        quota: Mapping[Level, int],
     ):
-        every = filter(possible, intents.enumerate_combinations())
-        wanted = {"with": (True,), "without": (False,), "mixed": (True, False)}[constraints]
-        combinations = [each for each in every if bool(each.wishes) in wanted]
-        self._rng = random.Random(f"{seed}/order")
-        plain = [each for each in combinations if not each.wishes]
-        wishing = [each for each in combinations if each.wishes]
-        shares = ((plain, plain_share), (wishing, 1 - plain_share))
-        self._kinds = [(_Cycle(kind, self._rng), share) for kind, share in shares if kind]
+        every = [each for each in intents.enumerate_combinations() if possible(each)]
+        wanted = {"with": (True,), "without": (False,), "mixed": (False, True)}[constraints]
+        self._kinds = {
+            kind: [each for each in every if bool(each.wishes) == kind] for kind in wanted
+        }
+        self._queues: dict[bool, list[Combination]] = {kind: [] for kind in wanted}
+        self._shares = {False: plain_share, True: 1 - plain_share}
+        self._rng, self._quota = random.Random(f"{seed}/order"), quota
 
-    def cycle(self, quota: Mapping[Level, int]) -> _Cycle:
-        """Of the next request's kind. In a mixed file the dice say whether it has wishes."""
-        kinds = [
-            (kind, share)
-            for kind, share in self._kinds
-            if any(_may_give(combination, quota) for combination in kind.combinations)
-        ]
+    def kind(self) -> bool:
+        """Whether the next request has wishes: in a mixed file the dice say so."""
+        kinds = [kind for kind, all_of in self._kinds.items() if any(map(self._wanted, all_of))]
         if not kinds:
-            levels = " or ".join(level for level, number in quota.items() if number)
+            levels = " or ".join(level for level, number in self._quota.items() if number)
             raise UserError(
                 f"What these tools answer makes no {levels} requests. Leave that level out with"
                 " --levels, or name more tools."
             )
-        cycles, shares = [kind for kind, _ in kinds], [share for _, share in kinds]
-        return self._rng.choices(cycles, shares)[0] if sum(shares) else cycles[0]
+        shares = [self._shares[kind] for kind in kinds]
+        return self._rng.choices(kinds, shares)[0] if sum(shares) else kinds[0]
 
-
-class _Cycle:
-    def __init__(self, combinations: list[Combination], rng: random.Random):
-        self.combinations, self._rng = combinations, rng
-        self._queue: list[Combination] = []
-
-    def next(self, quota: Mapping[Level, int]) -> Combination:
+    def next(self, kind: bool) -> Combination:
         """The first that may give a level still wanted; those before it keep their turn. One of all
         that there are must."""
-        for combination in self._queue:
-            if _may_give(combination, quota):
-                self._queue.remove(combination)
-                return combination
-        fresh = list(self.combinations)
+        queue = self._queues[kind]
+        for combination in filter(self._wanted, queue):
+            queue.remove(combination)
+            return combination
+        fresh = list(self._kinds[kind])
         self._rng.shuffle(fresh)
-        self._queue += fresh
-        return self.next(quota)
+        queue += fresh
+        return self.next(kind)
 
-
-def _may_give(combination: Combination, quota: Mapping[Level, int]) -> bool:
-    """More wishes than an easy request has points make none; fewer than it takes may still be hard,
-    by what they leave."""
-    if not combination.wishes:
-        return quota[PLAIN_LEVELS[combination.shape]] > 0
-    wishes = len(combination.wishes)
-    return (
-        (quota["easy"] > 0 and wishes <= EASY_POINTS)
-        or (quota["medium"] > 0 and wishes <= MEDIUM_POINTS)
-        or quota["hard"] > 0
-    )
+    def _wanted(self, combination: Combination) -> bool:
+        """More wishes than an easy request has points make none; fewer than it takes may still be
+        hard, by what they leave."""
+        quota, wishes = self._quota, len(combination.wishes)
+        if not wishes:
+            return quota[PLAIN_LEVELS[combination.shape]] > 0
+        return (
+            (quota["easy"] > 0 and wishes <= EASY_POINTS)
+            or (quota["medium"] > 0 and wishes <= MEDIUM_POINTS)
+            or quota["hard"] > 0
+        )
 
 
 # ---- one draw
@@ -475,12 +465,10 @@ class LiveAsker:
     against the very answers that prove them. What a service does not answer now costs a draw and
     proves nothing; a tool that nobody answers, a refusal and a search that is not recorded find
     nothing. What is found is data, as an agent will be shown it: no name can close a tag.
-
-    `note` says what becomes of the answers so far where a service is down, for the message.
     """
 
-    def __init__(self, source: AnswerSource, note: str = ""):
-        self._source, self._kept, self._faults = source, note, 0
+    def __init__(self, source: AnswerSource):
+        self._source, self._faults = source, 0
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises Rejected where a service did not answer, and UserError after MOST_FAULTS of these
@@ -496,7 +484,7 @@ class LiveAsker:
             if self._faults >= MOST_FAULTS:
                 raise UserError(
                     f"{tool} was not answered {MOST_FAULTS} times in a row, the last time because:"
-                    f" {fault}{self._kept}"
+                    f" {fault} With --store, the same command goes on from what was answered."
                 ) from None
             raise RejectedDraft(f"{tool} was not answered") from None
         self._faults = 0
@@ -527,26 +515,25 @@ def named_places(cities: str, days: str) -> RequestScope:
             f"Requests go from one city to another: found {', '.join(names) or 'none'} in --cities,"
             " expected at least two."
         )
-    dates = {day for part in days.split(",") if part.strip() for day in _days(part.strip())}
+    dates = sorted({day for part in days.split(",") if part.strip() for day in _days(part)})
     if not 0 < len(dates) <= MOST_DAYS:
         raise UserError(f"--days '{days}' names {len(dates)} days, expected 1 to {MOST_DAYS}.")
-    return RequestScope(tuple(names), tuple(sorted(dates)))
+    return RequestScope(tuple(names), tuple(dates))
 
 
 def _days(part: str) -> list[str]:
-    first, ranged, last = (text.strip() for text in part.partition(".."))
     try:
-        start, end = (Date.fromisoformat(checked_day(day)) for day in (first, last or first))
-        if ranged and not last:
-            raise UserError("a range has two ends")
-    except UserError:
-        raise UserError(
-            f"--days: '{part}' is no day like 2026-06-26 and no range like 2026-06-26..2026-06-30."
-        ) from None
-    count = (end - start).days + 1
+        ends = [Date.fromisoformat(checked_day(day.strip())) for day in part.split("..")]
+        first, last = ends if len(ends) == 2 else ends * 2
+    except (UserError, ValueError):
+        first, last = Date.max, Date.min
+    count = (last - first).days + 1
     if not 0 < count <= MOST_DAYS:
-        raise UserError(f"--days: '{part}' has {count} days, expected 1 to {MOST_DAYS}.")
-    return [str(start + timedelta(days=number)) for number in range(count)]
+        raise UserError(
+            f"--days: '{part.strip()}' is no day like 2026-06-26 and no range like"
+            f" 2026-06-26..2026-06-30 of at most {MOST_DAYS} days."
+        )
+    return [str(first + timedelta(days=number)) for number in range(count)]
 
 
 # ---- habits that meet a request which nobody has read: it teaches and measures choosing only where

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,23 +27,21 @@ from tripwright.domains.deeptravel.requests.intents import (
     Combination,
     TripSurvey,
     request_key,
-    spread,
 )
 from tripwright.domains.deeptravel.requests.make import (
     LEVELS,
     Constraints,
     LiveAsker,
-    ProvenRequest,
     RequestScope,
     RequestTally,
     make_requests,
     named_places,
     possible_with,
 )
-from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
@@ -142,46 +140,43 @@ def make(  # long: most of it is help
             report=report,
         )
     line.end()
-    _write(settings.out, proven)
-    summary = {
-        "out": str(settings.out),
-        "proofs": str(proofs_beside(settings.out)),
-        **_summary(proven, tally),
-    }
-    summary |= {
-        "seconds": round(line.seconds, 2),
-        **field.identity,
-        "seed": settings.seed,
+    make_parent(settings.out)
+    # the proofs first: where there are requests, there are proofs of them
+    proofs = proofs_beside(settings.out)
+    records = ({"id": request.id, **proof.record()} for request, proof in proven)
+    write_atomically(proofs, lines_of(records))
+    write_requests(settings.out, [request for request, _ in proven])
+    figures = {
+        "requests": len(proven),
+        "with_wishes": sum(request.constrained for request, _ in proven),
+        "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
+        "intents": dict(tally.intents),
+        "left_to_a_habit": max(tally.left.values(), default=0),
+        "rejected": dict(tally.rejected.most_common()),
         "asked": field.survey.asked,
+        "seconds": round(line.seconds, 2),
     }
-    typer.echo(json.dumps(summary) if as_json else "\n".join(_told(summary)))
+    if as_json:
+        place_of = {"out": str(settings.out), "proofs": str(proofs), **field.identity}
+        typer.echo(json.dumps({**place_of, "seed": settings.seed, **figures}))
+    else:
+        typer.echo("\n".join([f"{settings.out}, proved in {proofs}", *_figure_lines(figures)]))
+
+
+def _figure_lines(figures: Mapping[str, Any]) -> list[str]:
+    texts = {
+        name: ", ".join(f"{key} {count}" for key, count in value.items())
+        if isinstance(value, dict)
+        else str(value)
+        for name, value in figures.items()
+    }
+    return table_lines([cell.replace("_", " ") for cell in row] for row in texts.items())
 
 
 def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
     often = ", ".join(f"{reason} {number}" for reason, number in tally.rejected.most_common(2))
     done = f"{tally.made}/{total} requests, {tally.made / max(seconds, 1e-9):.1f} a second"
     return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
-
-
-def _write(out: Path, proven: list[ProvenRequest]) -> None:
-    """The proofs first: where there are requests, there are proofs of them."""
-    make_parent(out)
-    write_atomically(
-        proofs_beside(out),
-        lines_of({"id": request.id, **proof.record()} for request, proof in proven),
-    )
-    write_requests(out, [request for request, _ in proven])
-
-
-def _summary(proven: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]:
-    return {
-        "requests": len(proven),
-        "with_wishes": sum(request.constrained for request, _ in proven),
-        "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
-        "intents": spread(tally.combinations),
-        "left_to_a_habit": max(tally.left.values(), default=0),
-        "rejected": dict(tally.rejected.most_common()),
-    }
 
 
 @dataclass(frozen=True)
@@ -225,15 +220,8 @@ def _field_of(settings: RequestFlags, place: PlaceFlags) -> Iterator[_Field]:
         )
     scope = named_places(settings.cities, settings.days)
     with live_source(PlaceOptions(**vars(place))) as source:
-        survey = TripSurvey(LiveAsker(source.ask, _kept(source)))
+        survey = TripSurvey(LiveAsker(source.ask))
         yield _Field(survey, scope, possible_with(source.ask.tools), {"services": source.identity})
-
-
-def _kept(source: LiveSource) -> str:
-    if source.sandbox is None or source.sandbox.store is None:
-        return " Nothing was kept: give --store, and the next try need not ask again."
-    store = source.sandbox.store.name
-    return f" What was answered is kept in {store}: the same command goes on from there."
 
 
 def _world(folder: Path | None) -> World:
@@ -246,24 +234,6 @@ def _world(folder: Path | None) -> World:
             " with flights; requests need 2 and 1."
         )
     return world
-
-
-def _told(summary: dict[str, Any]) -> Iterator[str]:
-    requests = counted(summary["requests"], "request")
-    yield f"{summary['out']}: {requests}, each proved in {summary['proofs']}"
-    often = list(summary["rejected"].items())[:4]
-    counts = {
-        "levels": summary["levels"],
-        "intents": summary["intents"],
-        "with wishes": {"": summary["with_wishes"]},
-        "of these met by a habit": {"": summary["left_to_a_habit"]},
-        "drafts rejected": {"": sum(summary["rejected"].values()), **dict(often)},
-    }
-    rows = (
-        [title, ", ".join(f"{name.replace('_', ' ')} {n}".strip() for name, n in each.items())]
-        for title, each in counts.items()
-    )
-    yield from table_lines(rows)
 
 
 # ---- difficulty, review
@@ -335,10 +305,8 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     counts |= {"sft": len(stages.sft), "rl": len(stages.rl), "not_measured": len(stages.left)}
     if as_json:
         typer.echo(json.dumps({**counts, "out": str(settings.out)}))
-        return
-    rows = {**counts.pop("levels"), **counts}.items()
-    lines = table_lines([name.replace("_", " "), str(count)] for name, count in rows)
-    typer.echo("\n".join([str(settings.out), *lines]))
+    else:
+        typer.echo("\n".join([str(settings.out), *_figure_lines(counts)]))
 
 
 def review(
@@ -385,25 +353,14 @@ def accept(
     make_parent(out)
     write_requests(out, result.accepted)
     unread = [entry for entry in result.refused if entry[2] != "not ticked"]
+    counts = {"accepted": len(result.accepted), "edited": result.edited}
     if as_json:
         refused = [{"line": line, "id": name, "why": why} for line, name, why in result.refused]
-        typer.echo(
-            json.dumps(
-                {
-                    "out": str(out),
-                    "accepted": len(result.accepted),
-                    "edited": result.edited,
-                    "refused": refused,
-                }
-            )
-        )
+        typer.echo(json.dumps({"out": str(out), **counts, "refused": refused}))
     else:
         for line, name, why in unread:
             typer.echo(f"{reviewed}:{line}: {name} refused: {why}")
-        others = len(result.refused) - len(unread)
-        typer.echo(
-            f"{out}: {len(result.accepted)} of {len(pool)} requests accepted, {result.edited} with"
-            f" other words; {others} not ticked, {len(unread)} refused"
-        )
+        others = {"not ticked": len(result.refused) - len(unread), "refused": len(unread)}
+        typer.echo("\n".join([str(out), *_figure_lines({**counts, **others})]))
     if unread:
         raise typer.Exit(1)
