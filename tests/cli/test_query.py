@@ -85,7 +85,6 @@ def test_the_summary_says_what_was_made(
     assert summary["slack"]["low"] == min(record["oracle"]["slack"] for record in made)
     assert main([*given, "--restart"]) == 0
     told = capsys.readouterr().out
-    assert f"${min(hard):,}" in told and f"${max(hard):,}" in told
     assert all(
         f"{count} " in told and reason in told for reason, count in summary["rejected"].items()
     )
@@ -154,9 +153,9 @@ def test_check_sums_up_by_kind(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--elements real", "--elements 'real'"),
-        ("--keep all", "--keep 'all'"),
-        ("--budget low", "--budget 'low'"),
+        ("--elements real", "'real' is not one of"),
+        ("--keep all", "'all' is not one of"),
+        ("--budget low", "'low' is not one of"),
         ("--budget official --slack 1:2", "--slack"),
         ("--keep infeasible --slack 1.05:1.3", "--slack '1.05:1.3'"),
         ("--slack 0.9:1.3", "--slack '0.9:1.3'"),

@@ -250,7 +250,7 @@ def test_the_verdict_as_json_is_that_of_score(
         ("{folder}/plans.jsonl --line 99", "has no line '99': it has 4 lines"),
         ("{folder}/plan.json --line 1", "--line is for .jsonl files"),
         ("{folder}/world/manifest.json", "expected a list of days"),
-        ("{folder}/plans.jsonl --rules lax", "Unknown rules 'lax'"),
+        ("{folder}/plans.jsonl --rules lax", "'lax' is not one of"),
         ("{folder}/plans.jsonl --json", "needs --world"),
         ("{folder}/plans.jsonl --world {folder}/none", "none"),
         ("{folder}/world/world.sqlite", "not JSON"),

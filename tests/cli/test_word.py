@@ -204,7 +204,7 @@ def test_a_file_of_something_else_is_not_touched(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--style baroque", "--style 'baroque'"),
+        ("--style baroque", "'baroque' is not one of"),
         ("--model m", "1 --model need a --base-url"),
         ("--base-url http://localhost:1/v1", "go with --model"),
         ("--model m --base-url localhost", "is not a URL"),

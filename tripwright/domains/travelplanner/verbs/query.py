@@ -7,7 +7,7 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +22,7 @@ from tripwright.domains.travelplanner.queries.make import (
 )
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.sample import LEVELS, OFFICIAL_MIX, Mix
+from tripwright.domains.travelplanner.queries.wording import Style
 from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new
@@ -42,8 +43,8 @@ class QueryFlags:
         int, typer.Option(help="Equal seeds give equal files, with any number of workers.", min=0)
     ] = 0
     elements: Annotated[
-        str,
-        typer.Option(help="How cities, days, party and wishes are drawn: default or official."),
+        Literal["default", "official"],
+        typer.Option(help="How cities, days, party and wishes are drawn."),
     ] = "default"
     days: Annotated[
         str | None,
@@ -65,18 +66,15 @@ class QueryFlags:
         ),
     ] = None
     budget: Annotated[
-        str,
-        typer.Option(
-            help=(
-                "'slack', or 'official': price statistics, kept where a plan is proved within them."
-            )
-        ),
+        Literal["slack", "official"],
+        typer.Option(help="'official': price statistics, kept where a plan is proved within them."),
     ] = "slack"
     keep: Annotated[
-        str, typer.Option(help="'feasible', or 'infeasible': proved impossible, and labelled so.")
+        Literal["feasible", "infeasible"],
+        typer.Option(help="'infeasible': proved impossible, and labelled so."),
     ] = "feasible"
     style: Annotated[
-        str | None,
+        Style | None,
         typer.Option(
             help=(
                 "The wording: 'plain', a few frames, or 'rich', thousands.  [default: plain;"
@@ -151,29 +149,20 @@ def make(
 
 def _drawing(flags: QueryFlags) -> QuerySettings:
     elements, budget, keep = flags.elements, flags.budget, flags.keep
-    style = flags.style or ("rich" if elements == "official" else "plain")
-    for option, value, accepted in (
-        ("--elements", elements, ("default", "official")),
-        ("--budget", budget, ("slack", "official")),
-        ("--keep", keep, ("feasible", "infeasible")),
-        ("--style", style, ("plain", "rich")),
-    ):
-        if value not in accepted:
-            raise UserError(f"{option} '{value}' is none of {', '.join(accepted)}.")
     if budget == "official" and flags.slack is not None:
         raise UserError("--slack has no meaning with --budget official: leave one of them out.")
     mix = OFFICIAL_MIX if elements == "official" else Mix()
     usual = mix.slack if keep == "feasible" else TIGHT
     return QuerySettings(
         seed=flags.seed,
-        elements=elements,  # type: ignore[arg-type]  # checked above, as the three below
+        elements=elements,
         days=mix.days if flags.days is None else _read_days(flags.days),
         levels=mix.levels if flags.levels is None else read_levels(flags.levels),
         slack=usual if flags.slack is None else _read_slack(flags.slack, keep),
         cuisines=mix.cuisines,
-        budget=budget,  # type: ignore[arg-type]
-        keep=keep,  # type: ignore[arg-type]
-        style=style,  # type: ignore[arg-type]
+        budget=budget,
+        keep=keep,
+        style=flags.style or ("rich" if elements == "official" else "plain"),
     )
 
 
@@ -243,15 +232,6 @@ def _told(summary: dict[str, Any]) -> str:
         f"{summary['out']}: {counted(summary['queries'], 'query')} ({levels}{resumed}),"
         f" {summary['per_second']:g} a second"
     ]
-    spreads = {f"{level} budgets": spread for level, spread in summary["budget_usd"].items()}
-    rows = [
-        [name, *(f"${usd:,.0f}" for usd in spread.values())]
-        for name, spread in spreads.items()
-        if spread
-    ]
-    if spread := summary["slack"]:
-        rows.append(["budget / cheapest cost", *(f"{share:.2f}" for share in spread.values())])
-    lines += table_lines(rows, "<>", ["", "lowest", "median", "highest"])
     rejected = summary["rejected"]
     lines.append(f"  {sum(rejected.values())} drafts rejected" + ":" * bool(rejected))
     lines += table_lines(((str(n), reason) for reason, n in rejected.items()), "><", indent=4)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.plan_view import (
     usd,
     verdict_words,
 )
-from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN, PlanEntry, read_plan
 from tripwright.errors import UserError, printable
@@ -46,7 +46,7 @@ class ShowFlags:
     world: Annotated[
         Path | None, typer.Option(help="World folder to judge the plan in.", show_default=False)
     ] = None
-    rules: Annotated[str, typer.Option(help=f"Rule set: {', '.join(RULES)}.")] = RULES[0]
+    rules: Annotated[Rules, typer.Option(help="Rule set.")] = "strict"
     line: Annotated[
         str | None,
         typer.Option(
@@ -69,11 +69,10 @@ def show(
       tripwright show runs/a --line q000007 --world worlds/nano --rules official
       tripwright show plan.json --world worlds/real
     """
-    check_rules(settings.rules)
     plan_file = transcripts_in(settings.plan)
     place = World.open(settings.world) if settings.world else None
     entry = read_plan(plan_file, settings.line, place)
-    verdict = _verdict(entry, place, cast(Rules, settings.rules))
+    verdict = _verdict(entry, place, settings.rules)
     if as_json:
         if verdict is None:
             needed = "--world DIR and a plan with its request"

@@ -26,8 +26,6 @@ from tripwright.files import check_new, make_parent
 from tripwright.llm.client import ChatEndpoint
 from tripwright.world.store import World
 
-STYLES: tuple[Style, ...] = ("rich", "plain")
-
 
 @dataclass(frozen=True, kw_only=True)
 class WordingFlags:
@@ -48,7 +46,7 @@ class WordingFlags:
     ]
     out: Annotated[Path, typer.Option(help="JSONL file to write.")]
     style: Annotated[
-        str, typer.Option(help="The grammar's: rich (thousands of frames) or plain (three).")
+        Style, typer.Option(help="The grammar's: rich (thousands of frames) or plain (three).")
     ] = "rich"
     model: Annotated[
         list[str] | None,
@@ -122,8 +120,6 @@ def word(
         --model small --base-url http://localhost:8000/v1 \\
         --model large --base-url http://localhost:8001/v1
     """
-    if settings.style not in STYLES:
-        raise UserError(f"--style '{settings.style}' is not one of {', '.join(STYLES)}.")
     # a file of ours is gone on with; any other is refused when it is opened
     check_new(settings.out, restart=True, inputs=(settings.queries,))
     endpoints = _endpoints(settings)
