@@ -17,7 +17,7 @@ OnMistake = Literal["end", "error"]
 OnRepeated = Literal["end", "error", "answer"]
 OnParallel = Literal["end", "error", "first"]
 OnOverflow = Literal["end", "truncate"]
-ShownWork = Literal["none", "short", "long"]
+ShownWork = Literal["none", "long"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Dialect:
     ("answer"). Of several calls the first may be made ("first"): the turn stays in the transcript
     as it was said.
     `shows_work` is how an expert says what it chooses, where its domain has words for it: by name
-    ("none"), with what speaks for the row that it takes ("short"), or row by row ("long").
+    ("none"), or row by row, with what speaks for the one that it takes ("long").
     """
 
     name: str

@@ -168,16 +168,6 @@ def test_the_work_shown_ends_at_the_row_that_is_taken(
     assert walks > 2 * len(requests)
 
 
-def test_a_short_walk_looks_at_the_row_that_it_takes(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
-    spoken = replace(dialect_named("deeptravel_cards_compact"), shows_work="short")
-    session = Session(requests[0], LiveToolBox(provider, spoken.face), spoken)
-    next(iter(ErrandExpert().play([session])))
-    said = " ".join(segment.text for segment in session.transcript.segments[3:])
-    assert "Take" in said and "; " not in said.replace("&amp; ", "")
-
-
 def staying(requests: list[TravelRequest], **changed: Any) -> TravelRequest:
     found = next(
         request

@@ -377,14 +377,8 @@ def _walked(
     kind: str, steps: list[str], rows: Called, at: int, look: Look
 ) -> tuple[list[Found], int, Any]:
     """(what each step says, the number of the last row, the row last said to be ok) of a walk that
-    goes on behind row `at`. One of a single row may be a short one: it is true where that is the
-    row that a long one would take."""
+    goes on behind row `at`."""
     has_letters = _are_lettered(rows)
-    if len(steps) == 1:
-        whole, taken = work.along(rows[at + 1 :] if has_letters else rows, look, has_letters)
-        if [step.words() for step in whole if step.judged == work.OK][-1:] == steps:
-            number = next(number for number, (_, row) in enumerate(rows) if row is taken)
-            return [(kind, steps[0], steps[0])], number, taken
     looked: list[Found] = []
     found: Any = None
     for step in steps:

@@ -162,9 +162,8 @@ def test_it_plans_the_same_and_says_more(seed: int) -> None:
     """Nothing but the notes differs; on nearly every trip the work leads where the oracle went."""
     world = World.in_memory(build_tables("nano", seed))
     queries = list(make_queries(world, 40, seed, Mix()))
-    plain, short, shown = (episodes(world, queries, length) for length in get_args(ShownWork))
-    assert [e.transcript.answer for e in short] == [e.transcript.answer for e in plain]
-    assert agent_characters(plain) < agent_characters(short) < agent_characters(shown)
+    plain, shown = (episodes(world, queries, length) for length in get_args(ShownWork))
+    assert agent_characters(plain) < agent_characters(shown)
     assert all(episode.verdict.final for episode in shown)
     assert [e.transcript.answer for e in shown] == [e.transcript.answer for e in plain]
     on_stays = wished = on_meals = 0

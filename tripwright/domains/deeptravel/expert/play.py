@@ -84,8 +84,7 @@ class _Play:
         self.session, self.request = session, request
         self.brief = session.tools.face.name == COMPACT_FACE
         self.plan_format = session.dialect.plan_format
-        self.shown = session.dialect.shows_work
-        self.thoughts = Thoughts(request, self.brief, self.shown)
+        self.thoughts = Thoughts(request, self.brief, session.dialect.shows_work)
         self.findings = Findings(request)
         self.nights = intents.nights_of(request)
         self._answers: dict[str, SeenAnswer] = {}
@@ -196,7 +195,7 @@ class _Play:
         after = first.record if first else None
         choice = choose_way(self.request, rows, back, after)
         self.thoughts.chose(choice)
-        walk = way_walk(self.request, answer.rows, choice, back, after, self.shown)
+        walk = way_walk(self.request, answer.rows, choice, back, after)
         self.thoughts.worked(walk)
         return choice
 
@@ -236,7 +235,7 @@ class _Play:
         if not self.findings.near:
             self.thoughts.chose(choice)
             if rows:
-                self.thoughts.worked(stay_walk(request, rows, choice, self.shown))
+                self.thoughts.worked(stay_walk(request, rows, choice))
 
     def _look_near(self, rows: list[SeenRow], later: int) -> None:
         """Ways from hotels to the place, the most promising first, until one is near."""
@@ -249,7 +248,7 @@ class _Play:
         for number, row in enumerate(by_promise(request, rows, at)):
             if self.left <= later:
                 break
-            first = stay_walk(request, rows, Choice((row,)), self.shown)
+            first = stay_walk(request, rows, Choice((row,)))
             self.thoughts.worked(f"Next {letters(row.row)} {row.name}." if number else first)
             way = self._way(row.record.name, place)
             if way is not None:

@@ -219,7 +219,6 @@ def way_walk(
     choice: Choice,
     back: bool,
     after: Any,
-    shown: ShownWork,
 ) -> str:
     """Along the rows of one search; `choice` is of all searches so far, `after` the journey there
     that the way back cannot begin before the end of."""
@@ -249,12 +248,10 @@ def way_walk(
                 return said, "late"
         return [*said, _price(offer)], OK
 
-    return _walk(", ".join(asked) or "any time", offers, look, choice, _ride_taken, shown)
+    return _walk(", ".join(asked) or "any time", offers, look, choice, _ride_taken)
 
 
-def stay_walk(
-    request: TravelRequest, rows: Sequence[SeenRow], choice: Choice, shown: ShownWork
-) -> str:
+def stay_walk(request: TravelRequest, rows: Sequence[SeenRow], choice: Choice) -> str:
     hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
     limit, nights = request.nightly_budget, max(1, intents.nights_of(request))
     rooms = intents.rooms_of(request)
@@ -278,7 +275,7 @@ def stay_walk(
         days = f"{hotel.checkin_date} {hotel.checkout_date}"
         return f"{hotel.name} {_price(hotel)} {days} {rooms} {row.call} {row.row}"
 
-    return _walk(", ".join(asked), hotels, look, choice, taken, shown)
+    return _walk(", ".join(asked), hotels, look, choice, taken)
 
 
 def near_step(way: SeenRow) -> str:
@@ -303,7 +300,6 @@ def _walk(
     look: Look,
     choice: Choice,
     taken: Callable[[SeenRow], str],
-    shown: ShownWork,
 ) -> str:
     """In the order of the rows; the choice is the last that was ok, where one fits."""
     first, best = choice.first, float("inf")
@@ -320,8 +316,6 @@ def _walk(
         if becomes == OK:
             best = price
         steps.append((row, f"{letters(row.row)} {' '.join(said)} {becomes}"))
-    if shown == "short":
-        steps = [(row, words) for row, words in steps if row is first]
     walk = "; ".join(words for _, words in steps) or "no row"
     if first is None or not choice.meets:
         ending = "None fits."

@@ -152,7 +152,7 @@ class ChoiceNotes:
 
     def __init__(self, query: Query, world: World, face: Face, shown: ShownWork):
         self._query, self._world, self._face = query, world, face
-        self._is_shown, self._is_short = shown != "none", shown == "short"
+        self._is_shown = shown != "none"
         self.letters: dict[str, str] = {}  # city → what it is called, where there are several
 
     def on_stay(self, stop: CityChoice) -> str:
@@ -162,7 +162,7 @@ class ChoiceNotes:
             cheapest_first = self._is_cheapest_first(Accommodation)
             walk = work.stay_walk(self._query, stop.nights, rows, cheapest_first, stay)
             if walk is not None and walk.taken == stay:
-                return walk.words(self._is_short)
+                return walk.words()
         return work.choice(work.STAY, _row_called(stay, rows))
 
     def on_stays(
@@ -176,7 +176,7 @@ class ChoiceNotes:
         taken = (cast(Accommodation | None, walk.taken) for walk in walks)
         stays = dict(zip(lengths, taken, strict=True))
         if self._shows(Accommodation, work.STAY_FIELDS):
-            return " ".join(walk.words(self._is_short) for walk in walks), stays
+            return " ".join(walk.words() for walk in walks), stays
         return " ".join(f"{self.stay_in(city, *each)}." for each in stays.items()), stays
 
     def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
@@ -238,7 +238,7 @@ class ChoiceNotes:
         return [replace(walk, asked=(*walk.asked, *ends)) for walk in walks]
 
     def _walked(self, walks: Sequence[work.RowWalk]) -> str:
-        return " ".join(walk.words(self._is_short) for walk in walks)
+        return " ".join(walk.words() for walk in walks)
 
     def _is_cheapest_first(self, table: type) -> bool:
         return self._face.tables[table].cheapest_first is not None

@@ -24,8 +24,6 @@ less than the one found is said to be dear; rows without letters are told by wha
     Breakfast, French!: 26 Indian no; 40 Thai, French! ok; 55 dear. Breakfast: Linlow Oven. French
     done. Lunch, 2 free, French done: 26 Indian ok; 40 eaten; 55 dear. Lunch: Selham Cafe.
 
-A short walk looks at the row that it takes, and at no other.
-
 Ways, costs and the sum of a trip over several cities:
 
     Go: home V Dalby 7 hours 9 mins 640 km 33 self-driving. Back: V home Ely 7 hours 20 mins 650 km
@@ -97,10 +95,9 @@ class RowWalk:
     taken: Accommodation | Restaurant | None
     done: tuple[str, ...] = ()
 
-    def words(self, short: bool = False) -> str:
-        """`short`: only the row that is taken is looked at."""
+    def words(self) -> str:
         found = [row for row in self.rows if row.judged == OK][-1:]
-        steps = "; ".join(row.words() for row in (found if short else self.rows))
+        steps = "; ".join(row.words() for row in self.rows)
         walk = f"{', '.join(self.asked)}: {steps}. " if steps else ""
         taken = NONE if self.taken is None else named(found[0].letter, self.taken.name)
         done = "".join(f" {each}{DONE}." for each in self.done)
