@@ -169,9 +169,6 @@ def test_by_rules_in_words_and_as_json(
     assert ["reward", "60.0%", "[31.3%,", "83.2%]", "6/10"] in rows, "Wilson's interval"
     assert ["logic", "2", "e8:", "arrives", "before", "it", "departs"] in rows
     assert ["inconsistent_with_response", "2", "e6"] in rows and "e0: " not in shown
-    assert main(["verify", str(run), "--verbose"], VERBS) == 0
-    in_full = capsys.readouterr().out
-    assert in_full.endswith(f"\n\n{shown}") and in_full.count("\n") == shown.count("\n") + 11
 
 
 def test_the_real_rules_and_an_episode_without_answer(
@@ -184,7 +181,7 @@ def test_the_real_rules_and_an_episode_without_answer(
     assert invented["reward"] == 0 and invented["trajectory"]["problems"][0]["kind"] == "format"
     assert missing["reward"] == 0 and missing["trajectory"] is None
     assert summary["trajectory"] == {"dissatisfied_incomplete": 1, "no_answer": 1}
-    assert main(["verify", str(path), "--verbose"], VERBS) == 0
+    assert main(["verify", str(path)], VERBS) == 0
 
 
 def test_answers_in_free_words_are_refused_by_the_rules_alone(
@@ -365,11 +362,11 @@ def test_wrong_settings_of_a_judge(
     ("line", "names"),
     [
         ("{", ":1: not an episode"),
-        ('{"query": {}, "transcript": {}}', '"request"'),
+        ('{"query": {}, "transcript": {}}', "'request'"),
         ('{"request": {"origin": "A"}, "transcript": {}}', "destination"),
         (
             json.dumps({**episode(1, "x"), "transcript": {"segments": [{"role": "tool"}]}}),
-            "'transcript'",
+            ":1: not an episode",
         ),
         ("", "No transcripts in"),
     ],
@@ -385,13 +382,13 @@ def test_wrong_transcripts(
     ("label", "names"),
     [
         ("{", ":1: not JSON"),
-        ("[]", ":1: expected"),
-        ('{"trajectory": true}', ":1: expected"),
-        ('{"id": "e1"}', ":1: trajectory"),
-        ('{"id": "e1", "trajectory": 1}', ":1: trajectory"),
-        ('{"id": "e1", "trajectory": true, "turns": [1]}', ":1: turns.1"),
-        ('{"id": "e1", "trajectory": true, "turns": {"0": true}}', ":1: turns.0"),
-        ('{"id": "e1", "trajectory": true, "rubrics": ["logic"]}', ":1: rubrics"),
+        ("[]", "expected an object"),
+        ('{"trajectory": true}', ":1: field 'id'"),
+        ('{"id": "e1"}', ":1: field 'trajectory'"),
+        ('{"id": "e1", "trajectory": 1}', ":1: field 'trajectory'"),
+        ('{"id": "e1", "trajectory": true, "turns": [1]}', ":1: field 'turns.1'"),
+        ('{"id": "e1", "trajectory": true, "turns": {"0": true}}', ":1: field 'turns.0"),
+        ('{"id": "e1", "trajectory": true, "rubrics": ["logic"]}', ":1: field 'rubrics"),
         ('{"id": "e1", "trajectory": true}\n{"id": "e1", "trajectory": true}', ":2:"),
         ("", "No labels in"),
     ],

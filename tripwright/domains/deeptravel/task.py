@@ -97,7 +97,7 @@ class Errand(TaskDefaults):
                 self.query,
                 transcript,
                 passing=self.passing,
-                early_stop=not self.every_turn,
+                every_turn=self.every_turn,
             )
         except UserError:  # what can never work (a wrong key), or has cost enough
             raise

@@ -65,7 +65,7 @@ def judged(by_hand: ModuleType) -> Callable[..., JointFinding]:
             RuleVerifier(),
             asked or by_hand.REQUEST,
             by_hand.made_transcript(text, **more),
-            all_turns=True,
+            every_turn=True,
         )
 
     return run

@@ -68,9 +68,9 @@ def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the
     verifier = Scripted(
         "basically_satisfied", "satisfied", "inconsistent_with_response", *["satisfied"] * 3
     )
-    found = run(verifier, early_stop=False)
-    assert (found.reward, len(found.turns), found.turns_saved) == (0.0, 2, 3)
-    assert run(Scripted("basically_satisfied", *["satisfied"] * 5), early_stop=False).reward == 0.0
+    found = run(verifier, every_turn=True)
+    assert (found.reward, len(found.turns), found.turns_saved) == (0.0, 5, 0)
+    assert run(Scripted("basically_satisfied", *["satisfied"] * 5), every_turn=True).reward == 0.0
 
 
 def test_the_first_failed_turn_decides(run) -> None:  # type: ignore[no-untyped-def]
@@ -80,7 +80,7 @@ def test_the_first_failed_turn_decides(run) -> None:  # type: ignore[no-untyped-
     found = run(verifier)
     assert (found.reward, len(found.turns), found.turns_saved, verifier.asked) == (0.0, 2, 3, 2)
     every = Scripted("very_satisfied", "satisfied", "tool_call_logic_error", *["satisfied"] * 3)
-    assert (run(every, all_turns=True).reward, every.asked) == (0.0, 5)
+    assert (run(every, every_turn=True).reward, every.asked) == (0.0, 5)
 
 
 @pytest.mark.parametrize("turns", [(), ("satisfied", NoVerdict("the endpoint is dead"))])

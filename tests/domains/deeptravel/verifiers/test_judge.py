@@ -118,7 +118,7 @@ def test_429_is_waited_for_and_then_unscored(judge: Any, said: ModuleType, tmp_p
     ("reply", "why"),
     [
         (lambda _: "I like it.", "one JSON object"),
-        (lambda said: said.judgement("quite_satisfied"), "conclusion: "),
+        (lambda said: said.judgement("quite_satisfied"), "quite_satisfied"),
         (lambda said: said.judgement(keys=RUBRICS[:5]), "backup_plan"),
         (lambda said: said.chat(said.judgement(), finish="length"), "cut off"),
         (lambda said: said.chat("", finish="content_filter"), "content_filter"),

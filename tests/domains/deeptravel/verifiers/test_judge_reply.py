@@ -169,7 +169,7 @@ def test_a_users_rubrics(tmp_path: Path) -> None:
         ),
         ('very_satisfied = "Very satisfied"\n', "", "needs these conclusions in this order"),
         ('name = "deeptravel"', "name = ", "not TOML"),
-        ('name = "deeptravel"', 'name = "x"\nnote = "y"', "note: Extra inputs"),
+        ('name = "deeptravel"', 'name = "x"\nnote = "y"', "'note': Extra inputs"),
     ],
 )
 def test_rubrics_that_cannot_be_used_are_named_in_one_line(

@@ -241,7 +241,7 @@ def test_a_way_that_does_not_begin_at_the_hotel(
 ) -> None:
     given = _change_row(calls, 5, origin="Wuhan Station")
     found = judged(by_hand.changed(("visits.0.way.origin", "Wuhan Station")), given=given)
-    assert {problem.kind for problem in found.problems} == {"way_from_elsewhere"}
+    assert {problem.kind for problem in found.trajectory.problems} == {"way_from_elsewhere"}
 
 
 def test_the_same_row_twice_is_no_second_recommendation(

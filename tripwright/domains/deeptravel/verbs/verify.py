@@ -79,9 +79,6 @@ class VerifyFlags:
         Path | None, typer.Option(help="JSONL file of verdicts to write.", show_default=False)
     ] = None
     restart: Restart = False
-    verbose: Annotated[bool, typer.Option("--verbose", help="Also a line for each transcript.")] = (
-        False
-    )
 
 
 def verify(  # long: half of it is help
@@ -104,8 +101,7 @@ def verify(  # long: half of it is help
     the same command tries it again. Votes that were paid for are kept in judgements.jsonl beside
     --out or RUN and never asked for twice.
 
-    A table says what fails first and how often; --verbose, --out and --json say it of each
-    transcript.
+    A table says what fails first and how often; --out and --json say it of each transcript.
 
     With --labels or --against-rules, agreement is told as a confusion table, accuracy and Cohen's
     kappa, with intervals.
@@ -148,7 +144,7 @@ def verify(  # long: half of it is help
     figures["calibration"] = {
         name: calibrate(verdicts, reference) for name, reference in references.items()
     }
-    _tell(verdicts, figures, settings.out, settings.verbose, as_json)
+    _tell(verdicts, figures, settings.out, as_json)
 
 
 def _tell_repeated(path: Path, answers: int) -> None:
@@ -196,7 +192,6 @@ def _tell(
     verdicts: list[VerifierVerdict],
     figures: dict[str, Any],
     out: Path | None,
-    verbose: bool,
     as_json: bool,
 ) -> None:
     lines = [json.dumps(verdict.record(), ensure_ascii=False) for verdict in verdicts]
@@ -206,10 +201,7 @@ def _tell(
     if as_json:
         typer.echo("\n".join([*lines, json.dumps(figures)]))
     else:
-        rows = [*map(_verdict_line, verdicts), ""] if verbose else []
-        typer.echo(
-            "\n".join([*rows, *_summary_lines(verdicts, figures), *([str(out)] if out else [])])
-        )
+        typer.echo("\n".join([*_summary_lines(verdicts, figures), *([str(out)] if out else [])]))
     if unscored := figures["unscored"]:
         print(
             f"warning: {unscored} of {len(verdicts)} unscored. The same command tries them again.",
@@ -221,19 +213,6 @@ def _tell(
 
 LONGEST_WHY = 90  # characters of a problem in a row
 MOST_KINDS = 12  # of problems, in the table
-
-
-def _verdict_line(verdict: VerifierVerdict) -> str:
-    """One transcript: its reward, its conclusion and, where it fails, the first thing that is
-    wrong."""
-    finding = verdict.finding
-    if finding.unscored is not None:
-        return f"{verdict.id}: unscored: {finding.unscored}"
-    passed = sum(turn.passes for turn in finding.turns)
-    turns = f", {passed} of {len(finding.turns)} turns pass" if finding.turns else ""
-    first = _first_problem(verdict)
-    why = f": {first[1]}" if first and first[1] else ""
-    return f"{verdict.id}: reward {finding.reward:g}, {verdict.conclusion}{turns}{why}"
 
 
 def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
@@ -268,7 +247,7 @@ def _summary_lines(
     saved = figures["turns_saved"]
     yield from _counts(f"turns: {figures['turns']}, {saved} of them not judged", figures["turn"])
     if judge := figures.get("judge"):
-        yield from ["judge", *table_lines(_judge_rows(judge), "<")]
+        yield from ["judge", *table_lines(_judge_rows(judge), "<>")]
     for name, calibration in figures["calibration"].items():
         yield from _calibration_lines(name, calibration)
 
@@ -291,20 +270,10 @@ def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
 
 
 def _judge_rows(judge: Mapping[str, Any]) -> Iterator[list[str]]:
-    yield ["votes", f"{judge['votes_asked']} asked for, {judge['votes_reused']} kept from before"]
-    tokens = f"{judge.get('prompt_tokens', 0):,} + {judge.get('completion_tokens', 0):,}"
-    least = judge["replies_without_count"]
-    yield ["tokens", tokens + (f", and those of {least} replies without a count" if least else "")]
-    if "usd" in judge:
-        yield ["cost", f"{judge['usd']:.4f} USD" + (" or more" if least else "")]
-    if judge["agreement"] is not None:
-        unanimous = f"unanimous: {judge['unanimous']} of {judge['items']}"
-        yield ["votes that agree with the verdict", f"{judge['agreement']:.1%}; {unanimous}"]
-    if judge["contradictions"]:
-        yield [
-            "votes better than their own rubrics (the worse counts)",
-            str(judge["contradictions"]),
-        ]
+    for name, figure in judge.items():
+        if figure:
+            shown = f"{figure:,}" if isinstance(figure, int) else f"{figure:.4g}"
+            yield [name.replace("_", " "), shown]
 
 
 def _calibration_lines(name: str, calibration: Calibration) -> Iterator[str]:

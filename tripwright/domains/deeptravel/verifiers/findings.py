@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.transcript import Transcript
+from tripwright.transcript import StopReason, Transcript
 
 # A.2.2, in its order: the six rubrics, and the six conclusions with what each says.
 RUBRICS = (
@@ -124,20 +124,19 @@ def joint(
     transcript: Transcript,
     *,
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
-    all_turns: bool = False,
-    early_stop: bool = True,
+    every_turn: bool = False,
 ) -> JointFinding:
     """The reward of one finished episode, by either form of verifier.
 
-    It also stops at the first turn that fails, since that decides; with `all_turns` every turn is
-    judged, which a report may want. Without `early_stop` the turns are judged where the trajectory
-    failed, too; the reward is 0 all the same. An answer that rests on no call at all has nothing it
-    could be grounded in: 0. Raises nothing; a verifier's Unscored is told in `unscored`.
+    It stops at a trajectory that fails, and at the first turn that fails, since that decides; with
+    `every_turn` it judges every turn all the same. An answer that rests on no call at all has
+    nothing it could be grounded in: 0. Raises nothing; a verifier's NoVerdict is told in
+    `unscored`.
     """
     calls = len(transcript.calls)
-    if transcript.fault is not None:
-        why = "The episode itself has no verdict."
-        return JointFinding(None, turns_saved=calls, unscored=transcript.fault, reason=why)
+    if transcript.stop_reason is StopReason.UNSCORED or transcript.fault is not None:
+        fault, why = transcript.fault or "no reason given", "The episode itself has no verdict."
+        return JointFinding(None, turns_saved=calls, unscored=fault, reason=why)
     if not (transcript.answer or "").strip():
         return JointFinding(0.0, turns_saved=calls, reason="There is no answer.")
     trajectory: TrajectoryFinding | None = None
@@ -145,9 +144,9 @@ def joint(
     try:
         trajectory = verifier.trajectory(request, transcript)
         passes = trajectory.passes(passing)
-        for call in range(1, calls + 1) if passes or not early_stop else ():
+        for call in range(1, calls + 1) if passes or every_turn else ():
             turns.append(verifier.turn(request, transcript, call))
-            if not turns[-1].passes and not all_turns:
+            if not turns[-1].passes and not every_turn:
                 break
     except NoVerdict as fault:
         why, saved = str(fault) or "The verifier failed.", calls - len(turns)

@@ -60,7 +60,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     VerifierProblem,
 )
 from tripwright.domains.judging import Judged, JudgingSettings
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_problem
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import map_unordered
 from tripwright.llm.paid_calls import JudgementLog, Prices
@@ -161,9 +161,7 @@ def load_rubrics(path: Path | None = None) -> Rubrics:
     except OSError as error:
         raise UserError(f"The rubrics '{where}' cannot be read: {error.strerror}.") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "rubrics"
-        raise UserError(f"{where}: {place}: {first['msg']}.") from None
+        raise UserError(f"{where}: {first_problem(error)}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{where}: not TOML: {error}.") from None
 
@@ -318,8 +316,7 @@ def read_reply(completion: Completion, level: RubricLevel, call: int | None = No
     try:
         reply: Any = level.reply.model_validate(objects[0])
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UnreadableReply(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise UnreadableReply(first_problem(error)) from None
     rubrics = {key: {"met": True, "not_met": False}.get(v) for key, v in reply.rubrics}
     led_to = [level.rubrics[key].unmet for key, met in rubrics.items() if met is False]
     problems = (

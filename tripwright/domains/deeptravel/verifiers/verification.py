@@ -23,16 +23,16 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Verifier,
     joint,
 )
-from tripwright.errors import NotJson, UserError, described, read_json
+from tripwright.errors import UserError, first_problem
+from tripwright.files import json_lines
 from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
-from tripwright.runs import TRANSCRIPTS, EpisodeLine, episode_lines
+from tripwright.runs import EpisodeLine, Record, episode_lines
 from tripwright.statistics.agreement import Agreement, agreement
 from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, Transcript
 
 TOO_MANY_UNSCORED = 0.01
 NO_ANSWER = "no_answer"  # stands among the conclusions: nobody was asked
-EXPECTED = 'expected an object with "request" (a traveller\'s request) and "transcript"'
 EXPECTED_LABEL = (
     'an object with "id" and "trajectory" (true or false), and where you like "turns" and "rubrics"'
 )
@@ -78,39 +78,26 @@ class VerifierVerdict:
 def read_episodes(path: Path) -> list[VerifierInput]:
     """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier
     reads them."""
-    if not path.is_file():
-        raise UserError(
-            f"No transcripts at '{path}'. Expected the {TRANSCRIPTS} of a run: {EXPECTED} per line."
-        )
     inputs = list(map(_input, episode_lines(path)))
     if not inputs:
-        raise UserError(f"No transcripts in '{path}': {EXPECTED} per line.")
+        raise UserError(f"No transcripts in '{path}'. Expected one episode of a run per line.")
     return inputs
 
 
 def _input(line: EpisodeLine) -> VerifierInput:
-    record, number = line.record(), line.place.number
-    if not all(isinstance(record.get(name), dict) for name in ("transcript", "request")):
-        raise UserError(f"{line.where}: {EXPECTED}, found {described(record)}.")
-    try:
-        request = TravelRequest.model_validate(record["request"])
+    def made(record: Record) -> VerifierInput:
+        try:
+            request = TravelRequest.model_validate(record["request"])
+        except ValidationError as error:
+            raise line.problem(first_problem(error)) from None
         transcript = Transcript.from_json(record["transcript"])
-    except ValidationError as error:
-        raise UserError(f"{line.where}: request: {_first_error(error)}.") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{line.where}: 'transcript' is not one of a run ({type(error).__name__}: {error})."
-        ) from None
-    transcript.segments = [
-        replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments
-    ]
-    name = str(record.get("id") or request.id or f"line {number}")
-    return VerifierInput(number, name, request, transcript)
+        without_tokens: dict[str, Any] = {"token_ids": [], "loss_mask": [], "logprobs": []}
+        transcript.segments = [replace(each, **without_tokens) for each in transcript.segments]
+        number = line.place.number
+        name = str(record.get("id") or request.id or f"line {number}")
+        return VerifierInput(number, name, request, transcript)
 
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return line.read(made)
 
 
 def verify_all(
@@ -133,7 +120,12 @@ def verify_all(
             yield each
 
     def work(each: VerifierInput) -> tuple[VerifierInput, VerifierVerdict]:
-        return each, verify_one(verifier, each, every_turn, passing)
+        finding = joint(
+            verifier, each.request, each.transcript, passing=passing, every_turn=every_turn
+        )
+        passes = finding.trajectory is not None and finding.trajectory.passes(passing)
+        unscored = finding.unscored is not None
+        return each, VerifierVerdict(each.line, each.id, finding, None if unscored else passes)
 
     for each, verdict in map_unordered(work, while_it_lives(), concurrency):
         # an episode that has no verdict itself says nothing about the verifier
@@ -142,24 +134,6 @@ def verify_all(
         yield verdict
     why = f"not asked: {MOST_FAULTS} in a row were unscored"
     yield from (VerifierVerdict(e.line, e.id, JointFinding(None, unscored=why)) for e in waiting)
-
-
-def verify_one(
-    verifier: Verifier,
-    entry: VerifierInput,
-    every_turn: bool = False,
-    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
-) -> VerifierVerdict:
-    """The joint reward of row D5, with what it rests on."""
-    transcript = entry.transcript
-    if transcript.stop_reason is StopReason.UNSCORED:
-        why = f"the episode is unscored: {transcript.fault or 'no reason given'}"
-        return VerifierVerdict(entry.line, entry.id, JointFinding(None, unscored=why))
-    settings: dict[str, Any] = {"all_turns": every_turn, "early_stop": not every_turn}
-    finding = joint(verifier, entry.request, transcript, passing=passing, **settings)
-    passes = finding.trajectory is not None and finding.trajectory.passes(passing)
-    unscored = finding.unscored is not None
-    return VerifierVerdict(entry.line, entry.id, finding, None if unscored else passes)
 
 
 def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
@@ -193,9 +167,11 @@ def _numbered(turns: Any) -> Any:
 
 
 class TranscriptLabel(BaseModel):
-    """`trajectory`: the answer passes (row D3). `turns` by number of the call, from 1 (row D4), as
-    a list or as an object for some of them; `rubrics` with null where one is not asked for."""
+    """Of the transcript `id`. `trajectory`: the answer passes (row D3). `turns` by number of the
+    call, from 1 (row D4), as a list or as an object for some of them; `rubrics` with null where one
+    is not asked for."""
 
+    id: Annotated[str, BeforeValidator(str)]
     trajectory: StrictBool
     turns: Annotated[dict[Annotated[int, Field(ge=1)], StrictBool], BeforeValidator(_numbered)] = {}
     rubrics: Annotated[
@@ -219,25 +195,16 @@ def read_labels(path: Path) -> dict[str, TranscriptLabel]:
     if not path.is_file():
         raise UserError(f"No labels at '{path}'. Expected a JSONL file: {EXPECTED_LABEL} per line.")
     labels: dict[str, TranscriptLabel] = {}
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, record in json_lines(path):
         try:
-            record = read_json(line)
-            name = str(record["id"])
             label = TranscriptLabel.model_validate(record)
-        except NotJson as problem:
-            raise UserError(f"{path}:{number}: not JSON ({problem}).") from None
         except ValidationError as error:
-            raise UserError(f"{path}:{number}: {_first_error(error)}.") from None
-        except (KeyError, TypeError):
-            what = f"expected {EXPECTED_LABEL}, found {described(record)}"
+            what = f"{first_problem(error)}; expected {EXPECTED_LABEL}"
             raise UserError(f"{path}:{number}: {what}.") from None
-        if name in labels:
+        if labels.setdefault(label.id, label) is not label:
             raise UserError(
-                f"{path}:{number}: a second label of '{name}'. Expected one line for each id."
+                f"{path}:{number}: a second label of '{label.id}'. Expected one line for each id."
             )
-        labels[name] = label
     if not labels:
         raise UserError(f"No labels in '{path}'. Expected {EXPECTED_LABEL} per line.")
     return labels
@@ -255,7 +222,7 @@ def labelled_by(
         calls = range(1, len(each.transcript.calls) + 1)
         turns = {n: verifier.turn(each.request, each.transcript, n).passes for n in calls}
         labels[each.id] = TranscriptLabel(
-            trajectory=finding.passes(passing), turns=turns, rubrics=finding.rubrics
+            id=each.id, trajectory=finding.passes(passing), turns=turns, rubrics=finding.rubrics
         )
     return labels
 
