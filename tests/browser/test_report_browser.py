@@ -71,13 +71,13 @@ def report(
 
     def write(folder: Path, transcripts: str | None) -> Path:
         evaluations = folder / "run" / "eval"
-        for name, passing, dest in (("after_rl", 3, "Berryton"), ("after_sft", 5, "Cliffton")):
+        for name, passing, looks_for in (("after_rl", 3, "Berryton"), ("after_sft", 5, "Cliffton")):
             trips = []
             for i in range(REQUESTS):
-                fields = {"dest": dest, "level": ("easy", "hard")[i % 2]}
-                trips.append(
-                    trip_line(f"t{i:02d}", f"Trip number {i}.", i % passing == 0, **fields)
-                )
+                level = ("easy", "hard")[i % 2]
+                trip = trip_line(f"t{i:02d}", f"Trip number {i}.", i % passing == 0, level=level)
+                trip["transcript"]["segments"][2]["call"]["arguments"]["destination"] = looks_for
+                trips.append(trip)
             odd = trip_line("odd", HOSTILE, None, HOSTILE)
             lines_to(evaluations / name / "transcripts.jsonl", [*trips, odd])
         lines_to(evaluations / "errands" / "transcripts.jsonl", [errand_line()])
@@ -211,9 +211,6 @@ def test_two_evaluations_are_compared_on_the_same_request(report: Callable[..., 
     assert page.js("location.hash") == "#episode=after_rl%2Ft03&with=after_sft%2Ft03"
     assert "Diverse restaurants" in page.text("tr.differs th")
     assert page.js("document.querySelectorAll('.sides .side').length") == 2
-    table = "document.querySelector('table[aria-label=\"Calls side by side\"]').tBodies[0].rows"
-    words = page.js(f"[...{table}].map((r) => r.cells[2].textContent)")
-    assert sorted(words) == ["only on the left", "only on the right", "same"]
     differing = "[...document.querySelectorAll('.sides details.call.differs')]"
     assert page.js(f"{differing}.map((c) => c.dataset.call)") == ["1", "1"]
     quiet(page)

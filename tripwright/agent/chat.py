@@ -291,3 +291,34 @@ def load_tokenizer(folder: Path) -> Tokenizer:
             f"'{folder}' holds no tokenizer that can be read: {str(error).splitlines()[0]}"
         ) from None
     return tokenizer
+
+
+TOKENIZER = "tokenizer.json"  # of a model's folder
+
+
+@dataclass(frozen=True)
+class TokenWords:
+    """Token ids as words, for people who look at them; ids stay what they are (law 5)."""
+
+    tokenizer: Any
+
+    @classmethod
+    def read(cls, path: Path) -> TokenWords | None:
+        """None where `path` is no tokenizer, or the 'train' extra is not installed."""
+        try:
+            from tokenizers import Tokenizer
+
+            return cls(Tokenizer.from_file(str(path)))
+        except Exception:  # the library raises no narrower one for a file that it cannot read
+            return None
+
+    def of(self, token_ids: list[int], text: str) -> list[str] | None:
+        """One word per token; a character that several tokens make stands at the last of them. None
+        where the words do not make `text` (special tokens and blanks around it aside): words of
+        another tokenizer are not shown."""
+        from tokenizers.decoders import DecodeStream
+
+        stream = DecodeStream(skip_special_tokens=False)
+        words = [stream.step(self.tokenizer, token) or "" for token in token_ids]
+        spoken = self.tokenizer.decode(token_ids, skip_special_tokens=True)
+        return words if text.strip() in (spoken.strip(), "".join(words).strip()) else None

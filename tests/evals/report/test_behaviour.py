@@ -15,7 +15,6 @@ from tripwright.evals.report.behaviour import (
     MOST_ROWS,
     NO_ANSWER,
     START,
-    UNREADABLE,
     Behaviour,
     CallStrips,
     failing,
@@ -25,8 +24,6 @@ from tripwright.evals.report.behaviour import (
     ordered,
     quantile_of,
     ratio_of,
-    read_behaviour,
-    read_work,
     transitions,
 )
 from tripwright.evals.report.evaluations import (
@@ -37,13 +34,18 @@ from tripwright.evals.report.evaluations import (
     validated,
     validated_rows,
 )
-from tripwright.evals.report.folder import read_run
+from tripwright.evals.report.folder import UNREADABLE, read_run, read_work
 from tripwright.evals.report.page import FigureRow, parts_html
 from tripwright.evals.report.sections import learning_section
+from tripwright.runs import LinePlace
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import clustered_rate, paired_bootstrap, wilson
 
 HOSTILE = "</text><script>alert(1)</script>"
+
+
+def work_of(line):
+    return read_work(line, LinePlace(None, 1, 0))
 
 
 def kinds(work):
@@ -62,7 +64,7 @@ def test_each_turn_that_is_no_answer_is_a_step_with_what_came_of_it(make):
         make.call("get_cities", state="S"),  # a dialect that answers what was asked before
         make.turn("neither"),
     ]
-    work = read_work(make.episode("a", turns, stop="format_error"))
+    work = work_of(make.episode("a", turns, stop="format_error"))
     assert kinds(work) == [
         ("get_cities", "fine"),
         ("search_flights", "fault"),
@@ -73,23 +75,24 @@ def test_each_turn_that_is_no_answer_is_a_step_with_what_came_of_it(make):
         ("get_cities", "repeated"),
         (UNREADABLE, "unreadable"),
     ]
-    assert (work.calls, work.turns, work.tokens, work.context) == (6, 8, 16.0, 21)
+    assert (work.calls, work.turns, work.completion_tokens, work.context) == (6, 8, 16.0, 21)
     assert not work.answered and not work.overlong
 
 
 def test_a_repeated_call_that_ended_its_episode_is_its_last_step(make):
     said = '<tool_call>{"name": "get_cities", "arguments": {"state": "S"}}</tool_call>'
     turns, end = [make.call("get_cities", state="S"), make.turn(said)], {"stop": "repeated_call"}
-    work = read_work(make.episode("a", turns, plan=None, **end))
+    work = work_of(make.episode("a", turns, plan=None, **end))
     assert kinds(work) == [("get_cities", "fine"), ("get_cities", "repeated")]
-    unreadable = read_work(make.episode("a", [make.turn("<tool_call>{")], plan=None, **end))
+    unreadable = work_of(make.episode("a", [make.turn("<tool_call>{")], plan=None, **end))
     assert unreadable.steps[0].kind == "repeated"
 
 
 def behaviour_of(tmp_path, make, episodes, **card):
     folder = make.evaluation(tmp_path / "e", episodes, **card)
-    score = json.loads((folder / "score.json").read_text())
-    return read_behaviour("e", folder / "transcripts.jsonl", score, score["run_card"])
+    run = read_run(folder)
+    works = run.works(folder / "transcripts.jsonl")
+    return Behaviour.of("e", works, run.score, run.score["run_card"])
 
 
 def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):
@@ -132,18 +135,19 @@ def test_an_evaluation_is_read_in_one_pass_and_little_memory(tmp_path, make):
     with path.open("w") as lines:
         for i in range(30):
             lines.write(json.dumps({**long, "id": f"q{i}"}) + "\n")
+    run = read_run(tmp_path)
     tracemalloc.start()
-    behaviour = read_behaviour("x", path, {}, {})
+    works = run.works(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(behaviour.scored) == 30
+    assert len(works) == 30 and run.works(path) is works
     assert peak < path.stat().st_size / 2, "more than one episode is held at a time"
 
 
 def test_transitions_go_from_the_start_to_an_answer_or_to_none(make):
     found = [make.call("get_cities"), make.call("search_flights"), make.call("search_flights", n=2)]
     lost = make.episode("b", [make.call("get_cities"), make.turn("?")], stop="max_turns", plan=None)
-    works = [read_work(make.episode("a", [*found, make.turn()])), read_work(lost)]
+    works = [work_of(make.episode("a", [*found, make.turn()])), work_of(lost)]
     assert transitions(works) == {
         (START, "get_cities"): 2,
         ("get_cities", "search_flights"): 1,
@@ -156,9 +160,9 @@ def test_transitions_go_from_the_start_to_an_answer_or_to_none(make):
 def test_strips_are_sorted_by_outcome_and_thinned_evenly(make):
     turns = [make.call("get_cities"), make.turn()]
     lines = [make.episode(f"q{i:03d}", turns, passed=i % 4 == 0) for i in range(4 * MOST_ROWS)]
-    works = list(map(read_work, lines))
+    works = list(map(work_of, lines))
     in_order = ordered(works)
-    assert [work.passed for work in in_order] == [True] * MOST_ROWS + [False] * 3 * MOST_ROWS
+    assert [work.final for work in in_order] == [True] * MOST_ROWS + [False] * 3 * MOST_ROWS
     rows = CallStrips("Calls", works, ["get_cities"]).csv.splitlines()[1:]
     assert len(rows) == MOST_ROWS and sum(",passed," in row for row in rows) == MOST_ROWS // 4
 
@@ -347,7 +351,7 @@ def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
 def test_the_gap_of_rules_is_paired_and_only_of_evaluations_that_differ_in_nothing_else(make):
     def judged(rules, passes, **card):
         lines = [make.episode(f"q{i}", [make.turn()], passed=bool(p)) for i, p in enumerate(passes)]
-        works = list(map(read_work, lines))
+        works = list(map(work_of, lines))
         return Behaviour(rules + str(card), works, rules=rules, card={"policy": "p", **card})
 
     official, strict = judged("official", [1, 1, 1, 0]), judged("strict", [1, 0, 0, 0])
@@ -365,7 +369,7 @@ def test_the_gap_of_rules_has_an_interval_over_queries(make):
             for sample, passed in enumerate(samples):
                 line = make.episode(f"q{query:02d}-s{sample}", [make.turn()], passed=bool(passed))
                 line["request"]["query"] = f"trip {query}"
-                works.append(read_work(line))
+                works.append(work_of(line))
         return Behaviour(rules, works, rules=rules, card={"policy": "p"})
 
     def ends(official, strict):

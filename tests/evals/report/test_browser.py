@@ -16,18 +16,16 @@ from typing import Any
 import pytest
 
 from tests.conftest import fact_record, verdict_record
+from tripwright.agent.chat import TokenWords
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report, write_together
 from tripwright.evals.report.folder import ReportedRun, read_run
 from tripwright.evals.report.viewer import (
     Budget,
-    TokenWords,
+    Index,
     drawn,
-    index_of,
-    order,
     pack,
-    sources_of,
 )
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
@@ -50,7 +48,7 @@ def pieces_of(page: str) -> list[list[dict[str, Any]]]:
 
 
 def indexed(folder: Path) -> Any:
-    return index_of(sources_of({"run": read_run(folder)}))
+    return Index.of({"run": read_run(folder)})
 
 
 @pytest.fixture
@@ -73,15 +71,19 @@ def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(
         ("After SFT", "after_sft"),
         ("Expert (script)", "difficulty/expert"),
     ]
-    marks = {"level": "easy", "days": "3 days"}
     assert len(index.entries) == 9
-    assert index.queries == [(f"Trip number {i}.", marks) for i in range(3)]
-    found = [(entry.id, entry.query, entry.verdict) for entry in index.entries[:3]]
-    assert found == [("t0", 0, 1), ("t1", 1, 0), ("t2", 2, 1)]
-    first, second = index.entries[:2]
-    assert (first.turns, first.calls, first.errors, first.refused) == (4, 2, 1, 1)
-    assert (first.tokens, first.cost) == (2, 260.0)
+    works = [work for _, work in index.entries[:3]]
+    assert [(work.id, work.query, work.final) for work in works] == [
+        (f"t{i}", query, i != 1) for i, query in enumerate(index.queries)
+    ]
+    first, second = works[:2]
+    assert (first.turns, first.calls, first.count("error"), first.refused) == (4, 2, 1, 1)
+    assert (first.completion_tokens, first.cost) == (2.0, 260.0)
     assert second.failed == ("is_valid_restaurants",)
+    columns = columns_of(write_report(run).read_text())
+    marks = {"level": "easy", "days": "3 days"}
+    assert columns["queries"] == [[f"Trip number {i}.", marks] for i in range(3)]
+    assert columns["query"] == [0, 1, 2] * 3 and columns["verdict"][:3] == [1, 0, 1]
 
 
 def test_the_same_words_about_another_world_are_another_request(
@@ -103,8 +105,7 @@ def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(
     with path.open("a") as lines:
         lines.write('\n{"id": 3}\n{"id": "cut')
     index = indexed(tmp_path)
-    assert {entry.id: entry.verdict for entry in index.entries} == {"a": 0, "b": 1}
-    assert index.unreadable == {"run": 1}
+    assert {work.id: work.final for _, work in index.entries} == {"a": False, "b": True}
     page = write_report(tmp_path).read_text()
     assert "1 unreadable line of transcripts.jsonl left out" in page
     assert columns_of(page)["id"] == ["b", "a"]
@@ -129,7 +130,8 @@ def test_columns_and_pieces_hold_the_same_episodes(run: Path) -> None:
     for i, name in enumerate(columns["id"]):
         found = pieces[columns["piece"][i]][columns["line"][i]]
         assert found["id"] == name
-        failed = {fact[1] for fact in found["facts"] if fact[2] == "failed"}
+        facts = [fact for group in found["verdict"]["groups"] for fact in group["facts"] or ()]
+        failed = {fact["title"] for fact in facts if fact["state"] == "failed"}
         assert {columns["failures"][place] for place in columns["failed"][i]} == failed
     keys = "id source query verdict stop failed turns piece line".split()
     assert len({len(columns[key]) for key in keys}) == 1
@@ -161,7 +163,7 @@ def test_a_budget_of_episodes_takes_whole_requests(
 def test_a_budget_of_bytes_is_kept(run: Path) -> None:
     index = indexed(run)
     whole = pack(index, Budget(None, None))
-    assert all(whole.places) and sorted(order(index)) == list(range(9))
+    assert all(whole.places) and sorted(index.shuffled()) == list(range(9))
     assert all(pack(index, Budget(None, len(whole.pieces[0]))).places)
     assert not any(pack(index, Budget(None, len(whole.pieces[0]) - 1)).places)
 
@@ -194,7 +196,7 @@ def test_text_of_any_kind_stays_data(tmp_path: Path, trip_line: Line, lines_to: 
         and page.count("<script") == page.count("</script>")
     )
     assert columns_of(page)["queries"][0][0] == HOSTILE
-    assert pieces_of(page)[0][0]["i"][1]["t"] == HOSTILE.replace("\ud800", "?")
+    assert pieces_of(page)[0][0]["turns"][1]["text"] == HOSTILE.replace("\ud800", "?")
 
 
 def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run: Path) -> None:
@@ -213,71 +215,59 @@ def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run: Path) -> 
 TRIP = {"id": "a", "domain": "travelplanner", "request": {}}
 
 
-def test_a_turn_whose_context_was_cut_says_from_where_it_went_on(trip_line: Line) -> None:
-    line = trip_line("a", passed=True)
-    line["transcript"]["segments"][6]["context_from"] = 4
-    items = drawn(line, None, {})["i"]
-    assert [item.get("o") for item in items] == [4 if n == 6 else None for n in range(len(items))]
+def turns_of(segments: list[Segment]) -> list[dict[str, Any]]:
+    transcript = Transcript(segments, StopReason.ANSWER, "x")
+    line = {**TRIP, "transcript": transcript.to_json(), "verdict": None}
+    return list(drawn(line, None, {})["turns"])
 
 
 def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
     prompts: dict[str, int] = {}
-    found = drawn(trip_line("a", passed=False, fault="timeout: made up"), None, prompts)
-    assert prompts == {"You plan trips.": 0} and found["i"][0] == {"k": "p", "r": "system", "t": 0}
-    kinds = [(item["k"], item.get("c"), item.get("f")) for item in found["i"][2:]]
-    answers = [("c", 1, "search_flights"), ("c", None, None), ("c", 2, "get_cities")]
-    assert kinds[1:6:2] == answers
-    assert kinds[0::2] == [("a", 1, None), ("a", None, None), ("a", 1, None), ("a", None, None)]
-    said, answered = found["i"][2], found["i"][3]
-    assert (said["l"], said["m"], said["n"]) == ([10, 250, 0], [2], [3, 2])
-    assert answered["n"] == [2, 0] and answered["d"] == "timeout: made up"
-    assert found["i"][7]["e"] == 1 and found["i"][4]["p"] == "format_error"
-    wrong = ["commonsense", "Diverse restaurants", "failed", "Blue Door is not in Berryton."]
-    assert found["facts"][1][:4] == wrong and found["gated"] == ["hard"]
-    assert found["costs"] == [[1, "flight", 240.0, 2, 120.0]]
+    line = trip_line("a", passed=False, fault="timeout: made up")
+    line["transcript"]["segments"][6]["context_from"] = 4
+    found = drawn(line, None, prompts)
+    turns = found["turns"]
+    assert prompts == {"You plan trips.": 0} and turns[0]["text"] == 0
+    assert [(n, turn["call"]["number"]) for n, turn in enumerate(turns) if "call" in turn] == [
+        (2, 1),
+        (6, 2),
+    ]
+    tokens = {"count": 3, "trained": 2, "mask": [1, 1, 0], "words": None}
+    assert turns[2]["tokens"] == {**tokens, "logprobs": [-0.1, -2.5, 0.0]}
+    assert turns[2]["call"]["fault"] == "timeout: made up" and turns[6]["call"]["error"]
+    assert turns[3]["text"] == "" and turns[3]["tokens"] == {"count": 2, "trained": 0}
+    assert (turns[4]["problem"], turns[6]["from"]) == ("format_error", 4)
+    checks, hard = found["verdict"]["groups"]
+    wrong = checks["facts"][1]
+    assert (wrong["title"], wrong["state"]) == ("Diverse restaurants", "failed")
+    assert wrong["message"] == "Blue Door is not in Berryton." and wrong["evidence"]
+    assert hard == {"name": "hard", "facts": None}
+    assert found["verdict"]["details"]["costs"][0]["total_usd"] == 240.0
     assert found["usage"] == {"seconds": 1.5}
     assert ["Budget (USD)", "900"] in found["asked"] and ["From", "Ashford"] in found["asked"]
 
 
 def test_what_the_agent_was_shown_instead_of_an_answer_is_kept() -> None:
     call = ToolCall("search", {}, "row " * 100)
-    transcript = Transcript(
-        [Segment("assistant", "", call=call), Segment("tool", "row … cut")], StopReason.ANSWER, "x"
-    )
-    item = drawn({**TRIP, "transcript": transcript.to_json(), "verdict": None}, None, {})["i"][1]
-    assert item["t"] == "row " * 100 and item["s"] == "row … cut"
-
-
-def test_a_call_whose_answer_is_missing_is_shown_with_what_it_holds() -> None:
-    transcript = Transcript(
-        [Segment("assistant", "", call=ToolCall("search", {}, "rows"))], StopReason.MAX_TURNS
-    )
-    items = drawn({**TRIP, "transcript": transcript.to_json(), "verdict": None}, None, {})["i"]
-    assert items[-1] == {"k": "c", "c": 1, "f": "search", "a": {}, "t": "rows"}
+    turns = turns_of([Segment("assistant", "", call=call), Segment("tool", "row … cut")])
+    assert turns[0]["call"]["result"] == "row " * 100 and turns[1]["text"] == "row … cut"
 
 
 def test_a_travellers_answer_has_its_cards_and_findings() -> None:
     said = "### Outbound\n- flight F1 [call 1, row 2]"
-    problem = {"kind": "price", "message": "No such price.", "said": "9 USD", "call": 1, "row": 2}
-    verifier = {
-        "name": "rules",
-        "trajectory": {"conclusion": "very_satisfied", "problems": []},
-        "turns": [{"call": 1, "conclusion": "bad", "problems": [problem], "reason": "Bad."}],
-    }
     line = {
         "id": "a", "domain": "deeptravel",
         "request": {"query": "To Berryton.", "origin": "Ashford", "visit": ["Old Mill"], "party_size": 2},
         "world": "made-up",
         "transcript": Transcript([Segment("user", "To Berryton.")], StopReason.ANSWER, said).to_json(),
         "verdict": verdict_record(False, {"trajectory": {"complete": True}, "turns": ["flight_search"]}),
-        "verifier": verifier,
+        "verifier": {"name": "rules", "turns": []},
     }  # fmt: skip
     found = drawn(line, None, {})
-    inline = (node for item in found["answer"][1]["items"] for node in item[0]["inline"])
-    cards = [node for node in inline if node["kind"] == "card"]
-    assert cards == [{"kind": "card", "call": 1, "row": 2}] and found["gated"] == ["turns"]
-    assert found["facts"] == [["trajectory", "Every part of the trip is there", "passed", "", []]]
-    assert found["found"][1]["problems"] == [["price", "No such price.", "9 USD", 1, 2]]
+    ((_, card),) = (item["children"][0]["children"] for item in found["answer"][1]["children"])
+    assert card == {"call": 1, "row": 2} and found["verifier"] == line["verifier"]
+    (fact,) = found["verdict"]["groups"][0]["facts"]
+    assert (fact["title"], fact["state"]) == ("Every part of the trip is there", "passed")
     assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
 
 
@@ -292,11 +282,12 @@ def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(
         "outside": {"benchmark": "natural_plan/trip", "parsed_plan": ["Day 1"]},
     }  # fmt: skip
     found = drawn(line, None, {})
-    assert found["facts"] == [["checks", "Solved", "passed", "", []]] and found["gated"] == []
-    assert ("parsed plan", "Day 1") in found["details"]
+    ((group),) = found["verdict"]["groups"]
+    assert group["facts"][0]["title"] == "Solved" and found["noted"] == line["outside"]
     assert dict(found["asked"])["Golden"].endswith("x…")
     lines_to(tmp_path / "transcripts.jsonl", [line])
-    assert indexed(tmp_path).queries[0][0].startswith("trip_7: You are")
+    (_, work) = indexed(tmp_path).entries[0]
+    assert work.text.startswith("trip_7: You are")
 
 
 def test_samples_of_another_benchmarks_question_are_one_request(
@@ -312,56 +303,48 @@ def test_samples_of_another_benchmarks_question_are_one_request(
             for question, opening in (("7", "Hi!"), ("7", "Hello."), ("8", "Hi!"))
         ],
     )  # fmt: skip
-    index = indexed(tmp_path)
-    assert [entry.query for entry in index.entries] == [0, 0, 1] and index.queries[0] == (
-        "7: Hi!",
-        {},
-    )
+    columns = columns_of(write_report(tmp_path).read_text())
+    assert columns["query"] == [0, 0, 1] and columns["queries"][0] == ["7: Hi!", {}]
 
 
 def test_log_probabilities_that_are_no_numbers_are_shown_as_unlikely() -> None:
-    segment = Segment("assistant", "ab", [1, 2], [1, 1], [float("-inf"), float("nan")])
-    item = drawn(
-        {**TRIP, "transcript": Transcript([segment]).to_json(), "verdict": None}, None, {}
-    )["i"][0]
-    assert item["l"] == [9_999, 9_999]
+    (turn,) = turns_of([Segment("assistant", "ab", [1, 2], [1, 1], [float("-inf"), float("nan")])])
+    assert turn["tokens"]["logprobs"] == [-99.99, -99.99]
 
 
 # ---- words of tokens
 
-BYTE_LEVEL = {
-    "model": {"vocab": {"He": 0, "llo": 1, "Ġ": 2, "Ã": 3, "¼": 4}},
-    "decoder": {"type": "ByteLevel"},
-    "added_tokens": [
-        {"id": 5, "content": "<|im_end|>", "special": True},
-        {"id": 6, "content": "<answer>", "special": False},
-    ],
-}
+
+@pytest.fixture
+def byte_level() -> Any:
+    """A tokenizer of byte-level pieces."""
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = {"He": 0, "llo": 1, "Ġ": 2, "Ã": 3, "¼": 4}
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
+    made.decoder = tokenizers.decoders.ByteLevel()
+    made.add_special_tokens(["<|im_end|>"])
+    made.add_tokens(["<answer>"])
+    return made
 
 
-def test_byte_level_tokens_are_read_and_compared_with_the_text() -> None:
-    words = TokenWords(BYTE_LEVEL)
+def test_tokens_are_words_and_compared_with_the_text(byte_level: Any) -> None:
     told = ["He", "llo", " ", "", "ü", "<answer>", "<|im_end|>"]
-    assert words.of([0, 1, 2, 3, 4, 6, 5], "Hello ü<answer>") == told
-    assert words.of([0, 1, 5], "Hello<|im_end|>") == ["He", "llo", "<|im_end|>"]
-    assert words.of([0, 1], "Goodbye") is None and words.of([0, 99], "He") is None
+    assert TokenWords(byte_level).of([0, 1, 2, 3, 4, 6, 5], "Hello ü<answer>") == told
+    assert TokenWords(byte_level).of([0, 1, 5], "Hello<|im_end|>") == ["He", "llo", "<|im_end|>"]
+    assert TokenWords(byte_level).of([0, 1], "Goodbye") is None
+    assert TokenWords(byte_level).of([0, 99], "Hello") is None
 
 
-def test_sentence_piece_tokens_are_read() -> None:
-    vocabulary = [["▁He", -1.0], ["llo", -1.0], ["<0xC3>", 0], ["<0xBC>", 0]]
-    words = TokenWords({"model": {"vocab": vocabulary}, "decoder": {"type": "Metaspace"}})
-    assert words.of([0, 1, 2, 3], "Helloü") == [" He", "llo", "", "ü"]
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"model": {}}', '{"model": {"vocab": 3}}'])
-def test_what_is_no_tokenizer_gives_no_words(tmp_path: Path, content: str) -> None:
-    (tmp_path / "tokenizer.json").write_text(content)
-    assert TokenWords.read(tmp_path) is None and TokenWords.read(tmp_path / "none") is None
+@pytest.mark.parametrize("content", ["", "[]", '{"model": {"vocab": 3}}'])
+def test_what_is_no_tokenizer_gives_no_words(run: Path, content: str) -> None:
+    (run / "model/rl").mkdir(parents=True)
+    (run / "model/rl/tokenizer.json").write_text(content)
+    assert pieces_of(write_report(run).read_text())[0][0]["turns"][2]["tokens"]["words"] is None
 
 
 @pytest.mark.parametrize("named", [False, True])
 def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
-    run: Path, trip_line: Line, lines_to: Writer, named: bool, tmp_path: Path
+    run: Path, trip_line: Line, lines_to: Writer, named: bool, tmp_path: Path, byte_level: Any
 ) -> None:
     line = trip_line("a")
     said = {"text": "Hello", "token_ids": [0, 1], "loss_mask": [1, 1], "logprobs": [-0.1, -0.2]}
@@ -369,16 +352,12 @@ def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
     lines_to(run / "eval/after_rl/transcripts.jsonl", [line])
     model = tmp_path / "elsewhere" if named else run / "model/rl"
     model.mkdir(parents=True)
-    (model / "tokenizer.json").write_text(json.dumps(BYTE_LEVEL))
+    byte_level.save(str(model / "tokenizer.json"))
     card = {"policy": {"kind": "local", "model": str(model)}}
     (run / "run_card.json").write_text(json.dumps(card))
-    found = next(
-        each
-        for piece in pieces_of(write_report(run).read_text())
-        for each in piece
-        if each["id"] == "a"
-    )
-    assert found["i"][2]["w"] == ["He", "llo"]
+    episodes = sum(pieces_of(write_report(run).read_text()), [])
+    found = next(each for each in episodes if each["id"] == "a")
+    assert found["turns"][2]["tokens"]["words"] == ["He", "llo"]
 
 
 def test_runs_together_are_told_apart(
@@ -393,6 +372,9 @@ def test_runs_together_are_told_apart(
         "run": "other",
         "name": "This run",
     }
-    index = index_of(sources_of(runs))
-    assert [(source.run, source.key) for source in index.sources][-1] == ("other", "other/run")
+    index = Index.of(runs)
+    assert [(source.run_title, source.key) for source in index.sources][-1] == (
+        "other",
+        "other/run",
+    )
     assert len(index.queries) == 3  # the same words in the same world are the same request

@@ -1,27 +1,21 @@
-"""How the agent worked, read from one transcripts.jsonl, and what is counted of it: mistakes, which
-tool follows which, failures, names without ground (row P14), and the gap of two sets of rules on
-the same episodes (row B1).
-
-Of each episode only what the figures need is kept. What one line cannot say is left out of that
-figure only, so that episodes of any kind of request can be looked at.
+"""How the agent worked in one evaluation, and what is counted of it: mistakes, which tool follows
+which, failures, names without ground (row P14), and the gap of two sets of rules on the same
+episodes (row B1). What one line cannot say is left out of that figure only, so that episodes of any
+kind of request can be looked at.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, groupby, pairwise
-from pathlib import Path
 from statistics import fmean
-from sys import intern
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tripwright.domains import domains, faces
-from tripwright.domains.domain import Counts, Grounding
-from tripwright.evals.outcome import Outcome
+from tripwright.domains import faces
+from tripwright.domains.domain import Grounding
 from tripwright.evals.report.charts import (
     COLOURS,
     QUIET,
@@ -32,66 +26,19 @@ from tripwright.evals.report.charts import (
     csv_text,
     new_axes,
 )
+from tripwright.evals.report.folder import Step, Work
 from tripwright.evals.report.markup import Estimate, plain, plural, printable
-from tripwright.runs import episode_lines
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import paired_bootstrap, ratio_interval
-from tripwright.statistics.resampling import Interval
-from tripwright.transcript import OVERLONG, StopReason, call_key
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
-ANSWER, UNREADABLE = "answer", "(unreadable turn)"
-START, NO_ANSWER = "start", "no answer"
+ANSWER, START, NO_ANSWER = "answer", "start", "no answer"
 SAME = ("policy", "decoding", "dialect", "queries", "world", "samples", "emptied_tools")
 SEED = 0
-Kind = Literal["fine", "error", "fault", "repeated", "unreadable"]
-Count = Callable[["Work"], tuple[int, int]]  # how many of how many
-
-
-class Step(NamedTuple):
-    """One turn that was no answer: the tool it called, and what came of it."""
-
-    tool: str
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One episode. `tokens` were written by the agent and `context` is all of its tokens; None
-    where the transcript does not say."""
-
-    id: str
-    domain: str
-    query: str
-    scored: bool
-    passed: bool
-    stop: str
-    steps: tuple[Step, ...]
-    turns: int
-    tokens: float | None
-    characters: int
-    context: int | None
-    asked: tuple[str, ...]  # constraints that it is held to
-    failed: frozenset[str]  # of them
-    ungrounded: tuple[Counts | None, ...]  # in each sense of its domain's
-
-    @property
-    def answered(self) -> bool:
-        return self.stop == StopReason.ANSWER
-
-    @property
-    def overlong(self) -> bool:
-        return self.stop in OVERLONG
-
-    @property
-    def calls(self) -> int:
-        return sum(step.kind != "unreadable" for step in self.steps)
-
-    def count(self, *kinds: Kind) -> int:
-        return sum(step.kind in kinds for step in self.steps)
+Count = Callable[[Work], tuple[int, int]]  # how many of how many
 
 
 @dataclass(frozen=True)
@@ -100,11 +47,20 @@ class Behaviour:
     says."""
 
     name: str
-    works: list[Work]
-    unreadable: int = 0  # lines
+    works: Sequence[Work]
     offered: frozenset[str] = frozenset()
     rules: str | None = None
     card: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, name: str, works: Sequence[Work], score: Mapping[str, Any], card: Mapping[str, Any]
+    ) -> Behaviour:
+        """`card`: of the run that made the episodes; it names the tools' face."""
+        rules, dialect = score.get("rules"), card.get("dialect")
+        face = faces().get(str(dialect.get("face"))) if isinstance(dialect, dict) else None
+        offered = frozenset(each["function"]["name"] for each in (face.schemas() if face else ()))
+        return cls(name, works, offered, rules if isinstance(rules, str) else None, card)
 
     @cached_property
     def scored(self) -> list[Work]:
@@ -130,91 +86,10 @@ class Behaviour:
 
     @property
     def counts_tokens(self) -> bool:
-        return bool(self.scored) and all(work.tokens is not None for work in self.scored)
+        return bool(self.scored) and all(work.completion_tokens is not None for work in self.scored)
 
 
 Behaviours = Mapping[str, Behaviour]
-
-
-def read_behaviour(
-    name: str, path: Path, score: Mapping[str, Any], card: Mapping[str, Any]
-) -> Behaviour:
-    """`card`: of the run that made the episodes; it names the tools' face."""
-    works: list[Work] = []
-    unreadable = 0
-    for line in episode_lines(path):
-        try:
-            works.append(read_work(line.record()))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            unreadable += 1
-    rules, dialect = score.get("rules"), card.get("dialect")
-    face = faces().get(str(dialect.get("face"))) if isinstance(dialect, dict) else None
-    offered = (schema["function"]["name"] for schema in face.schemas()) if face else ()
-    return Behaviour(
-        name, works, unreadable, frozenset(offered), rules if isinstance(rules, str) else None, card
-    )
-
-
-def read_work(record: Mapping[str, Any]) -> Work:
-    """Raises ValueError, KeyError, TypeError or AttributeError for what is no episode of a run."""
-    transcript, outcome = record["transcript"], Outcome.of(record)
-    segments = transcript["segments"]
-    ids = sum(len(segment.get("token_ids") or ()) for segment in segments)
-    domain = domains().get(outcome.domain)
-    senses = domain.ungrounded if outcome.scored and domain is not None else ()
-    return Work(
-        id=outcome.id,
-        domain=intern(outcome.domain),
-        query=outcome.query,
-        scored=outcome.scored,
-        passed=outcome.final,
-        stop=intern(outcome.stop_reason),
-        steps=tuple(_steps(segments, outcome.stop_reason)),
-        turns=outcome.turns,
-        tokens=outcome.completion_tokens,
-        characters=sum(len(each["text"]) for each in segments if each["role"] == "assistant"),
-        context=ids or None,
-        asked=outcome.asked,
-        failed=frozenset(outcome.asked if outcome.scored else ()).difference(outcome.passed),
-        ungrounded=tuple(each.counts(record) for each in senses),
-    )
-
-
-def _steps(segments: list[dict[str, Any]], stop: str | None) -> Iterator[Step]:
-    """In order. A turn that ended the episode as a mistake is its last step."""
-    earlier: set[str] = set()
-    last = ""
-    for segment in segments:
-        if segment["role"] == "assistant":
-            last = segment["text"]
-        if call := segment.get("call"):
-            key = call_key(call["name"], call["arguments"])
-            kind: Kind = "fine"
-            if key in earlier:
-                kind = "repeated"
-            elif call.get("fault"):
-                kind = "fault"
-            elif call.get("error"):
-                kind = "error"
-            if kind != "fault":  # what got no answer may be asked again
-                earlier.add(key)
-            yield Step(intern(str(call["name"])), kind)
-        elif problem := segment.get("problem"):
-            yield _mistake(problem, segment["text"])
-    if stop in (StopReason.REPEATED_CALL, StopReason.FORMAT_ERROR):
-        yield _mistake(stop, last)
-
-
-def _mistake(problem: str, text: str) -> Step:
-    """The tool of a call that was refused stands in the turn's text alone."""
-    if problem != StopReason.REPEATED_CALL:
-        return Step(UNREADABLE, "unreadable")
-    body = text.rpartition("<tool_call>")[2].partition("</tool_call>")[0]
-    try:
-        tool = str(json.loads(body)["name"])
-    except (ValueError, KeyError, TypeError):
-        tool = body.partition("(")[0].strip()[:60] or UNREADABLE
-    return Step(intern(tool), "repeated")
 
 
 # ---- shares with their intervals
@@ -284,10 +159,8 @@ def failing(behaviour: Behaviour) -> dict[str, tuple[float, int]]:
     """Constraint → (share of the episodes held to it that fail it, how many those are). What was
     not evaluated counts as failed."""
     held = Counter(name for work in behaviour.scored for name in work.asked)
-    failed = Counter(
-        name for work in behaviour.scored for name in work.asked if name in work.failed
-    )
-    return {name: (failed[name] / n, n) for name, n in held.items()}
+    passed = Counter(name for work in behaviour.scored for name in work.passed)
+    return {name: ((n - passed[name]) / n, n) for name, n in held.items()}
 
 
 def transitions(works: Iterable[Work]) -> Counter[tuple[str, str]]:
@@ -339,33 +212,25 @@ def gaps(behaviours: Behaviours) -> list[Gap]:
 
 
 def _gap(official: Behaviour, strict: Behaviour) -> Gap | None:
-    first, second = ({work.id: work for work in each.scored} for each in (official, strict))
-    samples: dict[str, list[tuple[Work, Work]]] = {}
-    both = sorted(first.keys() & second.keys())
-    for id in both:
-        samples.setdefault(first[id].query, []).append((first[id], second[id]))
-    if not both:
+    """The interval is Tango's where each query is one yes or no, and where all queries agree: a
+    bootstrap has no spread there."""
+    others = {work.id: work for work in strict.scored}
+    samples: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for work in sorted(official.scored, key=lambda each: each.id):
+        if other := others.get(work.id):
+            samples[work.query].append((work.final, other.final))
+    if not samples:
         return None
-    queries = [
-        (fmean(a.passed for a, _ in each), fmean(b.passed for _, b in each))
-        for each in samples.values()
-    ]
-    rates = fmean(passed for passed, _ in queries), fmean(passed for _, passed in queries)
-    return Gap(official.name, strict.name, *rates, *_interval(queries), len(both))
-
-
-def _interval(queries: Sequence[tuple[float, float]]) -> Interval:
-    """Tango's where each query is one yes or no, and where all queries agree: a bootstrap has no
-    spread there."""
-    differences, n = [official - strict for official, strict in queries], len(queries)
-    if all(rate in (0.0, 1.0) for pair in queries for rate in pair):
-        return paired_interval(sum(d > 0 for d in differences), sum(d < 0 for d in differences), n)
-    if min(differences) == max(differences):
-        change = round(differences[0] * n)
-        return paired_interval(max(change, 0), max(-change, 0), n)
-    official, strict = zip(*queries, strict=True)
-    _, low, high = paired_bootstrap(strict, official, SEED)
-    return Interval(low, high)
+    rates = [tuple(map(fmean, zip(*each, strict=True))) for each in samples.values()]
+    first, second = zip(*rates, strict=True)
+    differences, n = [a - b for a, b in rates], len(rates)
+    if {*first, *second} <= {0.0, 1.0} or min(differences) == max(differences):
+        gained, lost = (sum(max(sign * d, 0.0) for d in differences) for sign in (1, -1))
+        low, high = paired_interval(round(gained), round(lost), n)
+    else:
+        _, low, high = paired_bootstrap(second, first, SEED)
+    count = sum(map(len, samples.values()))
+    return Gap(official.name, strict.name, fmean(first), fmean(second), low, high, count)
 
 
 # ---- calls, episode by episode
@@ -373,8 +238,16 @@ def _interval(queries: Sequence[tuple[float, float]]) -> Interval:
 
 MOST_ROWS = 60
 TOOL_COLOURS = (0, 2, 4, 3, 6, 7, 5)  # 1 is for turns that cannot be read
-MISTAKE = SERIES[1]
+MISTAKE, ANSWERED = SERIES[1], SERIES[2]
 HEIGHTS = {"error": 0.45, "fault": 0.45, "repeated": 0.2}  # of a cell, as a share of its row
+SIGNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("unreadable turn", {"c": MISTAKE, "ls": "", "marker": "s", "ms": 8}),
+    ("low: the call failed", {"c": SERIES[5], "lw": 4}),
+    ("thin: repeated call", {"c": SERIES[5], "lw": 1.5}),
+    ("answer", {"c": ANSWERED, "ls": "", "marker": "o", "ms": 4}),
+    ("ended without one", {"c": MISTAKE, "ls": "", "marker": "x", "ms": 4}),
+)
+LEGEND_COLUMNS = 3
 
 
 def ordered(works: Sequence[Work]) -> list[Work]:
@@ -382,14 +255,14 @@ def ordered(works: Sequence[Work]) -> list[Work]:
     and those alike together."""
 
     def key(work: Work) -> tuple[Any, ...]:
-        end = (not work.passed, not work.answered, work.stop)
+        end = (not work.final, not work.answered, work.stop_reason)
         return (*end, len(work.steps), work.steps, work.id)
 
     return sorted(works, key=key)
 
 
 def outcome_words(work: Work) -> str:
-    return "passed" if work.passed else "failed" if work.answered else plain(work.stop)
+    return "passed" if work.final else "failed" if work.answered else plain(work.stop_reason)
 
 
 def step_words(step: Step) -> str:
@@ -409,7 +282,7 @@ class CallStrips(Chart):
     title: str
     works: Sequence[Work]
     tools: Sequence[str]  # of the page: the same colour for a tool in every strip
-    left, right, top, width, row = 96, 6, 16, 520, 6.0
+    left, right, top, width, row, band = 96, 6, 16, 520, 6.0, 26.0
 
     def __bool__(self) -> bool:
         return bool(self.works)
@@ -426,32 +299,33 @@ class CallStrips(Chart):
         count = min(len(in_order), MOST_ROWS)
         sample = [in_order[i * len(in_order) // count] for i in range(count)]
         counts = Counter(map(outcome_words, in_order))
-        bands, floor = [], 0.0  # outcome, its episodes, where its rows begin
-        for outcome, group in groupby(sample, outcome_words):
-            rows = list(group)
-            bands.append((outcome, rows, floor))
-            floor += max(self.row * len(rows), 26) + 5
-        legend = self._legend(sample)
-        below, inside = 16 * -(-len(legend) // 3) + 4, self.width - self.left - self.right
+        bands = [(outcome, list(rows)) for outcome, rows in groupby(sample, outcome_words)]
+        heights = [max(self.row * len(rows), self.band) + 5 for _, rows in bands]
+        legend = self._legend()
+        below, inside = (
+            16 * -(-len(legend) // LEGEND_COLUMNS) + 4,
+            self.width - self.left - self.right,
+        )
         # one unit of the axes is one pixel; x counts from the first call
-        size = (self.width, self.top + floor + below)
+        size = (self.width, self.top + sum(heights) + below)
         axes = new_axes(*size, self.left, self.right, self.top, below)
-        axes.set_xlim(0, inside)
-        axes.set_ylim(floor, 0)
+        axes.set(xlim=(0, inside), ylim=(sum(heights), 0))
         axes.set_axis_off()
         axes.text(0, -5, "calls in their order →", **QUIET)
         cell = min(30.0, inside / (max(len(work.steps) for work in sample) + 1))
         spots: list[Spot] = []
-        for outcome, rows, top in bands:
-            middle = top + max(self.row * len(rows), 12) / 2
-            axes.text(-8, middle, printable(outcome), ha="right", **QUIET)
-            axes.text(-8, middle + 11, f"{counts[outcome]:,}", ha="right", **QUIET)
+        y = 0.0
+        for (outcome, rows), height in zip(bands, heights, strict=True):
+            words = f"{printable(outcome)}\n{counts[outcome]:,}"
+            axes.text(-8, y + (height - 5) / 2, words, ha="right", va="center", **QUIET)
             for i, work in enumerate(rows):
-                y = top + self.row * i
-                self._row(axes, work, y, cell)
-                path = " → ".join([*map(step_words, work.steps), plain(work.stop)])
-                spots.append((0, inside, y, y + self.row, f"{work.id}, {outcome}: {path}"))
-        axes.figure.legend(*zip(*legend, strict=True), loc="lower left", ncols=3)
+                place = y + self.row * i
+                self._row(axes, work, place, cell)
+                path = " → ".join([*map(step_words, work.steps), plain(work.stop_reason)])
+                words = f"{work.id}, {outcome}: {path}"
+                spots.append((0, inside, place, place + self.row, words))
+            y += height
+        axes.figure.legend(handles=legend, loc="lower left", ncols=LEGEND_COLUMNS)
         episodes = plural(len(in_order), "episode")
         of = f"{count} of {episodes}" if count < len(in_order) else episodes
         told = ", ".join(f"{name} {n:,}" for name, n in counts.items())
@@ -460,55 +334,30 @@ class CallStrips(Chart):
 
     def _row(self, axes: Axes, work: Work, y: float, cell: float) -> None:
         """Its cells, then a dot for an answer or a cross for an end without one."""
-        if work.steps:
-            full = self.row - 1
-            heights = [full * HEIGHTS.get(step.kind, 1.0) for step in work.steps]
-            tops = [y + full - height for height in heights]
-            lefts = [cell * i for i in range(len(heights))]
-            style: Any = {"color": list(map(self._ink, work.steps)), "alpha": 0.85}
-            axes.barh(tops, max(cell - 0.8, 0.6), heights, lefts, align="edge", **style)
-        place = cell * len(work.steps) + 4, y + self.row / 2
-        if work.answered:
-            axes.plot(*place, "o", c=SERIES[2], ms=4.4)
-        else:
-            axes.plot(*place, "x", c=MISTAKE, ms=4)
+        full = self.row - 1
+        heights = [full * HEIGHTS.get(step.kind, 1.0) for step in work.steps]
+        tops = [y + full - height for height in heights]
+        lefts = [cell * i for i in range(len(heights))]
+        style: Any = {"color": list(map(self._ink, work.steps)), "alpha": 0.85}
+        axes.barh(tops, max(cell - 0.8, 0.6), heights, lefts, align="edge", **style)
+        sign, ink = ("o", ANSWERED) if work.answered else ("x", MISTAKE)
+        axes.plot(cell * len(work.steps) + 4, y + self.row / 2, sign, c=ink, ms=4)
 
     def _figures(self, sample: Sequence[Work]) -> str:
         rows = []
         for work in sample:
             path = " > ".join(map(step_words, work.steps))
-            rows.append([work.id, "passed" if work.passed else "failed", work.stop, path])
+            rows.append([work.id, "passed" if work.final else "failed", work.stop_reason, path])
         head = ["episode", "outcome", "stop reason", "turns that were no answer, in order"]
         return csv_text(head, rows)
 
-    def _legend(self, works: Sequence[Work]) -> list[tuple[Artist, str]]:
-        """Marks with their words, of what is there."""
+    def _legend(self) -> list[Line2D]:
         from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
 
-        steps = {step for work in works for step in work.steps}
-        tools = [tool for tool in self.tools if any(step.tool == tool for step in steps)]
-        apart = len(TOOL_COLOURS) if len(tools) == len(TOOL_COLOURS) else len(TOOL_COLOURS) - 1
-        entries: list[tuple[Artist, str]] = [
-            (Patch(color=self._ink(Step(tool, "fine"))), printable(tool)) for tool in tools[:apart]
+        most = len(TOOL_COLOURS)
+        named = self.tools if len(self.tools) <= most else [*self.tools[: most - 1], "other tools"]
+        signs: list[tuple[str, dict[str, Any]]] = [
+            (printable(tool), {"c": SERIES[colour], "ls": "", "marker": "s", "ms": 8})
+            for tool, colour in zip(named, TOOL_COLOURS, strict=False)
         ]
-        if len(tools) > apart:
-            entries.append((Patch(color=SERIES[TOOL_COLOURS[-1]]), "other tools"))
-        kinds = {step.kind for step in steps}
-
-        def mark(words: str, **style: Any) -> None:
-            entries.append((Line2D([], [], **style), words))
-
-        if "unreadable" in kinds:
-            entries.append((Patch(color=MISTAKE), "unreadable turn"))
-        if "error" in kinds:
-            mark("low: the call failed", c=SERIES[5], lw=4)
-        elif "fault" in kinds:
-            mark("low: made to fail", c=SERIES[5], lw=4)
-        if "repeated" in kinds:
-            mark("thin: repeated call", c=SERIES[5], lw=1.5)
-        if any(work.answered for work in works):
-            mark("answer", ls="", marker="o", c=SERIES[2], ms=5)
-        if not all(work.answered for work in works):
-            mark("ended without one", ls="", marker="x", c=MISTAKE, ms=5)
-        return entries
+        return [Line2D([], [], label=words, **style) for words, style in (*signs, *SIGNS)]

@@ -16,17 +16,14 @@ from tripwright.evals.report.behaviour import (
     ANSWER,
     NO_ANSWER,
     START,
-    UNREADABLE,
     Behaviour,
     Behaviours,
     CallStrips,
-    Work,
     failing,
     gaps,
     groundless,
     mistakes,
     quantile_of,
-    read_behaviour,
     transitions,
 )
 from tripwright.evals.report.charts import (
@@ -41,8 +38,10 @@ from tripwright.evals.report.charts import (
     edges,
 )
 from tripwright.evals.report.folder import (
+    UNREADABLE,
     Json,
     ReportedRun,
+    Work,
     evaluation_words,
     is_validation,
     metric_of,
@@ -247,7 +246,7 @@ _MISTAKES = {
 _LENGTHS: tuple[tuple[str, str, Callable[[Work], float | None]], ...] = (
     ("Calls", "per episode", lambda work: work.calls),
     ("Turns", "per episode", lambda work: work.turns),
-    ("Tokens written", "by the agent, per episode", lambda work: work.tokens),
+    ("Tokens written", "by the agent, per episode", lambda work: work.completion_tokens),
     ("Tokens in all", "of the context at its end", lambda work: work.context),
 )
 
@@ -331,7 +330,7 @@ def read_behaviours(run: ReportedRun, names: Sequence[str]) -> dict[str, Behavio
         score = run.scores.get(name) or run.validation.get(name, {})
         card = score.get("run_card")
         card = card if isinstance(card, dict) else Run.at(path.parent).card
-        behaviour = read_behaviour(name, path, score, card)
+        behaviour = Behaviour.of(name, run.works(path), score, card)
         if behaviour.scored:
             found[name] = behaviour
     return found
@@ -438,7 +437,7 @@ def _length(behaviour: Behaviour, behaviours: Behaviours, title: str) -> Chart:
 
     def lengths(of: Behaviour) -> list[tuple[float, bool]]:
         return [
-            (float((work.tokens or 0.0) if tokens else work.characters), work.overlong)
+            (float((work.completion_tokens or 0.0) if tokens else work.characters), work.overlong)
             for work in of.scored
         ]
 

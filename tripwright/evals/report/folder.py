@@ -1,15 +1,22 @@
-"""A run folder as the report sees it, and what its evaluations are called. Every file may be
-missing or cut short (a run may be killed at any moment, or still be going): what is absent or
-unreadable is said in words (`missing`) and never filled in."""
+"""A run folder as the report sees it: its figures, what its evaluations are called, and its
+episodes, which are read once for every part of the page. Every file may be missing or cut short (a
+run may be killed at any moment, or still be going): what is absent or unreadable is said in words
+(`missing`) and never filled in."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from sys import intern
+from typing import Any, Literal, NamedTuple
 
+from tripwright.domains import domains
+from tripwright.domains.domain import Counts
 from tripwright.errors import NotJson, UserError, read_json
-from tripwright.evals.report.markup import Estimate, estimate, plain, plural
+from tripwright.evals.outcome import Outcome
+from tripwright.evals.report.markup import Estimate, estimate, number, plain, plural
 from tripwright.files import json_object, whole_lines
 from tripwright.runs import (
     BEST,
@@ -22,9 +29,13 @@ from tripwright.runs import (
     TRANSCRIPTS,
     VALIDATION_STEP,
     WARNINGS,
+    LinePlace,
     Run,
+    episode_lines,
     logged_steps,
 )
+from tripwright.transcript import OVERLONG, StopReason, call_key
+from tripwright.verdict import State, Verdict
 
 Json = dict[str, Any]
 
@@ -67,6 +78,21 @@ class ReportedRun:
     validation: dict[str, Json] = field(default_factory=dict)
     best: Json = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    _works: dict[Path, list[Work]] = field(default_factory=dict)
+
+    def works(self, path: Path) -> list[Work]:
+        """The episodes of one of its transcripts.jsonl."""
+        if path not in self._works:
+            works, unreadable = self._works.setdefault(path, []), 0
+            for line in episode_lines(path):
+                try:
+                    works.append(read_work(line.record(), line.place))
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    unreadable += 1
+            if unreadable:
+                lines, name = plural(unreadable, "unreadable line"), path.relative_to(self.path)
+                self.missing.append(f"{lines} of {name} left out")
+        return self._works[path]
 
     def stage(self, *names: str) -> list[Json]:
         return [row for row in self.metrics if row.get("stage") in names]
@@ -94,6 +120,118 @@ class ReportedRun:
     def score(self) -> Json:
         """Of the main evaluation; {} where there is none."""
         return self.scores.get(str(self.main_evaluation), {})
+
+
+# ---- episodes
+
+UNREADABLE = "(unreadable turn)"
+MOST_REQUEST = 1_000  # characters
+Kind = Literal["fine", "error", "fault", "repeated", "unreadable"]
+
+
+class Step(NamedTuple):
+    """One turn that was no answer: the tool it called, and what came of it."""
+
+    tool: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Work(Outcome):
+    """An episode: its outcome, and how the agent worked. Its `text` is what the user said first
+    where the request has no words of its own."""
+
+    place: LinePlace
+    steps: tuple[Step, ...]
+    refused: int  # turns that got an error message
+    characters: int  # written by the agent
+    context: int | None  # all of its tokens; None where the transcript does not say
+    failed: tuple[str, ...]  # facts that were looked at
+    cost: float | None  # of the plan, in US dollars
+    ungrounded: tuple[Counts | None, ...]  # in each sense of its domain's
+
+    @property
+    def answered(self) -> bool:
+        return self.stop_reason == StopReason.ANSWER
+
+    @property
+    def overlong(self) -> bool:
+        return self.stop_reason in OVERLONG
+
+    @property
+    def calls(self) -> int:
+        return sum(step.kind != "unreadable" for step in self.steps)
+
+    def count(self, *kinds: Kind) -> int:
+        return sum(step.kind in kinds for step in self.steps)
+
+
+def read_work(record: Json, place: LinePlace) -> Work:
+    """Raises ValueError, KeyError, TypeError or AttributeError for what is no episode of a run."""
+    outcome, segments = Outcome.of(record), record["transcript"]["segments"]
+    verdict = Verdict.from_record(record["verdict"]) if outcome.scored else None
+    facts = (
+        [fact for group in verdict.groups[1:] for fact in (group.facts or {}).values()]
+        if verdict
+        else []
+    )
+    domain = domains().get(outcome.domain) if outcome.scored else None
+    said = (str(segment["text"]) for segment in segments if segment["role"] == "user")
+    text, question = outcome.text or next(said, ""), record["request"].get("question")
+    fields = vars(outcome) | {
+        "text": f"{question}: {text}"[:MOST_REQUEST] if question else text[:MOST_REQUEST]
+    }
+    return Work(
+        **fields,
+        place=place,
+        steps=tuple(_steps(segments, outcome.stop_reason)),
+        refused=sum(bool(segment.get("problem")) for segment in segments),
+        characters=sum(len(each["text"]) for each in segments if each["role"] == "assistant"),
+        context=sum(len(each.get("token_ids") or ()) for each in segments) or None,
+        failed=tuple(fact.name for fact in facts if fact.state is State.FAILED),
+        cost=number(verdict.details.get("total_cost")) if verdict else None,
+        ungrounded=tuple(each.counts(record) for each in (domain.ungrounded if domain else ())),
+    )
+
+
+def _steps(segments: list[Json], stop: str) -> Iterator[Step]:
+    """In order. A turn that ended the episode as a mistake is its last step."""
+    earlier: set[str] = set()
+    last = ""
+    for segment in segments:
+        if segment["role"] == "assistant":
+            last = segment["text"]
+        if call := segment.get("call"):
+            key = call_key(call["name"], call["arguments"])
+            kind: Kind = "fine"
+            if key in earlier:
+                kind = "repeated"
+            elif call.get("fault"):
+                kind = "fault"
+            elif call.get("error"):
+                kind = "error"
+            if kind != "fault":  # what got no answer may be asked again
+                earlier.add(key)
+            yield Step(intern(str(call["name"])), kind)
+        elif problem := segment.get("problem"):
+            yield _mistake(problem, segment["text"])
+    if stop in (StopReason.REPEATED_CALL, StopReason.FORMAT_ERROR):
+        yield _mistake(stop, last)
+
+
+def _mistake(problem: str, text: str) -> Step:
+    """The tool of a call that was refused stands in the turn's text alone."""
+    if problem != StopReason.REPEATED_CALL:
+        return Step(UNREADABLE, "unreadable")
+    body = text.rpartition("<tool_call>")[2].partition("</tool_call>")[0]
+    try:
+        tool = str(json.loads(body)["name"])
+    except (ValueError, KeyError, TypeError):
+        tool = body.partition("(")[0].strip()[:60] or UNREADABLE
+    return Step(intern(tool), "repeated")
+
+
+# ---- evaluations
 
 
 def evaluation_words(name: str) -> tuple[str, str, int]:

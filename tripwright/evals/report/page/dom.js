@@ -6,7 +6,7 @@ function el(tag, attributes, ...children) {
     if (typeof value === "function") made.addEventListener(name, value);
     else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  made.append(...children.flat(Infinity).filter((child) => child || child === 0));
   return made;
 }
 
