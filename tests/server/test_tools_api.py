@@ -105,8 +105,8 @@ def test_whatever_a_model_writes_is_answered_as_in_process(
 def test_whatever_a_model_calls_is_answered_as_in_process(
     name: str, server: Any, world: World
 ) -> None:
-    box = ToolBox(world, face_named("official"))
-    remote = RemoteToolBox(server.url, face_named("official"))
+    box = ToolBox(world, face_named("star"))
+    remote = RemoteToolBox(server.url, face_named("star"))
     assert remote.call(name, "{}") == box.call(name, "{}")
     assert remote.call(name, {"deep": [[[{}]]]}).error
 
@@ -221,7 +221,7 @@ def test_metrics_add_up_over_workers(server: Any) -> None:
         # on a connection of its own, so that both workers get some
         with httpx2.Client(verify=False, timeout=60) as client:
             client.post(f"{server.url}/tools/calculator", json={"expression": f"{i % 5} + 1"})
-        post(server, "/tools/CitySearch", "{}", face="official")
+        post(server, "/tools/SearchCity", "{}", face="star")
         post(server, "/tools/book", "{}")
     post(server, "/tools/calculator", "{}", face="none")
     post(server, "/tools/calculator", b"x" * 2_000_000)

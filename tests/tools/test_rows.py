@@ -102,9 +102,6 @@ def test_fields_and_precision_are_those_of_the_text(world: World) -> None:
     assert compact.fields == ("price_usd", "duration", "number")
     planner = ask(world, "planner_r1", "search_flights", **FLIGHT).rows()
     assert planner.records()[0]["distance_miles"] == "190 miles"
-    assert values(
-        ask(world, "official", "search_attractions", city="Boston").rows(), "latitude"
-    ) == [(42.123457,)]
     assert values(ask(world, "compact", "calculator", expression="0.1 + 0.2").rows(), "value") == [
         (0.3,)
     ]

@@ -166,7 +166,6 @@ def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> 
         ("compact", '{"rows":[]}'),
         ("planner_r1", "[]"),
         ("star", "No information."),
-        ("official", "No information."),
     ],
 )
 def test_an_emptied_box_tells_nothing(world: World, face: str, nothing: str) -> None:

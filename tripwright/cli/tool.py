@@ -45,7 +45,7 @@ def tool(  # long: mostly examples, a line for each kind of face
     In a generated world the names are made up; these are those of 'tripwright world build --seed 7 --out worlds/nano':
       tripwright tool get_cities '{"state": "Thoreria"}' --world worlds/nano
       tripwright tool search_flights '{"origin": "Ashelmont", "destination": "Orford", "date": "2022-03-01"}' --world worlds/nano
-      tripwright tool RestaurantSearch '{"city": "Duneworth", "page": 2}' --face official --page-rows 5 --world worlds/nano
+      tripwright tool SearchRestaurant '{"city": "Duneworth", "page": 2}' --face star --page-rows 5 --world worlds/nano
       tripwright tool get_cities '{"state": "Thoreria"}' --server http://127.0.0.1:8321
 
     The six live tools of DeepTravel, answered from a closed world:

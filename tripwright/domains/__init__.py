@@ -40,7 +40,7 @@ OWN_DIALECTS = (
     "deeptravel",
     "deeptravel_cards_compact",
 )
-OWN_FACES = ("planner_r1", "compact", "star", "official", "deeptravel", "deeptravel_compact")
+OWN_FACES = ("planner_r1", "compact", "star", "deeptravel", "deeptravel_compact")
 OWN_RULES = ("strict", "star", "official")
 OWN_POLICIES = (
     *("expert", "expert-spender", "expert-comparing", "expert-careful", "expert-brief"),

@@ -46,13 +46,11 @@ ErrorKind = Literal[
 
 
 class ToolError(Exception):
-    """One line that a model can read and act on. `said` holds further words that a face's own
-    sentence may use, safe to be repeated."""
+    """One line that a model can read and act on."""
 
-    def __init__(self, message: str, kind: ErrorKind, **said: str):
+    def __init__(self, message: str, kind: ErrorKind):
         super().__init__(message)
         self.kind: ErrorKind = kind
-        self.said = said
 
 
 def quoted(value: object) -> str:

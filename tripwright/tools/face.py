@@ -68,7 +68,6 @@ class Table:
     cheapest_first: str | None = None  # the field of the price; None keeps the file order
     heading: str = ""
     row: str = ""
-    decimals: int | None = None  # to which the text rounds fractions
     # in arrays, a letter opens each row and stands before its last cell, the name, so that both can
     # be referred to: ["B",159,"Private room","(B) Ash Inn"]
     lettered: bool = False
@@ -107,16 +106,7 @@ class Table:
 
     def rows(self, records: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
         """The values of each record, as this face writes them."""
-        columns = [column.of(records) for column in self.fields.values()]
-        if self.decimals is not None:
-            columns = [
-                [
-                    round(value, self.decimals) if isinstance(value, float) else value
-                    for value in column
-                ]
-                for column in columns
-            ]
-        return tuple(zip(*columns, strict=True))
+        return tuple(zip(*(column.of(records) for column in self.fields.values()), strict=True))
 
     def as_dict(self, record: Any) -> dict[str, Any]:
         return dict(zip(self.fields, self.rows((record,))[0], strict=True))
@@ -288,9 +278,7 @@ class Face:
             if call
             else {}
         )
-        return self.error(
-            sentence.format_map({**values, **error.said, "problem": str(error)}), kind
-        )
+        return self.error(sentence.format_map({**values, "problem": str(error)}), kind)
 
     @cached_property
     def empty(self) -> ToolAnswer:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from tripwright.domains.travelplanner.tools.calculator import evaluate
-from tripwright.tools.answer import ErrorKind, ToolError, harmless, quoted
+from tripwright.tools.answer import ErrorKind, ToolError, quoted
 from tripwright.tools.signatures import Core, known_date
 from tripwright.world.records import (
     Accommodation,
@@ -189,12 +189,7 @@ class TravelTools(Core):
                 if city in self._world.states
                 else ""
             )
-            raise ToolError(
-                _unknown("city", city, cities, hint),
-                "unknown_city",
-                city=harmless(city),
-                cities=str(list(cities)),
-            )
+            raise ToolError(_unknown("city", city, cities, hint), "unknown_city")
 
 
 def _some(rows: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
