@@ -3,7 +3,6 @@ killed, and keys that nobody may see."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import logging
@@ -26,7 +25,7 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
     describe,
-    export_snapshot,
+    export_day,
     recorded_providers,
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
@@ -190,11 +189,10 @@ def test_no_key_of_the_environment_gets_in_anywhere(
         "flight_search", unstable.question(4)
     )
     assert isinstance(missed.answer, NoRecording)
-    export_snapshot(store, unstable.DAY, tmp_path / "day.jsonl.gz")
+    export_day(store, unstable.DAY, tmp_path / "day.sqlite")
     printed = capfd.readouterr()
     seen: list[Any] = [asked, error.value, sandbox.counts.as_dict(), describe(store, unstable.DAY)]
     seen += [printed.out, printed.err, caplog.text, store.name, list(store.recorded(unstable.DAY))]
-    seen.append(gzip.decompress((tmp_path / "day.jsonl.gz").read_bytes()))
     store.close()
     seen += [path.read_bytes() for path in tmp_path.iterdir() if path.name != "log"]
     for thing in seen:

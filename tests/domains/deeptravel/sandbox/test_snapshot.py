@@ -3,12 +3,12 @@ day."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
+    Snapshot,
+    copy_day,
     describe,
-    export_snapshot,
-    import_snapshot,
+    export_day,
+    only_day,
     recorded_providers,
     refresh,
 )
@@ -97,112 +99,82 @@ def record(
 # ---- as a file
 
 
+def imported(file: Path, store: Store) -> Snapshot:
+    with closing(open_store(str(file), create=False)) as source:
+        return copy_day(source, only_day(source), store)
+
+
 def test_a_day_goes_through_a_file_unchanged(store: Store, sqlite: Store, tmp_path: Path) -> None:
-    """Out of either store into another and out again: the same hash, the same bytes, the same
-    replay."""
+    """Out of either store into another and out again: the same hash, the same replay. The file is
+    a store, too."""
     record(store)
     record(store, day=NEXT)
-    first, again = tmp_path / "first.jsonl.gz", tmp_path / "deeper" / "again.jsonl.gz"
-    written = export_snapshot(store, DAY, first)
-    assert (
-        import_snapshot(first, sqlite) == written == describe(store, DAY) == describe(sqlite, DAY)
-    )
-    export_snapshot(sqlite, DAY, again)
-    assert again.read_bytes() == first.read_bytes()
-    assert list(sqlite.recorded(DAY)) == list(store.recorded(DAY)) and not list(
-        sqlite.recorded(NEXT)
-    )
-    assert (written.answers, written.tools) == (
-        5,
-        {"poi_search": {"railway": 2}, "train_search": {"railway": 3}},
-    )
+    file = tmp_path / "deeper" / "day.sqlite"
+    written = export_day(store, DAY, file)
+    assert imported(file, sqlite) == written == describe(store, DAY) == describe(sqlite, DAY)
+    assert imported(file, sqlite) == written  # twice changes nothing
+    assert list(sqlite.recorded(DAY)) == list(store.recorded(DAY))
+    assert not list(sqlite.recorded(NEXT))
+    tools = {"poi_search": {"railway": 2}, "train_search": {"railway": 3}}
+    assert (written.answers, written.tools) == (5, tools)
     assert describe(store, NEXT).content_hash != written.content_hash
-    header, *lines = gzip.decompress(first.read_bytes()).splitlines()
-    assert json.loads(header)["content_hash"] == written.content_hash and len(lines) == 5
-    assert sorted(path.name for path in first.parent.glob("*.gz*")) == ["first.jsonl.gz"]
+    assert [path.name for path in file.parent.iterdir()] == ["day.sqlite"]
 
 
-def test_importing_twice_changes_nothing(store: Store, tmp_path: Path) -> None:
-    record(store)
-    found = export_snapshot(store, DAY, tmp_path / "day.gz")
-    assert import_snapshot(tmp_path / "day.gz", store) == found == describe(store, DAY)
+def test_the_hash_of_a_day_is_that_of_all_who_recorded_it(sqlite: Store) -> None:
+    record(sqlite)
+    expected = "8a90091e42dfb23da5cf47f0516fab643d8d626a66e2b0f3a6127b548b9207bf"
+    assert describe(sqlite, DAY).content_hash == expected
 
 
 def test_a_file_that_contradicts_the_store_is_refused_whole(
     store: Store, sqlite: Store, tmp_path: Path
 ) -> None:
     record(store)
-    export_snapshot(store, DAY, tmp_path / "day.gz")
+    export_day(store, DAY, tmp_path / "day.sqlite")
     record(sqlite, trains=1, places=0, railway=Railway(price=500))
     before = describe(sqlite, DAY)
     with pytest.raises(UserError, match="contradicts the store .*: 1 answers of 2026-06-20 differ"):
-        import_snapshot(tmp_path / "day.gz", sqlite)
+        imported(tmp_path / "day.sqlite", sqlite)
     assert describe(sqlite, DAY) == before
 
 
-Change = Callable[[list[dict[str, Any]]], object]
-
-
-def changed(change: Change) -> Callable[[bytes], bytes]:
-    """A damage to a snapshot file, whose lines are given to `change`."""
-
-    def damage(raw: bytes) -> bytes:
-        entries = [json.loads(line) for line in gzip.decompress(raw).splitlines()]
-        change(entries)
-        return gzip.compress(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
-
-    return damage
-
-
-def replaced(old: str, new: str) -> Change:
-    return lambda lines: lines[1].update(answer=lines[1]["answer"].replace(old, new))
-
-
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("sql", "message"),
     [
-        (lambda raw: raw[: len(raw) // 2], "is damaged"),
-        (lambda raw: raw[:-60] + b"\0" * 60, "is damaged"),
-        (lambda raw: b"no gzip", "is no snapshot"),
-        (lambda raw: b"", "is no snapshot"),
-        (lambda raw: gzip.compress(b"a text"), "is no snapshot"),
-        (changed(lambda lines: lines[0].update(version=2)), "is a snapshot of version 2"),
-        (changed(lambda lines: lines.pop()), "it holds 4"),
-        (changed(lambda lines: lines[0].update(answers=4)), "its header says 4 answers"),
-        (changed(lambda lines: lines[0].update(content_hash="0")), "with hash 0, it holds 5"),
-        (changed(lambda lines: lines[0].update(snapshot="today")), "found 'today'"),
-        (changed(lambda lines: lines[0].update(snapshot=NEXT)), "line 2 is no answer"),
-        (changed(lambda lines: lines[1].update(arguments="{}")), "line 2 is no answer"),
-        (changed(lambda lines: lines[2].update(answer="{}")), "line 3 is no answer"),
-        (changed(lambda lines: lines[2].update(answer=7)), "line 3 is no answer"),
-        (changed(replaced('"may_store":true', '"may_store":false')), "that may be kept"),
-        (changed(replaced("Wuhan", "Wuxi")), "its header says"),
+        ("DELETE FROM sandbox_answer", "has 0 days"),
+        ("UPDATE sandbox_answer SET snapshot = 'today'", "found 'today'"),
+        (f"UPDATE sandbox_answer SET snapshot = '{NEXT}'", "not under the key of its question"),
+        ("UPDATE sandbox_answer SET arguments = '{}'", "not under the key of its question"),
+        ("UPDATE sandbox_answer SET body = x'7b7d'", "is damaged: an answer in it is none"),
+        ("UPDATE sandbox_answer SET body = 7", "is damaged"),
+        (
+            "UPDATE sandbox_answer SET body = CAST(replace(CAST(body AS TEXT), '\"may_store\"'"
+            " || char(58) || 'true', '\"may_store\"' || char(58) || 'false') AS BLOB)",
+            "an answer that may not be kept",
+        ),
     ],
 )
-def test_a_file_that_is_not_what_it_says(
-    damage: Callable[[bytes], bytes], message: str, sqlite: Store, tmp_path: Path
+def test_a_file_that_is_no_day_as_it_was_recorded(
+    sql: str, message: str, sqlite: Store, tmp_path: Path
 ) -> None:
-    source = open_store(str(tmp_path / "source.sqlite"))
-    record(source)
-    path = tmp_path / "day.gz"
-    export_snapshot(source, DAY, path)
-    source.close()
-    path.write_bytes(damage(path.read_bytes()))
+    path = tmp_path / "day.sqlite"
+    with closing(open_store(str(path))) as source:
+        record(source)
+        source._run(sql)
     with pytest.raises(UserError, match=message):
-        import_snapshot(path, sqlite)
+        imported(path, sqlite)
     assert not sqlite.counts()
 
 
 def test_no_file_without_answers(store: Store, tmp_path: Path) -> None:
     record(store)
     with pytest.raises(UserError, match="has no snapshot of 2026-06-21: it has 2026-06-20"):
-        export_snapshot(store, NEXT, tmp_path / "out" / "day.gz")
+        export_day(store, NEXT, tmp_path / "out" / "day.sqlite")
     with pytest.raises(UserError, match="named by its day"):
-        export_snapshot(store, "yesterday", tmp_path / "out" / "day.gz")
-    with pytest.raises(UserError, match="No snapshot at '.*day.gz'"):
-        import_snapshot(tmp_path / "out" / "day.gz", store)
-    with pytest.raises(UserError, match="is a folder: name the file to write, for instance .*gz"):
-        export_snapshot(store, DAY, tmp_path)
+        export_day(store, "yesterday", tmp_path / "out" / "day.sqlite")
+    with pytest.raises(UserError, match="is a folder: name the file to write, for instance .*sqli"):
+        export_day(store, DAY, tmp_path)
     assert not (tmp_path / "out").exists()
 
 
@@ -210,7 +182,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(
     sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(sqlite)
-    (tmp_path / "day.gz").write_bytes(b"old")
+    (tmp_path / "day.sqlite").write_bytes(b"old")
 
     def breaking(day: str) -> Iterator[Any]:
         yield next(iter(list(type(sqlite).recorded(sqlite, day))))
@@ -218,8 +190,8 @@ def test_an_old_file_stays_until_the_new_one_is_whole(
 
     monkeypatch.setattr(sqlite, "recorded", breaking)
     with pytest.raises(KeyboardInterrupt):
-        export_snapshot(sqlite, DAY, tmp_path / "day.gz")
-    assert (tmp_path / "day.gz").read_bytes() == b"old"
+        export_day(sqlite, DAY, tmp_path / "day.sqlite")
+    assert (tmp_path / "day.sqlite").read_bytes() == b"old"
 
 
 # ---- replay without the vendors' clients
@@ -274,7 +246,9 @@ def test_trains_are_asked_again_and_places_are_copied(store: Store) -> None:
 
 def test_a_refresh_goes_on_where_it_was_stopped(store: Store) -> None:
     record(store, trains=20)
-    stopping = Sandbox({"train_search": Railway()}, store, "record", NEXT)
+    slow = Railway()
+    slow.terms = Terms(requests_per_second=100)
+    stopping = Sandbox({"train_search": slow}, store, "record", NEXT)
 
     def stop(so_far: Any) -> None:
         if so_far.answered >= 5:
@@ -351,7 +325,7 @@ def test_the_command_line(
     text = run("info", "--store", store_name)
     assert f"Store {shown}: 2 snapshots" in text and "  train_search  3  railway\n" in text
     told = json.loads(run("info", "--store", store_name, "--snapshot", NEXT, "--json"))
-    out = tmp_path / "day.jsonl.gz"
+    out = tmp_path / "day.sqlite"
     assert f"wrote {out}" in run(
         "export", "--store", store_name, "--snapshot", NEXT, "--out", str(out)
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.domains.deeptravel.sandbox.snapshot import check_file, recorded_providers
+from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.errors import UserError
 
@@ -78,7 +76,7 @@ def test_an_answer_that_is_none_is_one_line(
             replay.ask("poi_search", {"query": "Tate"})
     store.close()
     for verb in ("info", "export"):
-        out = ["--snapshot", DAY, "--out", str(tmp_path / "x.gz")] if verb == "export" else []
+        out = ["--snapshot", DAY, "--out", str(tmp_path / "x.sqlite")] if verb == "export" else []
         main(["sandbox", verb, "--store", str(path), *out])
         assert "Traceback" not in capsys.readouterr().err
 
@@ -95,26 +93,3 @@ def test_a_store_cannot_speak_to_the_terminal(
     assert main(["sandbox", "info", "--store", str(other)]) == 2
     said = "".join(capsys.readouterr())
     assert "owned" in said and not {"\x1b", "\x07"} & set(said)
-
-
-def test_a_snapshot_file_of_one_endless_line_is_not_read_into_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "tripwright.domains.deeptravel.sandbox.snapshot.LONGEST_LINE_BYTES", 100_000
-    )
-    path = tmp_path / "x.jsonl.gz"
-    header = {"format": "tripwright snapshot", "version": 1, "snapshot": DAY}
-    for lines in (b" " * 3_000_000, json.dumps(header).encode() + b"\n" + b" " * 3_000_000):
-        path.write_bytes(gzip.compress(lines))
-        with pytest.raises(UserError, match="is no snapshot|line 2 is no answer"):
-            check_file(path)
-
-
-def test_a_snapshot_whose_answer_is_nested_too_deeply_is_damaged(tmp_path: Path) -> None:
-    header = {"format": "tripwright snapshot", "version": 1, "snapshot": DAY}
-    entry = {**vars(QUESTION), "key": QUESTION.key, "answer": "[" * 100_000}
-    path = tmp_path / "x.jsonl.gz"
-    path.write_bytes(gzip.compress(f"{json.dumps(header)}\n{json.dumps(entry)}\n".encode()))
-    with pytest.raises(UserError, match="line 2 is no answer"):
-        check_file(path)

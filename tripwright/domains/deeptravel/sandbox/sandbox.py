@@ -198,7 +198,7 @@ class Sandbox:
         if self.mode == "live" or store is None:
             return self._call(question), "answered_live"
         if (body := store.find(question.key)) is not None:
-            return self._read(body), "hits"
+            return read_body(body, store.name), "hits"
         if self.mode == "replay":
             return NoRecording(question), "missed"
         if not self.providers[question.tool].terms.may_store:
@@ -228,21 +228,13 @@ class Sandbox:
     def _record(self, question: SandboxQuestion, store: Store) -> tuple[ProviderAnswer, str]:
         with store.locked(question.key):
             if (body := store.find(question.key)) is not None:  # answered by another process
-                return self._read(body), "shared"
+                return read_body(body, store.name), "shared"
             answer = self._call(question)
             if not answer.source.may_store:
                 self.counts.add(question, "not_stored")
                 return answer, "answered_live"
             kept = store.keep(StoredAnswer(question, answer.to_json().encode()))
-            return self._read(kept), "answered_live"
-
-    def _read(self, body: bytes) -> ProviderAnswer:
-        """Of a store that somebody else may have filled."""
-        try:
-            return ProviderAnswer.from_json(body)
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            name = self.store.name if self.store else ""
-            raise UserError(f"The store {name} is damaged: an answer in it is none.") from None
+            return read_body(kept, store.name), "answered_live"
 
     def _call(self, question: SandboxQuestion) -> ProviderAnswer:
         """The vendor's answer, after as many attempts as it is worth. Raises ProviderFault."""
@@ -280,6 +272,14 @@ class Sandbox:
             self.counts.add(question, "redacted")
             text = json.dumps(self._redacted.within(json.loads(text)), ensure_ascii=False)
         return ProviderAnswer.from_json(text.encode("utf-8", "replace"))
+
+
+def read_body(body: bytes, store: str) -> ProviderAnswer:
+    """Of a store that somebody else may have filled. Raises UserError."""
+    try:
+        return ProviderAnswer.from_json(body)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        raise UserError(f"The store {store} is damaged: an answer in it is none.") from None
 
 
 def check_recorded(store: Store, snapshot: str) -> None:

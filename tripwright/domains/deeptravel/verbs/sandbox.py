@@ -13,20 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tripwright.cli.table import table_lines
+from tripwright.domains.deeptravel.sandbox import snapshot as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
-from tripwright.domains.deeptravel.sandbox.snapshot import (
-    DAILY,
-    RefreshCounts,
-    Snapshot,
-    check_file,
-    describe,
-    export_snapshot,
-    import_snapshot,
-    refresh,
-)
-from tripwright.errors import UserError, printable
+from tripwright.errors import UserError, counted, printable
 from tripwright.progress import StatusLine
 
 if TYPE_CHECKING:
@@ -58,21 +49,14 @@ def info(
       tripwright sandbox info --store postgresql://me@db.example/tripwright
     """
     with _opened(store) as answer_store:
-        days = (
-            [snapshot] if snapshot else sorted({count.snapshot for count in answer_store.counts()})
-        )
-        snapshots = [describe(answer_store, day) for day in days]
+        days = {snapshot} if snapshot else {count.snapshot for count in answer_store.counts()}
+        found = [snapshots.describe(answer_store, day) for day in sorted(days)]
     if as_json:
-        typer.echo(
-            json.dumps(
-                {"store": answer_store.name, "snapshots": [asdict(day) for day in snapshots]}
-            )
-        )
+        figures = {"store": answer_store.name, "snapshots": [asdict(day) for day in found]}
+        typer.echo(json.dumps(figures))
         return
-    typer.echo(
-        f"Store {answer_store.name}: {len(snapshots)} snapshot{'' if len(snapshots) == 1 else 's'}"
-    )
-    for day in snapshots:
+    typer.echo(f"Store {answer_store.name}: {counted(len(found), 'snapshot')}")
+    for day in found:
         typer.echo("\n".join(_described(day)))
 
 
@@ -87,7 +71,9 @@ def refresh_day(
     ],
     tool: Annotated[
         list[str] | None,
-        typer.Option(help=f"Ask these again; the others are copied. Default: {', '.join(DAILY)}."),
+        typer.Option(
+            help=f"Ask these again; the others are copied. Default: {', '.join(snapshots.DAILY)}."
+        ),
     ] = None,
     threads: Annotated[
         int,
@@ -113,14 +99,15 @@ def refresh_day(
     with _opened(store) as answer_store:
         sandbox = Sandbox(load_services(services), answer_store, "record", to_day)
         line = StatusLine()
-        try:
-            counts = refresh(
-                sandbox,
-                from_day,
-                tool or DAILY,
-                threads,
-                lambda so_far: line.show(_progress(so_far, line.seconds)),
+
+        def show(counts: snapshots.RefreshCounts) -> None:
+            line.show(
+                f"{counts.done:,} of {counts.questions:,} questions,"
+                f" {counts.unanswered.total():,} unanswered, {line.seconds:.0f} s"
             )
+
+        try:
+            counts = snapshots.refresh(sandbox, from_day, tool or snapshots.DAILY, threads, show)
         finally:
             line.end()
     figures = {
@@ -138,18 +125,17 @@ def refresh_day(
 def export_day(
     store: StoreName,
     snapshot: Day,
-    out: Annotated[Path, typer.Option(help="The file to write, for instance 2026-06-20.jsonl.gz.")],
+    out: Annotated[Path, typer.Option(help="The file to write, for instance 2026-06-20.sqlite.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write one day as one file. The same answers give the same bytes, whichever store they come
-    from.
+    """Write one day as one file: a store of its own, to replay from or to import elsewhere.
 
     Examples:
       tripwright sandbox export --store runs/live.sqlite --snapshot 2026-06-20 \\
-        --out 2026-06-20.jsonl.gz
+        --out 2026-06-20.sqlite
     """
     with _opened(store) as answer_store:
-        _say(export_snapshot(answer_store, snapshot, out), f"wrote {out}", as_json)
+        _say(snapshots.export_day(answer_store, snapshot, out), f"wrote {out}", as_json)
 
 
 def import_day(
@@ -157,15 +143,15 @@ def import_day(
     store: StoreName,
     as_json: AsJson = False,
 ) -> None:
-    """Add the day in a file to a store, after checking the file against its hash: all of it or
-    nothing.
+    """Add the day in a file to a store, after checking every answer in it: all of it or nothing.
 
     Examples:
-      tripwright sandbox import 2026-06-20.jsonl.gz --store runs/live.sqlite
+      tripwright sandbox import 2026-06-20.sqlite --store runs/live.sqlite
     """
-    check_file(file)  # before a store is made for it
-    with _opened(store, create=True) as answer_store:
-        _say(import_snapshot(file, answer_store), f"imported into {answer_store.name}", as_json)
+    with _opened(str(file)) as source:
+        day = snapshots.only_day(source)
+        with _opened(store, create=True) as target:
+            _say(snapshots.copy_day(source, day, target), f"imported into {target.name}", as_json)
 
 
 def drop_day(store: StoreName, snapshot: Day, as_json: AsJson = False) -> None:
@@ -175,7 +161,7 @@ def drop_day(store: StoreName, snapshot: Day, as_json: AsJson = False) -> None:
       tripwright sandbox drop --store runs/live.sqlite --snapshot 2026-06-20
     """
     with _opened(store) as answer_store:
-        description = describe(answer_store, snapshot)
+        description = snapshots.describe(answer_store, snapshot)
         answer_store.drop(snapshot)
         _say(description, f"deleted from {answer_store.name}", as_json)
 
@@ -194,11 +180,11 @@ def _opened(name: str, create: bool = False) -> Iterator[Store]:
         store.close()
 
 
-def _say(day: Snapshot, done: str, as_json: bool) -> None:
+def _say(day: snapshots.Snapshot, done: str, as_json: bool) -> None:
     typer.echo(json.dumps(asdict(day)) if as_json else "\n".join([*_described(day), done]))
 
 
-def _described(day: Snapshot) -> list[str]:
+def _described(day: snapshots.Snapshot) -> list[str]:
     rows = [
         (printable(tool), f"{answers:,}", printable(vendor))
         for tool, vendors in day.tools.items()
@@ -211,14 +197,7 @@ def _described(day: Snapshot) -> list[str]:
     ]
 
 
-def _progress(counts: RefreshCounts, seconds: float) -> str:
-    return (
-        f"{counts.done:,} of {counts.questions:,} questions, {counts.unanswered.total():,}"
-        f" unanswered, {seconds:.0f} s"
-    )
-
-
-def _refreshed(counts: RefreshCounts, from_day: str, to_day: str) -> list[str]:
+def _refreshed(counts: snapshots.RefreshCounts, from_day: str, to_day: str) -> list[str]:
     lines = [
         f"{counts.questions:,} questions of {from_day} asked again for {to_day}:"
         f" {counts.answered:,} answered now, {counts.known:,} known before,"
