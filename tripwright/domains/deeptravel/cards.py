@@ -12,20 +12,19 @@ fields.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripwright.domains.deeptravel.request import Wish
-from tripwright.errors import NotJson, counted, read_json
+from tripwright.errors import NotJson, counted, first_problem, read_json
 from tripwright.tools.face import number
 
 CARDS = "cards"  # `plan_format` of the dialects whose answers these are
 MOST_RECOMMENDATIONS = 2  # in each part (row D11)
 MOST_VISITS = 6
 LONGEST_ANSWER = 20_000  # characters
-MOST_PROBLEMS = 3  # that one message tells
 
 Text = Annotated[str, Field(min_length=1, max_length=300)]
 Count = Annotated[int, Field(ge=1, le=999)]
@@ -246,36 +245,7 @@ def read_cards(text: str) -> Cards:
     try:
         return Cards.model_validate(value)
     except ValidationError as error:
-        problems = list(_problems(error, value))
-        more = f"; and {len(problems) - MOST_PROBLEMS} more" if problems[MOST_PROBLEMS:] else ""
-        raise NotCards("; ".join(problems[:MOST_PROBLEMS]) + more) from None
-
-
-def _problems(error: ValidationError, answer: Any) -> Iterator[str]:
-    """ "outbound.0.price.per: expected 'person' or 'party', found room" """
-    for problem in error.errors(include_url=False, include_context=False):
-        where = ".".join(_steps(problem["loc"], answer)) or "the answer"
-        message = problem["msg"].replace("Input should be", "expected")
-        if problem["type"] == "model_type":
-            message = "expected an object"
-        if problem["type"] == "extra_forbidden":
-            yield f"{where}: no such field; the contract has no place for it"
-        elif problem["type"] == "missing":
-            yield f"{where}: this field is missing"
-        else:
-            found = json.dumps(problem["input"], default=str, ensure_ascii=False)[:60]
-            yield f"{where}: {message[:1].lower()}{message[1:]}, found {found}"
-
-
-def _steps(location: Sequence[str | int], answer: Any) -> Iterator[str]:
-    """The way to the place. Pydantic names the members of a union on it, which are no keys."""
-    for place, step in enumerate(location, start=1):
-        within = isinstance(answer, dict) and step in answer
-        within = within or (isinstance(answer, list) and isinstance(step, int))
-        if within:
-            answer = answer[step]
-        if within or place == len(location):
-            yield str(step)
+        raise NotCards(first_problem(error)) from None
 
 
 # ---- the page that people read, as Markdown
@@ -319,11 +289,20 @@ def page_of(answer: str) -> str:
 
 def write_page(cards: Cards) -> str:
     """Blanks inside names become single spaces: a name has no lines."""
+    parts: tuple[tuple[str, list[str], list[Any]], ...] = (
+        ("Outbound recommendations", [f"({ride.date})" for ride in cards.outbound], cards.outbound),
+        (
+            "Stay recommendations",
+            [f"({stay.checkin} to {stay.checkout})" for stay in cards.stay],
+            cards.stay,
+        ),
+        ("Return recommendations", [f"({ride.date})" for ride in cards.back], cards.back),
+        ("Visits", [], cards.visits),
+    )
     blocks = [
-        *_part("Outbound", _day(cards.outbound), cards.outbound),
-        *_part("Stay", _days(cards.stay), cards.stay),
-        *_part("Return", _day(cards.back), cards.back),
-        *_part("Visits", "", cards.visits),
+        "\n".join([" ".join([f"### {title}", *days[:1]]), *map(_section, found)])
+        for title, days, found in parts
+        if found
     ]
     if cards.total is not None:
         money = f"{amount(cards.total.amount)} {cards.total.currency or ''}".strip()
@@ -333,20 +312,6 @@ def write_page(cards: Cards) -> str:
         lines = "\n".join(f"- {_line(risk_words(risk))}" for risk in cards.risks)
         blocks.append(f"### Risks and alternatives\n{lines}")
     return "\n\n".join(blocks)
-
-
-def _day(rides: list[RideCard]) -> str:
-    return f"({rides[0].date})" if rides else ""
-
-
-def _days(stays: list[StayCard]) -> str:
-    return f"({stays[0].checkin} to {stays[0].checkout})" if stays else ""
-
-
-def _part(title: str, days: str, cards: list[Any]) -> Iterator[str]:
-    if cards:
-        heading = title if title == "Visits" else f"{title} recommendations"
-        yield "\n".join([f"### {heading} {days}".strip(), *(_section(card) for card in cards)])
 
 
 def _section(card: RideCard | StayCard | VisitCard) -> str:
