@@ -3,7 +3,7 @@ them, or from a recorded day alone.
 
 What is served is worked out once, by the process that starts the workers (`survey`), and handed to
 them, so that all of them, and those that replace them after midnight, serve the same day
-under the same hash.
+under the same hash. The sandbox remembers; this server keeps no answers.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import cast, get_args
 
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
 from tripwright.domains.deeptravel.tools.faces import FACES, Json, live_samples, sample_arguments
-from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
@@ -29,31 +28,20 @@ from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
 
-if TYPE_CHECKING:
-    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
-
 DAYS_AHEAD = 30  # of the trip in the examples, where nothing says which days there are
 EXAMPLE_CITIES = ("London", "Paris")
 
 
 @dataclass(frozen=True)
 class LiveServerSettings:
-    """`snapshot` is settled; `samples` are arguments to try each tool with."""
+    """The day of `options` is settled; `samples` are arguments to try each tool with."""
 
-    world: str | None
-    services: str | None
-    store: str | None
-    snapshot: str | None
-    replay: bool
+    options: PlaceOptions
     on_fault: OnFault
     what: str
     content_hash: str
     rows: dict[str, int]
     samples: dict[str, Json]
-
-    def options(self) -> PlaceOptions:
-        world, services = (Path(path) if path else None for path in (self.world, self.services))
-        return PlaceOptions(world, services, self.store, self.snapshot, self.replay)
 
 
 def prepare(
@@ -75,34 +63,27 @@ def prepare(
 def survey(options: PlaceOptions, on_fault: OnFault) -> LiveServerSettings:
     """Opens what is to be served, and closes it again. Raises UserError for what cannot be."""
     with live_source(options) as source:
-        sandbox = source.sandbox
+        sandbox, rows, what = source.sandbox, dict[str, int](), source.where
         store, day = (sandbox.store, sandbox.snapshot) if sandbox is not None else (None, "")
-        recorded = store if options.replay else None
-        samples, rows = _samples(options, recorded, day), dict[str, int]()
-        if recorded is not None:
-            snapshot = describe(recorded, day)
-            content_hash = snapshot.content_hash
+        if options.replay and store is not None:
+            snapshot = describe(store, day)
+            content_hash, what = snapshot.content_hash, f"{day} as recorded in {store.name}"
             rows = {tool: sum(by.values()) for tool, by in snapshot.tools.items()}
+            # questions that were asked then
+            asked = [answer.question for answer in store.recorded(day)]
+            samples = {question.tool: json.loads(question.arguments) for question in asked}
         else:
             identity = json.dumps(source.identity, sort_keys=True)
             content_hash = hashlib.sha256(identity.encode()).hexdigest()
+            what += f", kept in {store.name} under {day}" if store is not None else ""
+            soon = (date.today() + timedelta(days=DAYS_AHEAD)).isoformat()
+            samples = live_samples(*EXAMPLE_CITIES, soon)
+            if options.world is not None:
+                samples = sample_arguments(World.open(options.world))
         samples = {tool: each for tool, each in samples.items() if tool in source.ask.tools}
-        what = f"the live tools of {_named(source, day, options.replay)}"
-    world, services = (
-        str(path.absolute()) if path else None for path in (options.world, options.services)
-    )
-    return LiveServerSettings(
-        world,
-        services,
-        options.store,
-        day or None,
-        options.replay,
-        on_fault,
-        what,
-        content_hash,
-        rows,
-        samples,
-    )
+    settled = replace(options, snapshot=day or None)
+    what = f"the live tools of {what}"
+    return LiveServerSettings(settled, on_fault, what, content_hash, rows, samples)
 
 
 class LiveAnswers(ServedTools):
@@ -112,7 +93,7 @@ class LiveAnswers(ServedTools):
 
     def __init__(self, settings: LiveServerSettings, default_face: str):
         self._opened = ExitStack()
-        self._source = self._opened.enter_context(live_source(settings.options()))
+        self._source = self._opened.enter_context(live_source(settings.options))
         self._settings = settings
         # with the tools that there are
         faces = {face.name: LiveToolBox(self._source.ask, face).face for face in FACES}
@@ -142,45 +123,16 @@ class LiveAnswers(ServedTools):
         return LiveToolBox(self._source.ask, face, on_fault=self._settings.on_fault)
 
 
-def _named(source: LiveSource, day: str, replay: bool) -> str:
-    store = source.sandbox.store if source.sandbox is not None else None
-    if replay:
-        return f"{day} as recorded in {store.name}" if store is not None else day
-    return source.where + (f", kept in {store.name} under {day}" if store is not None else "")
-
-
 def _about(settings: LiveServerSettings) -> str:
-    if settings.replay:
+    if settings.options.replay:
         return (
-            f"Live tools as they answered on {settings.snapshot}: nobody is asked, and equal calls"
-            " get equal answers. What was not asked then is an answer with an error."
+            f"Live tools as they answered on {settings.options.snapshot}: nobody is asked, and"
+            " equal calls get equal answers. What was not asked then is an answer with an error."
         )
     silent = "A service that does not answer is an answer with an error, which the agent reads."
     if settings.on_fault == "stop":
         silent = "A service that does not answer is status 503, nobody's answer: ask again later."
     memory = "Every call is asked anew."
-    if settings.store:
+    if settings.options.store:
         memory = "Equal calls get equal answers, those of the first call."
     return f"Live tools, asked within the limits of each service. {memory} {silent}"
-
-
-def _samples(options: PlaceOptions, replayed: Store | None, day: str) -> dict[str, Json]:
-    """Of a recorded day, questions that were asked then; of a world, things that are in it; else a
-    trip that most services know."""
-    if replayed is not None:
-        return first_questions(replayed, day)
-    if options.world is not None:
-        return sample_arguments(World.open(options.world))
-    return live_samples(*EXAMPLE_CITIES, (date.today() + timedelta(days=DAYS_AHEAD)).isoformat())
-
-
-def first_questions(store: Store, day: str) -> dict[str, Json]:
-    """Tool → the arguments of one question that has an answer in this day."""
-    tools = {count.tool for count in store.counts() if count.snapshot == day}
-    arguments: dict[str, Json] = {}
-    for entry in store.recorded(day):
-        if entry.question.tool not in arguments:
-            arguments[entry.question.tool] = json.loads(entry.question.arguments)
-        if arguments.keys() == tools:
-            break
-    return arguments

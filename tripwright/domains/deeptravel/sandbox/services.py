@@ -19,24 +19,17 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from tripwright.domains.deeptravel.sandbox.provider import Options, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.errors import UserError
 from tripwright.tools.http import Redaction
 
-MCP, PYTHON, WORLD = "mcp", "python", "world"
-# which tripwright asked itself once: each is an example of a function now
-EXAMPLES = frozenset(
-    ("duffel", "motis", "nominatim", "osrm", "overpass", "photon", "searxng", "tavily", "valhalla")
-)
 _NAME_OF_KEY = re.compile(
     r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|bearer)s?$",
     re.IGNORECASE,
@@ -44,7 +37,32 @@ _NAME_OF_KEY = re.compile(
 # holds names of variables, and somebody may have put the key itself there
 _VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
-_VALUE_OF_KEY = re.compile(r"(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )", re.IGNORECASE)
+_VALUE_OF_KEY = re.compile(
+    r"^(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )|://[^/]*:[^/]*@", re.IGNORECASE
+)
+
+
+def _tool(name: str) -> str:
+    if name not in RECORDS:
+        raise UserError(f"There is no tool '{name}': expected one of {', '.join(RECORDS)}.")
+    return name
+
+
+def _vendor(name: str) -> str:
+    if name != "world" and name.partition("-")[0] not in ("python", "mcp"):
+        raise UserError(
+            f"There is no vendor '{name}': expected python, python-NAME (a function: web services"
+            " that many ask are in examples/vendors), mcp, mcp-NAME or world."
+        )
+    return name
+
+
+VendorName = Annotated[str, AfterValidator(_vendor)]
+
+
+class ServicesFile(Options):
+    tools: dict[Annotated[str, AfterValidator(_tool)], VendorName] = Field(min_length=1)
+    vendors: dict[VendorName, dict[str, Any]] = {}
 
 
 class FunctionOptions(Terms):
@@ -60,33 +78,41 @@ class WorldOptions(Options):
 _Options = TypeVar("_Options", bound=Options)
 
 
-def options_of(kind: type[_Options], table: Mapping[str, Any], where: str) -> _Options:
+def options_of(kind: type[_Options], table: Mapping[str, Any], where: str = "") -> _Options:
     """Raises UserError, which never shows a value: somebody may have put a key there."""
     try:
         return kind.model_validate(table)
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
-        name = ".".join([where, *map(str, problem["loc"])])
+        name = ".".join(map(str, filter(None, (where, *problem["loc"]))))
         if problem["type"] == "extra_forbidden":
             known = ", ".join(kind.model_fields)
-            raise UserError(f"There is no option '{name}': {where} has {known}.") from None
-        raise UserError(f"{name}: {problem['msg']}.") from None
+            raise UserError(f"There is no option '{name}': expected {known}.") from None
+        said = problem["msg"].removeprefix("Value error, ").removesuffix(".")
+        raise UserError(f"{name}: {said}.") from None
 
 
 def load_services(path: str | Path) -> dict[str, Provider]:
-    """Who answers which tool. Raises UserError for a file that cannot be read, an unknown vendor,
-    tool or option, and a key that is missing or written into the file."""
-    body = _read(path)
+    """Who answers which tool; a vendor is made once. Raises UserError for a file that cannot be
+    read, an unknown vendor, tool or option, and a key that is missing or written into the file."""
+    file, made, services = _read(path), dict[str, Provider](), dict[str, Provider]()
     with _said_of(path):
-        return _Services(body, Path(path).parent).by_tool()
+        for tool, vendor in file.tools.items():
+            if vendor not in made:
+                made[vendor] = _made(vendor, file, Path(path).parent)
+            provider = services[tool] = made[vendor]
+            if tool not in provider.tools:
+                answered = ", ".join(sorted(provider.tools))
+                raise UserError(
+                    f"tools.{tool}: '{vendor}' does not answer {tool}, only {answered}."
+                )
+    return services
 
 
 def tools_in(path: str | Path) -> tuple[str, ...]:
     """The tools that a services file names; no vendor is made and no key is needed. Raises
     UserError."""
-    body = _read(path)
-    with _said_of(path):
-        return tuple(_table(body, "tools"))
+    return tuple(_read(path).tools)
 
 
 @contextmanager
@@ -98,7 +124,7 @@ def _said_of(path: str | Path) -> Iterator[None]:
         raise UserError(f"{path}: {error}") from None
 
 
-def _read(path: str | Path) -> dict[str, Any]:
+def _read(path: str | Path) -> ServicesFile:
     name = str(path)
     try:
         body = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -114,98 +140,33 @@ def _read(path: str | Path) -> dict[str, Any]:
         ) from None
     with _said_of(path):
         refuse_keys(body)
-    return body
+        return options_of(ServicesFile, body)
 
 
-@dataclass
-class _Services:
-    """The vendors of one file, each made once."""
+def _made(name: str, file: ServicesFile, folder: Path) -> Provider:
+    """A vendor; what only it needs is imported here. Functions of one's own are looked for in
+    `folder`."""
+    table, where = file.vendors.get(name, {}), f"vendors.{name}"
+    if name == "world":
+        from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+        from tripwright.world.store import World
 
-    body: Mapping[str, Any]
-    folder: Path  # where the file is, and functions of one's own are looked for
-    made: dict[str, Provider] = field(default_factory=dict)
+        world = options_of(WorldOptions, table, where)
+        return WorldProvider(World.open(world.folder), str(world.day) if world.day else None)
+    if name.startswith("mcp"):
+        from tripwright.domains.deeptravel.vendors.mcp import mcp_of_options
 
-    def by_tool(self) -> dict[str, Provider]:
-        if unknown := sorted(set(self.body) - {"tools", "vendors"}):
-            raise UserError(f"There is no option '{unknown[0]}': expected tools and vendors.")
-        tools, vendors = _table(self.body, "tools"), _table(self.body, "vendors")
-        for vendor in vendors:
-            _check_known(vendor)
-        if not tools:
-            raise UserError(
-                '[tools] names no tool: expected lines like flight_search = "python", for'
-                f" {', '.join(RECORDS)}."
-            )
-        return {tool: self.answering(tool, vendor) for tool, vendor in tools.items()}
+        return mcp_of_options(table, where)
+    from tripwright.domains.deeptravel.vendors.own_function import OwnFunction
 
-    def answering(self, tool: str, vendor: Any) -> Provider:
-        """The vendor, where it answers this tool."""
-        if not isinstance(vendor, str):
-            raise UserError(f"tools.{tool} should be the name of a vendor.")
-        _check_known(vendor)
-        if tool not in RECORDS:
-            raise UserError(f"There is no tool '{tool}': expected one of {', '.join(RECORDS)}.")
-        if vendor not in self.made:
-            table = _table(_table(self.body, "vendors"), vendor, "vendors.")
-            self.made[vendor] = self.vendor(vendor, table)
-        provider = self.made[vendor]
-        if tool not in provider.tools:
-            answered = ", ".join(sorted(provider.tools))
-            raise UserError(f"tools.{tool}: '{vendor}' does not answer {tool}, only {answered}.")
-        return provider
-
-    def vendor(self, name: str, table: Mapping[str, Any]) -> Provider:
-        where = f"vendors.{name}"
-        if _is(MCP, name):
-            from tripwright.domains.deeptravel.vendors.mcp import mcp_of_options
-
-            return mcp_of_options(table, where)
-        if _is(PYTHON, name):
-            return self.function(name, options_of(FunctionOptions, table, where))
-        return _world(options_of(WorldOptions, table, where))
-
-    def function(self, name: str, options: FunctionOptions) -> Provider:
-        from tripwright.domains.deeptravel.vendors.own_function import OwnFunction
-
-        tools = [tool for tool, vendor in _table(self.body, "tools").items() if vendor == name]
-        if len(tools) != 1:
-            raise UserError(
-                f"'{name}' is one function, for one tool: found {', '.join(tools)}. Another one is"
-                f" {PYTHON}-NAME."
-            )
-        return OwnFunction(name, tools[0], options.function, self.folder, options.version, options)
-
-
-def _is(kind: str, vendor: str) -> bool:
-    return vendor == kind or vendor.startswith(f"{kind}-")
-
-
-def _check_known(vendor: str) -> None:
-    if vendor in EXAMPLES:
+    options = options_of(FunctionOptions, table, where)
+    tools = [tool for tool, vendor in file.tools.items() if vendor == name]
+    if len(tools) != 1:
         raise UserError(
-            f"tripwright does not ask '{vendor}' itself any more: examples/vendors/{vendor}.py in"
-            " its repository is a function that does (docs/live-tools.md)."
+            f"'{name}' is one function, for one tool: found {', '.join(tools)}. Another one is"
+            " python-NAME."
         )
-    if vendor != WORLD and not _is(MCP, vendor) and not _is(PYTHON, vendor):
-        raise UserError(
-            f"There is no vendor '{vendor}': expected {PYTHON}, {PYTHON}-NAME, {MCP}, {MCP}-NAME or"
-            f" {WORLD}."
-        )
-
-
-def _world(options: WorldOptions) -> Provider:
-    from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-    from tripwright.world.store import World
-
-    day = options.day.isoformat() if options.day else None
-    return WorldProvider(World.open(options.folder), day)
-
-
-def _table(body: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:
-    value = body.get(name, {})
-    if not isinstance(value, dict):
-        raise UserError(f"{where}{name} should be a table.")
-    return value
+    return OwnFunction(name, tools[0], options.function, folder, options.version, options)
 
 
 def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
@@ -223,22 +184,9 @@ def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
                 f"{'.'.join(where)} should be the name of an environment variable, like MY_TOKEN,"
                 " found something else."
             )
-        if body and (_NAME_OF_KEY.search(where[-1]) or _is_key(body)):
+        looks_like_one = bool(_VALUE_OF_KEY.search(body)) or Redaction()(body) != body
+        if body and (_NAME_OF_KEY.search(where[-1]) or looks_like_one):
             raise UserError(
                 f"{'.'.join(where)} holds a key: keys are not read from files, set an environment"
                 " variable instead."
             )
-
-
-def _is_key(text: str) -> bool:
-    return bool(_VALUE_OF_KEY.match(text)) or Redaction()(text) != text or _has_credentials(text)
-
-
-def _has_credentials(text: str) -> bool:
-    """https://user:password@example.org"""
-    if "://" not in text:
-        return False
-    try:
-        return urlsplit(text).password is not None
-    except ValueError:
-        return False

@@ -65,9 +65,14 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
         raise UserError("--replay and --snapshot are of recorded answers: give --store as well.")
     if options.snapshot is not None:
         checked_day(options.snapshot)
-    providers = _providers(options)  # before a store is made
+    providers: dict[str, Provider] = {}  # before a store is made
+    if options.world is not None:
+        world = WorldProvider(World.open(options.world))
+        providers = dict.fromkeys(sorted(world.tools), world)
+    elif options.services is not None and not options.replay:
+        providers = load_services(options.services)
     if options.store is None:
-        yield _source(options, providers, None)
+        yield _source(options, providers)
         return
     from tripwright.domains.deeptravel.sandbox.store import open_store
 
@@ -79,21 +84,12 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
         yield source
 
 
-def _providers(options: PlaceOptions) -> dict[str, Provider]:
-    """Of a world or of services; none for a replay, which needs no key and no vendor's client."""
-    if options.world is not None:
-        provider = WorldProvider(World.open(options.world))
-        return dict.fromkeys(sorted(provider.tools), provider)
-    if options.replay or options.services is None:
-        return {}
-    return load_services(options.services)
-
-
 def _source(
-    options: PlaceOptions, providers: dict[str, Provider], store: Store | None
+    options: PlaceOptions, providers: dict[str, Provider], store: Store | None = None
 ) -> LiveSource:
+    """A replay without a world needs no key and no vendor's client."""
     where = str(options.services)
-    if options.replay and options.world is None and store is not None:
+    if store is not None and not providers:
         if options.snapshot is None:
             raise UserError(
                 "Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there"
@@ -103,12 +99,13 @@ def _source(
         providers = recorded_providers(store, options.snapshot, tools)
         where = f"{store.name} of {options.snapshot}"
     closed = next((each for each in providers.values() if isinstance(each, WorldProvider)), None)
-    whole = closed if options.world is not None else None
-    where = whole.world.name if whole is not None else where
+    if closed is not None and options.world is not None:
+        where = closed.world.name
     identity: dict[str, Any] = {
         "tools": {tool: f"{each.name} {each.version}" for tool, each in providers.items()}
     }
     if store is None:
+        whole = closed if options.world is not None else None
         return LiveSource(whole or Sandbox(providers), where, identity, closed)
     first, today = next(iter(providers.values())), datetime.datetime.now(datetime.UTC).date()
     first_day = first.day if isinstance(first, WorldProvider) else today.isoformat()

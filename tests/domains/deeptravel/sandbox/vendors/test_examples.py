@@ -11,9 +11,8 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.services import EXAMPLES, load_services
+from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 
@@ -77,16 +76,6 @@ def test_what_that_file_shows_as_a_comment_works_too(
         if "mcp" not in tables or find_spec("mcp"):
             (tmp_path / "live.toml").write_text(tables)
             assert len(load_services(tmp_path / "live.toml")) == 1
-
-
-@pytest.mark.parametrize("vendor", sorted(EXAMPLES))
-def test_a_vendor_that_was_inside_once_says_where_its_example_is(
-    vendor: str, tmp_path: Path
-) -> None:
-    (tmp_path / "live.toml").write_text(f"[tools]\npoi_search = '{vendor}'\n")
-    with pytest.raises(UserError, match=f"examples/vendors/{vendor}.py") as error:
-        load_services(tmp_path / "live.toml")
-    assert "\n" not in str(error.value) and (FOLDER / f"{vendor}.py").is_file()
 
 
 def test_an_example_is_short() -> None:

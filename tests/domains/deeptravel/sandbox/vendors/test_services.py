@@ -105,14 +105,14 @@ def test_an_mcp_server_answers_what_is_mapped(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "[tools] names no tool"),
-        ("[tools]\nweb_search = 3", "tools.web_search should be the name of a vendor"),
+        ("", "tools"),
+        ("[tools]\nweb_search = 3", "tools.web_search"),
         ('[tools]\nweb_search = "google"', "There is no vendor 'google'"),
         ('[tools]\nbus_search = "world"', "There is no tool 'bus_search'"),
         (f'{FUNCTION}depth = "basic"', "There is no option 'vendors.python.depth'"),
         (f"{FUNCTION}burst = 0", "vendors.python.burst"),
         (f"{FUNCTION}requests_per_second = nan", "vendors.python.requests_per_second"),
-        ('[tool]\npoi_search = "world"', "There is no option 'tool'"),
+        ('[tool]\npoi_search = "world"', "tools: Field required"),
     ],
 )
 def test_a_mistake_is_said_in_one_line(load: Callable[[str], Any], text: str, words: str) -> None:
