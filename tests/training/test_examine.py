@@ -74,21 +74,6 @@ def test_every_finished_stage_is_examined_and_nothing_twice(
     assert json.loads((trained / "comparison.json").read_text())["final"]["n"] == 4
 
 
-def test_runs_are_compared_trip_by_trip(
-    recipe: Any, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(trained, other)
-    with pytest.raises(UserError, match="was not examined"):
-        examine.examine(Path("tiny.toml"), trained, against=other)
-    examine.examine(Path("tiny.toml"), other)
-    examine.examine(Path("tiny.toml"), trained, against=other)
-    assert (
-        f"against {other / 'eval/after_sft'}: mean dense reward (0 to 5) +0.000"
-        in capsys.readouterr().out
-    )
-
-
 def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No run folder at"):
         examine.examine(Path("tiny.toml"), tmp_path / "nowhere")
@@ -106,8 +91,6 @@ def test_other_conditions_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     examine.examine(Path("tiny.toml"), trained)
-    other = tmp_path / "other"
-    shutil.copytree(trained, other)
     official = dataclasses.replace(
         recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official")
     )
@@ -117,12 +100,6 @@ def test_other_conditions_are_refused(
         match="under other conditions: rules: strict -> official. Put .evaluation. back, or remove",
     ):
         examine.examine(Path("tiny.toml"), trained)
-    shutil.rmtree(trained / "eval")
-    with pytest.raises(
-        UserError, match="--against: .*other' was examined under other conditions: rules"
-    ):
-        examine.examine(Path("tiny.toml"), trained, against=other)
-    assert not (trained / "eval").exists()
 
 
 def test_requests_without_levels_and_an_evaluation_without_scores(

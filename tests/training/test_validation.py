@@ -256,7 +256,7 @@ RECIPE = "[grpo]\nsteps = 2\n\n[validation]\nevery = 1\n"
     ("text", "words"),
     [
         (RECIPE + 'metric = "finale"', "unknown validation.metric 'finale'. Accepted: final, del"),
-        ("[validation]\nevery = 1", "is during training, and this recipe has no"),
+        ("[validation]\nevery = 1", "[validation] is during [sft]"),
         (RECIPE + 'file = "q.jsonl"', "validation.file is of requests in the place of data.qu"),
         (RECIPE + '[data]\nqueries = "q"\nworld = "w"', "needs a file of requests beside data"),
         (RECIPE + "[evaluation.decoding]\ntop_p = 0.0", "evaluation.decoding: Sampling needs"),

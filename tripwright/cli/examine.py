@@ -31,12 +31,6 @@ def examine(
             show_default=False,
         ),
     ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            help="Another examined run, to compare with trip by trip.", show_default=False
-        ),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Examine a trained run on requests that no stage trains on, with 95% intervals.
@@ -47,20 +41,21 @@ def examine(
     they are decoded and by which rules they are judged is in the recipe's [evaluation]: queries (so
     many, in worlds of their own) or file, decoding, rules. With --step only that checkpoint is
     examined. Writes OUT/eval, OUT/difficulty.json and OUT/report.html. What was examined is not
-    examined again; a stopped examination goes on.
+    examined again; a stopped examination goes on. Two examined runs are compared trip by trip by
+    'tripwright compare'.
 
     Examples:
       tripwright examine nano/cold_start --out runs/nano/cold_start
-      tripwright examine runs/nano/grpo --set evaluation.queries=100 --against runs/nano/cold_start
+      tripwright examine runs/nano/grpo --set evaluation.queries=100
       tripwright examine runs/nano/grpo --step best
     """
     path = recipe if recipe.is_dir() else recipe_file(recipe)
     folder = out or (path if path.is_dir() else Path("runs") / path.stem)
-    check_folders([folder, *([against] if against else [])])
+    check_folders([folder])
     from tripwright.training.examination import examine as examine_run
     from tripwright.training.examination import in_words
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
     read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())
-    figures = examine_run(read, folder, against, step)
+    figures = examine_run(read, folder, step)
     typer.echo(json.dumps(figures) if as_json else "\n".join(in_words(figures)))

@@ -34,10 +34,9 @@ from tripwright.runs import BEST, COMPARISON, DIFFICULTY, SCORE
 from tripwright.statistics.rates import paired_bootstrap
 from tripwright.tools.faults import Faults
 from tripwright.training.data_source import UNSEEN_WORLDS
-from tripwright.training.recipe import Recipe, describe_changes
+from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.validation import (
-    CONDITIONS,
     HeldOut,
     checkpoint_models,
     conditions,
@@ -57,16 +56,13 @@ EXAM_OF = {"sft": BEFORE, "rl": AFTER}  # stage → its evaluation
 WITH_FAULTS = "with_faults"  # behind the name of one whose tools fail as the recipe says
 
 
-def examine(
-    recipe: Recipe, folder: Path, against: Path | None = None, step: str | None = None
-) -> dict[str, Any]:
+def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, Any]:
     """Examines every stage that is finished in the run folder, the last one also with emptied
     tools, and writes the report. With `step`: the checkpoint that validation kept of that step,
-    or the "best", and nothing else. The figures: pass rates, RL against the cold start, and
-    what was examined last against another run; `in_words` makes lines of them.
+    or the "best", and nothing else. The figures: pass rates, and RL against the cold start;
+    `in_words` makes lines of them.
 
-    Raises UserError where nothing was trained, where there is no such checkpoint, and where the
-    other run was examined under other conditions.
+    Raises UserError where nothing was trained, and where there is no such checkpoint.
     """
     stages = [stage for stage in EXAM_OF if (folder / "model" / stage).is_dir()]
     if step is not None:
@@ -83,24 +79,18 @@ def examine(
         )
     run = RunFolder(folder, recipe)
     exam = requests_of_exam(recipe, recipe.evaluation.queries)
-    other = _last_evaluation(against, run, exam) if against is not None else None
     with run.alone():
         settle_exam(run, exam)
         measure_difficulty(run)
         names = [name for stage in stages for name in evaluate_stage(run, exam, stage)]
         if step is None:
             evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
-        comparisons: dict[str, dict[str, Any]] = {}
-        if len(stages) > 1:
-            comparisons |= compare_stages(run)
-        if other is not None:
-            last = _evaluation(run, exam_of(stages[-1]))
-            comparisons[f"against {other}"] = compare(other, last)
+            names.append(BLIND)
         return {
             "rules": rules_of(recipe),
             "decoding": dataclasses.asdict(recipe.evaluation.decoding),
-            "final": rates(run, [*names, *([BLIND] if step is None else [])]),
-            "comparisons": comparisons,
+            "final": rates(run, names),
+            "comparisons": compare_stages(run) if len(stages) > 1 else {},
             "report": str(write_report(run.folder)),
         }
 
@@ -130,20 +120,15 @@ def requests_of_exam(recipe: Recipe, count: int) -> HeldOut:
     return held_out(recipe, recipe.evaluation.file, count, UNSEEN_WORLDS)
 
 
-def conditions_of_exam(recipe: Recipe, exam: HeldOut) -> dict[str, Any]:
-    """What two examinations must have in common to be compared."""
-    difficulty = {"difficulty_queries": recipe.evaluation.difficulty_queries}
-    return conditions(recipe, exam) | (difficulty if recipe.evaluation.file is None else {})
-
-
 def settle_exam(run: RunFolder, exam: HeldOut) -> None:
-    """The exam, written down with its conditions. Raises UserError where the run was examined under
-    others."""
-    folder = run.folder / "eval"
+    """The exam, written down with its conditions: what two examinations must have in common to be
+    compared. Raises UserError where the run was examined under others."""
+    folder, settings = run.folder / "eval", run.recipe.evaluation
+    difficulty = {"difficulty_queries": settings.difficulty_queries}
     settle(
         folder,
         exam,
-        conditions_of_exam(run.recipe, exam),
+        conditions(run.recipe, exam) | (difficulty if settings.file is None else {}),
         f"'{run.folder}' was examined under other conditions",
         f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to examine"
         " anew.",
@@ -258,22 +243,6 @@ def compare_stages(run: RunFolder) -> dict[str, dict[str, Any]]:
         comparison = {**comparison, WITH_FAULTS: failing}
     write_atomically(run.folder / COMPARISON, json.dumps(comparison, indent=2))
     return comparisons
-
-
-def _last_evaluation(against: Path, run: RunFolder, exam: HeldOut) -> Path:
-    """Of the run to compare with. Raises UserError where it has none, or one of other requests or
-    by other rules."""
-    for name in (AFTER, BEFORE):
-        if (against / "eval" / name / SCORE).is_file():
-            if differing := describe_changes(
-                json_object(against / "eval" / CONDITIONS) or {},
-                conditions_of_exam(run.recipe, exam),
-            ):
-                raise UserError(
-                    f"--against: '{against}' was examined under other conditions: {differing}."
-                )
-            return against / "eval" / name
-    raise UserError(f"--against: '{against}' was not examined. Examine it first.")
 
 
 # ---- in words
