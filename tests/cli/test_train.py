@@ -53,20 +53,6 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("verb", ["train", "sft"])
-def test_resume_demands_a_run(
-    verb: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([verb, str(recipe), "--out", str(tmp_path / "run"), "--resume"]) == 2
-    said = capsys.readouterr().err
-    assert (
-        "--resume: nothing to go on with in" in said
-        and "Leave --resume out to begin" in said
-        and said.count("\n") == 1
-    )
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize(
     ("verb", "words"), [("train", "no [grpo], [ppo] or [rft] table"), ("sft", "no [sft] table")]
 )
@@ -125,7 +111,7 @@ def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
         return take_step(loop)
 
     monkeypatch.setattr(FineTuning, "take_step", interrupted)
-    assert main([*arguments, "--resume"]) == 130
+    assert main(arguments) == 130
     said = capsys.readouterr().err
     assert f"sft: going on after step {step}" in said and "run the same command to continue" in said
     assert (
@@ -141,7 +127,7 @@ def test_a_finished_run_is_left_as_it_is(
     arguments = ["sft", str(recipe), "--set", "sft.steps=1", "--out", str(tmp_path / "run")]
     assert main(arguments) == 0
     before = (tmp_path / "run" / "metrics.jsonl").read_text()
-    assert main([*arguments, "--resume"]) == 0
+    assert main(arguments) == 0
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
     assert json.loads((tmp_path / "run" / "recipe.json").read_text())["sft"]["steps"] == 1
     capsys.readouterr()

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from tripwright.training.run_folder import RunFolder
 
 ENGINES, SFT_ENGINES = ("local", "verl"), ("local", "trl")
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Only continue: refuse where there is no run to go on with."),
-]
-
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run", help="verl: print its command, configuration and memory; start nothing."
-    ),
-]
 
 
 def sft(
@@ -42,7 +31,6 @@ def sft(
             help="Who trains: local, or trl (TRL's SFTTrainer; GPUs; needs the 'trl' extra)."
         ),
     ] = "local",
-    resume: Resume = False,
 ) -> None:
     """Fine-tune a model on transcripts (cold start): OUT/model/sft, OUT/metrics.jsonl. The recipe
     has an [sft] table.
@@ -68,7 +56,7 @@ def sft(
         check_for_trl(read.sft, read.model.pretrained)
         if read.validation is not None and read.rl is None:
             raise UserError(f"{path}: [validation] is not done by TRL: examine the run afterwards.")
-    run = _open(path, read, out, resume)
+    run = _open(path, read, out)
     with run.alone():
         if engine == "trl":
             fine_tune_with_trl(
@@ -87,8 +75,12 @@ def train(
         str,
         typer.Option(help="Who trains: local, or verl (GPUs on one machine or many; 'make verl')."),
     ] = "local",
-    dry_run: DryRun = False,
-    resume: Resume = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="verl: print its command, configuration and memory; start nothing."
+        ),
+    ] = False,
 ) -> None:
     """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The
     recipe has a [grpo], [ppo] or [rft] table; its stages before RL are run first.
@@ -101,7 +93,7 @@ def train(
       tripwright train nano/quickstart --out runs/nano
       tripwright train star/7b_sum --set grpo.clip.high=0.3 --set grpo.kl.beta=0.001 \\
         --out runs/mine
-      tripwright train mine.toml --out runs/mine --resume
+      tripwright train mine.toml --out runs/mine
       tripwright train planner_r1/8b --engine verl --dry-run
     """
     _one_of(engine, ENGINES)
@@ -121,7 +113,13 @@ def train(
 
         check_for_verl(read)
     if dry_run:
-        _print_plan(path, read, out, engine)
+        if engine != "verl":
+            raise UserError(
+                "--dry-run is for --engine verl; 'tripwright fit' estimates any recipe."
+            )
+        from tripwright.bridges.verl.launch import plan_lines
+
+        typer.echo("\n".join(plan_lines(read, _folder(path, out))))
         return
     # what cannot be had is said before a cold start is spent
     if engine == "verl":
@@ -130,7 +128,7 @@ def train(
         check_environment()
     for name in read.rl.settings.curriculum.rewards:
         resolve_reward(name, read.domain.rewards)
-    run = _open(path, read, out, resume, engine)
+    run = _open(path, read, out, engine)
     with run.alone():
         if engine == "verl":
             _by_verl(run)
@@ -155,15 +153,6 @@ def _by_verl(run: RunFolder) -> None:
         reinforce_with_verl(run, str(run.model(_cold_start(run)).absolute()))
 
 
-def _print_plan(path: Path, recipe: Recipe, out: Path | None, engine: str) -> None:
-    """What --engine verl would start."""
-    if engine != "verl":
-        raise UserError("--dry-run is for --engine verl; 'tripwright fit' estimates any recipe.")
-    from tripwright.bridges.verl.launch import plan_lines
-
-    typer.echo("\n".join(plan_lines(recipe, _folder(path, out))))
-
-
 def _folder(path: Path, out: Path | None) -> Path:
     return out or Path("runs") / path.stem
 
@@ -173,9 +162,7 @@ def _one_of(engine: str, engines: tuple[str, ...]) -> None:
         raise UserError(f"Unknown engine '{engine}'. Accepted: {', '.join(engines)}.")
 
 
-def _open(
-    path: Path, recipe: Recipe, out: Path | None, resume: bool, engine: str = "local"
-) -> RunFolder:
+def _open(path: Path, recipe: Recipe, out: Path | None, engine: str = "local") -> RunFolder:
     from tripwright.training.recipe import check_needs
     from tripwright.training.run_folder import RunFolder
     from tripwright.training.stages import check_start
@@ -184,11 +171,6 @@ def _open(
     folder = _folder(path, out)
     if engine != "verl" and not RunFolder.begun(folder):  # whose memory is other machines'
         check_start(recipe)
-    if resume and not RunFolder.begun(folder):
-        raise UserError(
-            f"--resume: nothing to go on with in '{folder}': no checkpoint and no finished stage."
-            " Leave --resume out to begin."
-        )
     return RunFolder(folder, recipe)
 
 
