@@ -398,7 +398,7 @@ def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) 
     (run.folder / "model" / "sft").mkdir()
     with pytest.raises(
         UserError,
-        match=r'grpo.steps: 10 -> 20\. To train longer, .* model.pretrained = ".*/model/s',
+        match=r"grpo.steps: 10 -> 20\..* to train longer, .*model.pretrained = '.*/model/rl",
     ):
         RunFolder(
             run.folder,

@@ -18,7 +18,6 @@ import pickle
 import random
 import shutil
 import sys
-from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +30,6 @@ from tripwright.errors import UserError
 
 STATE, MANIFEST, PARTIAL = "state.pt", "manifest.json", ".partial"
 FORMAT = 3  # of both files; another one is refused
-LEAVES = (torch.Tensor, torch.nn.Parameter, bool, int, float, str, bytes, type(None))
-CONTAINERS = (dict, OrderedDict, Counter, list, tuple)
 
 
 @dataclass(frozen=True)
@@ -60,12 +57,13 @@ class Checkpoint:
     folder: Path
     manifest: dict[str, Any]
 
-    def state(self) -> dict[str, Any]:
-        """On the CPU, whatever it was saved from. Only tensors and plain values are read: a
-        checkpoint runs no code. Raises UserError for one that holds anything else."""
+    def state(self, mapped: bool = False) -> dict[str, Any]:
+        """On the CPU, whatever it was saved from; `mapped`: its numbers stay on the disk. Only
+        tensors and plain values are read: a checkpoint runs no code. Raises UserError for one that
+        holds anything else."""
         try:
             state: dict[str, Any] = torch.load(
-                self.folder / STATE, map_location="cpu", weights_only=True
+                self.folder / STATE, map_location="cpu", weights_only=True, mmap=mapped
             )
         except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError):
             raise UserError(
@@ -83,8 +81,8 @@ class Checkpoints:
 
     def write(self, step: int, state: Mapping[str, Any], facts: Mapping[str, Any]) -> Path:
         """Writes the state after `step`; `facts` go into the manifest. Then only the `keep` newest
-        are left."""
-        check_plain(state)
+        are left. Raises UserError for a state that could not be read again: better now than when it
+        is needed."""
         place = self.folder / f"step-{step:06d}"
         partial = place.with_name(place.name + PARTIAL)
         shutil.rmtree(partial, ignore_errors=True)
@@ -93,6 +91,7 @@ class Checkpoints:
             torch.save(dict(state), out)
             out.flush()
             os.fsync(out.fileno())
+        Checkpoint(partial, {}).state(mapped=True)
         manifest = {"step": step, **facts, "sha256": _sha256(partial / STATE)}
         with (partial / MANIFEST).open("w", encoding="utf-8") as out:
             out.write(json.dumps(manifest, indent=2) + "\n")
@@ -165,25 +164,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def check_plain(value: Any, where: str = "state") -> None:
-    """Raises TypeError for what could be written and not be read again: better before the run than
-    when it is needed."""
-    if type(value) in LEAVES:
-        return
-    if type(value) not in CONTAINERS:
-        raise TypeError(
-            f"{where} is a {type(value).__name__}: a checkpoint holds tensors, numbers and texts,"
-            " in lists and dicts"
-        )
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            check_plain(key, f"a key of {where}")
-            check_plain(inner, f"{where}[{key!r}]")
-    else:
-        for i, inner in enumerate(value):
-            check_plain(inner, f"{where}[{i}]")
 
 
 # ---- generators of random numbers that belong to the process

@@ -626,8 +626,6 @@ def check_needs(recipe: Recipe) -> None:
 
 
 MOST_SHOWN = 3
-# settings that say only how long a stage is
-LENGTHS = ("steps", "max_steps", "max_minutes", "max_epochs", "epochs")
 
 
 def describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -649,25 +647,6 @@ def differing(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, An
             )
     elif before != after:
         yield path, before, after
-
-
-def how_to_train_longer(before: Mapping[str, Any], after: Mapping[str, Any], run: Path) -> str:
-    """What to do about a changed recipe. A stage's learning rate follows its length, so a schedule
-    under way cannot be drawn out."""
-    only_lengths = all(
-        path.rpartition(".")[2] in LENGTHS for path, _, _ in differing(before, after)
-    )
-    last = [
-        stage
-        for stage in ("rl", "sft", "copy_pretraining", "start")
-        if (run / "model" / stage).is_dir()
-    ]
-    if only_lengths and last:
-        return (
-            "To train longer, start another run from this one's model: model.pretrained ="
-            f' "{run / "model" / last[0]}".'
-        )
-    return "Choose another folder, or put the recipe back."
 
 
 def _shown(value: Any) -> str:

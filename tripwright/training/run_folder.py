@@ -57,7 +57,7 @@ from tripwright.training.checkpoint import (
 from tripwright.training.data_source import data_identity
 from tripwright.training.health import HealthMonitor
 from tripwright.training.loggers import Loggers
-from tripwright.training.recipe import Recipe, describe_changes, how_to_train_longer
+from tripwright.training.recipe import Recipe, describe_changes
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -216,8 +216,9 @@ class RunFolder:
             if differing := describe_changes(_bound(earlier), _bound(record)):
                 if self.trained(self.folder):
                     raise UserError(
-                        f"'{self.folder}' holds a run of another recipe: {differing}."
-                        f" {how_to_train_longer(earlier, record, self.folder)}"
+                        f"'{self.folder}' holds a run of another recipe: {differing}. Put the"
+                        " recipe back, or choose another folder; to train longer, start there from"
+                        f" this run's model (model.pretrained = '{self.model('rl')}')."
                     )
                 # made for the recipe that was there
                 shutil.rmtree(self.model("start"), ignore_errors=True)
