@@ -47,9 +47,7 @@ def main() -> int:
             raise SystemExit(f"'{run.folder}' holds a run already, whose time is not known.")
         with run.alone():
             began = time.monotonic()
-            stages.make(run)
-            stages.copy_pretraining(run)
-            stages.cold_start(run)
+            stages.before_rl(run)
             minutes.append((time.monotonic() - began) / 60)
             final = evaluate(
                 run, requests_of_exam(recipe, recipe.evaluation.queries), "sft", BEFORE

@@ -119,8 +119,8 @@ def test_training_and_examination_obey_the_recipe(
     exam = examination.requests_of_exam(recipe, 1)
     for work in (
         lambda: stages.copy_pretraining(run),
-        lambda: stages.cold_start(run, "start"),
-        lambda: stages.reinforce(run, "start"),
+        lambda: stages.cold_start(run),
+        lambda: stages.reinforce(run),
         lambda: examination.evaluate(run, exam, "start", "exam"),
     ):
         with pytest.raises(UserError, match="enough"):

@@ -61,7 +61,7 @@ def test_it_trains(example: ModuleType, tmp_path: Path) -> None:
     assert recipe.record()["reinforce"]["baseline"] == "mean"
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
-    stages.reinforce(run, after="start")
+    stages.reinforce(run)
     (row,) = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     assert row["episodes"] == 4 and row["grad_norm"] >= 0 and row["baseline"] == row["reward_mean"]
     assert run.done("rl")

@@ -52,13 +52,8 @@ def alone(recipe: Any, stage: str) -> Any:
 
 
 def trained(run: RunFolder) -> RunFolder:
-    recipe, after = run.recipe, "start"
-    stages.make(run)
-    if recipe.copy_pretraining:
-        stages.copy_pretraining(run)
-        after = "copy_pretraining"
-    stages.cold_start(run, after=after)
-    stages.reinforce(run, after="sft" if recipe.sft else after)
+    stages.before_rl(run)
+    stages.reinforce(run)
     return run
 
 

@@ -42,7 +42,7 @@ def recipe(tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def trained(recipe: Any, tmp_path: Path) -> Path:
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
-    stages.cold_start(run, after="start")
+    stages.cold_start(run)
     return run.folder
 
 

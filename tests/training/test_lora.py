@@ -53,9 +53,7 @@ def recipe(tiny_recipe: Any) -> Any:
 
 def trained(folder: Path, recipe: Recipe) -> RunFolder:
     run = RunFolder(folder, recipe)
-    stages.make(run)
-    stages.copy_pretraining(run)
-    stages.cold_start(run, "copy_pretraining" if recipe.copy_pretraining else "start")
+    stages.before_rl(run)
     stages.reinforce(run)
     return run
 
@@ -144,7 +142,7 @@ def test_ppo_trains_beside_a_base_of_bf16_and_another_run_begins_from_it(
     )
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
-    stages.reinforce(run, "start")
+    stages.reinforce(run)
     model, _ = load_model(run.model("rl"))
     beside = dict(adapter_parameters(model))
     assert {p.dtype for p in beside.values()} == {torch.float32}

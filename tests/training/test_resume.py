@@ -58,9 +58,7 @@ def or_die(self):
 loop.take_step = or_die
 with open(recipe, "rb") as file:
     run = RunFolder(folder, pickle.load(file))
-stages.make(run)
-stages.copy_pretraining(run)
-stages.cold_start(run)
+stages.before_rl(run)
 stages.reinforce(run)
 """
 
@@ -86,9 +84,7 @@ def recipe(tiny_recipe: Any) -> Any:
 
 
 def everything(run: RunFolder) -> None:
-    stages.make(run)
-    stages.copy_pretraining(run)
-    stages.cold_start(run)
+    stages.before_rl(run)
     stages.reinforce(run)
 
 

@@ -36,9 +36,7 @@ def lines(run: RunFolder) -> list[tuple[str, int]]:
 
 
 def everything(run: RunFolder) -> None:
-    stages.make(run)
-    stages.copy_pretraining(run)
-    stages.cold_start(run)
+    stages.before_rl(run)
     stages.reinforce(run)
 
 
@@ -81,7 +79,7 @@ def test_every_algorithm_is_a_stage(name: str, run: RunFolder) -> None:
         replace(run.recipe, copy_pretraining=None, sft=None, rl=Reinforcement(name, settings)),
     )
     stages.make(other)
-    stages.reinforce(other, after="start")
+    stages.reinforce(other)
     assert lines(other) == [("rl", 1), ("rl", 2)] and other.done("rl")
 
 
@@ -96,7 +94,7 @@ def test_tools_of_a_server_need_a_world_of_their_own(run: RunFolder) -> None:
         UserError,
         match=r"Tools at 'http://127.0.0.1:9' serve one world, and this recipe trains on many",
     ):
-        stages.reinforce(other, after="start")
+        stages.reinforce(other)
 
 
 def test_a_model_half_written_is_no_model(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +161,6 @@ def test_fine_tuning_reads_a_file_where_one_is_named(
         run.folder / "file", replace(run.recipe, copy_pretraining=None, rl=None, sft=settings)
     )
     stages.make(other)
-    stages.cold_start(other, after="start")
+    stages.cold_start(other)
     assert lines(other) == [("sft", 1), ("sft", 2)] and other.done("sft")
     assert "3 of 3 conversations" in capsys.readouterr().err

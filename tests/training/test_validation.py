@@ -58,8 +58,8 @@ def recipe(tiny_recipe: Any, request: pytest.FixtureRequest) -> Recipe:
 def trained(folder: Path, recipe: Recipe) -> RunFolder:
     run = RunFolder(folder, recipe)
     stages.make(run)
-    stages.cold_start(run, after="start")
-    stages.reinforce(run, after="start")
+    stages.cold_start(run)
+    stages.reinforce(run)
     return run
 
 

@@ -43,7 +43,7 @@ class Killed(BaseException):
 
 def trained(run: RunFolder) -> RunFolder:
     stages.make(run)
-    stages.cold_start(run, after="start")
+    stages.cold_start(run)
     stages.reinforce(run)
     return run
 
@@ -77,7 +77,7 @@ def test_the_engine_samples_from_the_weights_themselves(
     run = RunFolder(tmp_path, recipe)
     stages.make(run)
     monkeypatch.delattr("tripwright.inference.local.copy")  # to make one would be an error
-    stages.reinforce(run, after="start")
+    stages.reinforce(run)
     steps = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     assert all(step["logprob_gap"] < 0.01 for step in steps)
 

@@ -47,6 +47,7 @@ def sft(
     path = recipe_file(recipe)
     from tripwright.evals.report import write_report
     from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
+    from tripwright.training import stages
     from tripwright.training.recipe import load_recipe
 
     read = load_recipe(path, changes or ())
@@ -63,7 +64,7 @@ def sft(
                 read.sft, read.model.pretrained or "", read.dialect.dialect(), read.seed, run.folder
             )
         else:
-            _cold_start(run)
+            stages.before_rl(run)
         typer.echo(f"model {run.model('sft')}  report {write_report(run.folder)}")
 
 
@@ -133,7 +134,8 @@ def train(
         if engine == "verl":
             _by_verl(run)
         else:
-            stages.reinforce(run, after=_cold_start(run))
+            stages.before_rl(run)
+            stages.reinforce(run)
         typer.echo(f"model {run.model('rl')}  report {write_report(run.folder)}")
 
 
@@ -141,16 +143,17 @@ def _by_verl(run: RunFolder) -> None:
     """A model that exists and goes straight to RL is loaded by verl's workers alone."""
     from tripwright.bridges.verl.launch import reinforce_with_verl
     from tripwright.inference.local import inspect_model
-    from tripwright.training.stages import check_starting_model
+    from tripwright.training import stages
 
     recipe, start = run.recipe, run.recipe.model.pretrained
     if start is not None and not recipe.copy_pretraining and not recipe.sft:
         run.settle_data()
         if Path(start).is_dir():
-            check_starting_model(recipe, *inspect_model(start))
+            stages.check_starting_model(recipe, *inspect_model(start))
         reinforce_with_verl(run, start)
     else:
-        reinforce_with_verl(run, str(run.model(_cold_start(run)).absolute()))
+        stages.before_rl(run)
+        reinforce_with_verl(run, str(run.model(stages.before(run, "rl")).absolute()))
 
 
 def _folder(path: Path, out: Path | None) -> Path:
@@ -172,14 +175,3 @@ def _open(path: Path, recipe: Recipe, out: Path | None, engine: str = "local") -
     if engine != "verl" and not RunFolder.begun(folder):  # whose memory is other machines'
         check_start(recipe)
     return RunFolder(folder, recipe)
-
-
-def _cold_start(run: RunFolder) -> str:
-    """Everything before RL; returns the last stage there is."""
-    from tripwright.training import stages
-
-    stages.make(run)
-    stages.copy_pretraining(run)
-    last = "copy_pretraining" if run.recipe.copy_pretraining else "start"
-    stages.cold_start(run, after=last)
-    return "sft" if run.recipe.sft else last

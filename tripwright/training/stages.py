@@ -102,23 +102,36 @@ def load_trainable(folder: Path, recipe: Recipe) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def copy_pretraining(run: RunFolder, after: str = "start") -> None:
+def before(run: RunFolder, stage: str) -> str:
+    """The stage whose model this one begins with: the last finished one that comes before it."""
+    order = ["start", "copy_pretraining", "sft", "rl"]
+    return next(name for name in reversed(order[: order.index(stage)]) if run.done(name))
+
+
+def before_rl(run: RunFolder) -> None:
+    """Everything that comes before reinforcement learning."""
+    make(run)
+    copy_pretraining(run)
+    cold_start(run)
+
+
+def copy_pretraining(run: RunFolder) -> None:
     """The copy warm-up."""
     if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
         return
-    model, tokenizer = load_trainable(run.model(after), run.recipe)
+    model, tokenizer = load_trainable(run.model("start"), run.recipe)
     loop = CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed)
     loop.decoder.checkpoint_activations = run.recipe.model.checkpoint_activations
     run.drive("copy_pretraining", loop, model.device.type)
     run.save("copy_pretraining", model, tokenizer)
 
 
-def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
+def cold_start(run: RunFolder) -> None:
     """SFT on the expert's transcripts, each trip new, or on a file's."""
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):
         return
-    model, tokenizer = load_trainable(run.model(after), run.recipe)
+    model, tokenizer = load_trainable(run.model(before(run, "sft")), run.recipe)
     source: FileSamples | ExpertTranscripts
     dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
@@ -137,25 +150,23 @@ def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
             source = expert_samples(source, recipe.sft, recipe.seed)
     loop = FineTuning(model, source, recipe.sft)
     loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
-    during = _validation(run, "sft", loop, tokenizer, after) if recipe.rl is None else None
+    during = _validation(run, "sft", loop, tokenizer) if recipe.rl is None else None
     run.drive("sft", loop, model.device.type, during)
     run.save("sft", model, tokenizer)
 
 
-def _validation(
-    run: RunFolder, stage: str, loop: Any, tokenizer: Any, after: str
-) -> Validation | None:
-    settings = run.recipe.validation
-    return Validation(run, settings, stage, loop, tokenizer, after) if settings else None
+def _validation(run: RunFolder, stage: str, loop: Any, tokenizer: Any) -> Validation | None:
+    settings, start = run.recipe.validation, before(run, stage)
+    return Validation(run, settings, stage, loop, tokenizer, start) if settings else None
 
 
-def reinforce(run: RunFolder, after: str = "sft") -> None:
+def reinforce(run: RunFolder) -> None:
     """Reinforcement learning on fresh trips, by the recipe's table of it."""
     recipe = run.recipe
     if recipe.rl is None or run.done("rl"):
         return
     name, settings = recipe.rl
-    model, tokenizer = load_trainable(run.model(after), run.recipe)
+    model, tokenizer = load_trainable(run.model(before(run, "rl")), run.recipe)
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with (
@@ -167,7 +178,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
             model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
         )
         loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
-        during = _validation(run, "rl", loop, tokenizer, after)
+        during = _validation(run, "rl", loop, tokenizer)
         run.drive("rl", loop, model.device.type, during)
     run.save("rl", model, tokenizer)
 
