@@ -78,21 +78,27 @@ def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, 
             " same place, with evaluation.file."
         )
     run = RunFolder(folder, recipe)
-    exam = requests_of_exam(recipe, recipe.evaluation.queries)
     with run.alone():
-        settle_exam(run, exam)
-        measure_difficulty(run)
-        names = [name for stage in stages for name in evaluate_stage(run, exam, stage)]
-        if step is None:
-            evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
-            names.append(BLIND)
-        return {
-            "rules": rules_of(recipe),
-            "decoding": dataclasses.asdict(recipe.evaluation.decoding),
-            "final": rates(run, names),
-            "comparisons": compare_stages(run) if len(stages) > 1 else {},
-            "report": str(write_report(run.folder)),
-        }
+        return examine_models(run, stages, with_controls=step is None)
+
+
+def examine_models(run: RunFolder, models: list[str], with_controls: bool = True) -> dict[str, Any]:
+    """The figures of `examine`, of these models of the run in order; with controls the last one
+    also with emptied tools."""
+    exam = requests_of_exam(run.recipe, run.recipe.evaluation.queries)
+    settle_exam(run, exam)
+    measure_difficulty(run)
+    names = [name for model in models for name in evaluate_stage(run, exam, model)]
+    if with_controls:
+        evaluate(run, exam, models[-1], BLIND, emptied_tools=True)
+        names.append(BLIND)
+    return {
+        "rules": rules_of(run.recipe),
+        "decoding": dataclasses.asdict(run.recipe.evaluation.decoding),
+        "final": rates(run, names),
+        "comparisons": compare_stages(run) if len(models) > 1 else {},
+        "report": str(write_report(run.folder)),
+    }
 
 
 def checkpoint_of(folder: Path, step: str) -> str:
@@ -136,8 +142,8 @@ def settle_exam(run: RunFolder, exam: HeldOut) -> None:
 
 
 def measure_difficulty(run: RunFolder) -> None:
-    """What baselines, the expert and another teacher reach on the exam and more requests like it,
-    written down before anything is trained. Where a model judges nobody pays for that."""
+    """What baselines, the expert and another teacher reach on the exam and more requests like it.
+    Where a model judges nobody pays for that."""
     path = run.folder / DIFFICULTY
     if path.is_file() or run.recipe.judging is not None:
         return

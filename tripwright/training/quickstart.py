@@ -1,8 +1,8 @@
 """The whole loop on two CPU cores in minutes, from nothing to a trained, judged travel agent (row
 B4): its recipe, and its parts in order.
 
-    difficulty of the exam → tokenizer and model → copy warm-up → cold start on a teacher's trips →
-    GRPO → exam before, after, and blind
+    tokenizer and model → copy warm-up → cold start on a teacher's trips → GRPO → difficulty of the
+    exam → exam before, after, and blind
 
 The teacher never looks at the price of a place to stay, so a quarter of its trips break the budget,
 and a model that imitates it does no better. What RL adds is what no transcript shows: to spend
@@ -21,19 +21,7 @@ from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.files import json_object, write_atomically
 from tripwright.runs import COMPARISON, SCORE
 from tripwright.training import stages
-from tripwright.training.examination import (
-    AFTER,
-    BLIND,
-    change,
-    compare_stages,
-    evaluate,
-    evaluate_stage,
-    measure_difficulty,
-    rate_lines,
-    rates,
-    requests_of_exam,
-    settle_exam,
-)
+from tripwright.training.examination import AFTER, examine_models, in_words
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import recipe_named
 from tripwright.training.run_folder import RunFolder
@@ -65,23 +53,13 @@ def quickstart_recipe(minutes: float) -> Recipe:
 
 def train_and_examine(run: RunFolder) -> list[str]:
     """Lines to read: pass rates, and RL against the cold start. The report is written, too."""
-    exam = requests_of_exam(run.recipe, run.recipe.evaluation.queries)
-    settle_exam(run, exam)
-    measure_difficulty(run)
     stages.before_rl(run)
-    names = evaluate_stage(run, exam, "sft")
     stages.reinforce(run)
-    names += evaluate_stage(run, exam, "rl")
-    evaluate(run, exam, "rl", BLIND, emptied_tools=True)
-    comparisons = compare_stages(run)
+    figures = examine_models(run, ["sft", "rl"])
     score = json_object(run.folder / "eval" / AFTER / SCORE) or {}
-    write_atomically(
-        run.folder / SCORE,
-        json.dumps({**score, "comparison": json_object(run.folder / COMPARISON)}, indent=2) + "\n",
-    )
+    comparison = json_object(run.folder / COMPARISON)
+    whole = json.dumps({**score, "comparison": comparison}, indent=2) + "\n"
+    write_atomically(run.folder / SCORE, whole)
     write_report(run.folder)
     write_atomically(run.folder / "learning.svg", learning_curve_svg(run.folder))
-    return [
-        *rate_lines(run.recipe.evaluation.rules, rates(run, [*names, BLIND])),
-        *(change(words, comparison) for words, comparison in comparisons.items()),
-    ]
+    return in_words(figures)
