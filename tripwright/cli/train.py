@@ -92,9 +92,7 @@ def train(
 
     Examples:
       tripwright train nano/quickstart --out runs/nano
-      tripwright train star/7b_sum --set grpo.clip.high=0.3 --set grpo.kl.beta=0.001 \\
-        --out runs/mine
-      tripwright train mine.toml --out runs/mine
+      tripwright train star/7b_sum --set grpo.clip.high=0.3 --out runs/mine
       tripwright train planner_r1/8b --engine verl --dry-run
     """
     _one_of(engine, ENGINES)
@@ -109,24 +107,17 @@ def train(
         raise UserError(
             f"{path}: no [grpo], [ppo] or [rft] table, so there is nothing to reinforce."
         )
+    if dry_run and engine != "verl":
+        raise UserError("--dry-run is for --engine verl; 'tripwright fit' estimates any recipe.")
     if engine == "verl":
+        from tripwright.bridges.verl.launch import check_environment, plan_lines
         from tripwright.bridges.verl.settings import check_for_verl
 
         check_for_verl(read)
-    if dry_run:
-        if engine != "verl":
-            raise UserError(
-                "--dry-run is for --engine verl; 'tripwright fit' estimates any recipe."
-            )
-        from tripwright.bridges.verl.launch import plan_lines
-
-        typer.echo("\n".join(plan_lines(read, _folder(path, out))))
-        return
-    # what cannot be had is said before a cold start is spent
-    if engine == "verl":
-        from tripwright.bridges.verl.launch import check_environment
-
-        check_environment()
+        if dry_run:
+            typer.echo("\n".join(plan_lines(read, _folder(path, out))))
+            return
+        check_environment()  # what cannot be had is said before a cold start is spent
     for name in read.rl.settings.curriculum.rewards:
         resolve_reward(name, read.domain.rewards)
     run = _open(path, read, out, engine)
