@@ -3,9 +3,12 @@ by models."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,16 +18,22 @@ from tripwright.cli.options import KEY_VARIABLE, Json
 from tripwright.cli.table import table_lines
 from tripwright.domains.travelplanner.queries.back_translation import (
     Pool,
-    WordingMethod,
-    requests_to_word,
-    word_all,
+    Wording,
+    back_translate,
+    word_checked,
 )
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
-from tripwright.domains.travelplanner.queries.wording import Style
+from tripwright.domains.travelplanner.queries.wording import Style, unwordable
+from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.errors import UserError, counted
-from tripwright.files import check_new, make_parent
+from tripwright.files import Journal, check_new, make_parent, write_atomically
 from tripwright.llm.client import ChatEndpoint
+from tripwright.llm.endpoint import map_unordered
+from tripwright.progress import StatusLine
 from tripwright.world.store import World
+
+MOST_SHOWN = 10  # lines without a wording that are told one by one
+ANOTHER = "Choose another file for --out."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,16 +135,14 @@ def word(
     if settings.fallback and not endpoints:
         raise UserError("--fallback goes with --model: without one the grammar words them all.")
     pool = Pool(endpoints, settings.seed) if endpoints else None
-    options = (settings.retries, settings.concurrency, settings.fallback)
-    method = WordingMethod(settings.style, settings.seed, pool, *options)
     place = World.open(settings.world)
-    requests = list(requests_to_word(settings.queries, method, place))
+    requests = list(_requests(settings, place))
     if not requests:
         raise UserError(
             f"No queries in '{settings.queries}'. Expected a JSONL file, one query record per line."
         )
     make_parent(settings.out)
-    counts = word_all(requests, method, Gazetteer(place.cities), settings.out)
+    counts = _word_all(requests, settings, pool, Gazetteer(place.cities))
     typer.echo(
         json.dumps({"out": str(settings.out), **counts}) if as_json else _told(counts, settings.out)
     )
@@ -184,3 +191,136 @@ def _told(counts: dict[str, Any], out: Path) -> str:
         fields = ", ".join(f"{field} {count}" for field, count in by_field.items())
         lines.append(f"  rejected for {fields}")
     return "\n".join([*lines, str(out)])
+
+
+# ---- a file of requests, made line by line so that a kill loses only what was in flight
+
+
+@dataclass(frozen=True)
+class RequestToWord:
+    """One line of the input. `made_from` is the fingerprint of it and of the settings: a text is
+    kept only while both stay the same."""
+
+    line: int
+    query: Query
+    made_from: str
+
+
+def _writers(settings: WordingFlags) -> tuple[str, ...]:
+    """What makes texts differ: who words them, not where that one lives."""
+    models = settings.model or []
+    grammar = [f"grammar:{settings.style}"] if settings.fallback or not models else []
+    return (*models, *grammar, f"seed {settings.seed}")
+
+
+def _requests(settings: WordingFlags, world: World) -> Iterator[RequestToWord]:
+    states = set(world.cities.values())
+    for line, query in iter_queries(settings.queries):
+        where = f"{settings.queries}:{line}"
+        if problem := unwordable(query):
+            raise UserError(f"{where}: no text can say this request: {problem}.")
+        kind = "city" if query.visiting_city_number == 1 else "state"
+        for name, places, what in (
+            (query.org, world.cities, "city"),
+            (query.dest, world.cities if kind == "city" else states, kind),
+        ):
+            if name not in places:
+                raise UserError(f"{where}: '{name}' is no {what} of the world '{world.name}'.")
+        record = {name: value for name, value in query.record().items() if name != "query"}
+        source = json.dumps([record, _writers(settings)], sort_keys=True)
+        yield RequestToWord(line, query, hashlib.sha256(source.encode()).hexdigest()[:16])
+
+
+def _word_all(
+    requests: list[RequestToWord], settings: WordingFlags, pool: Pool | None, places: Gazetteer
+) -> dict[str, Any]:
+    """A journal, put in order at the end."""
+    out, wordings, status, problem_count = settings.out, list[Wording](), StatusLine(), 0
+    of_line, records = {each.line: each for each in requests}, dict[int, dict[str, Any]]()
+
+    def take(record: Any) -> None:
+        wording = record["wording"]
+        if of_line[wording["line"]].made_from != wording["made_from"]:
+            raise ValueError
+        records[wording["line"]] = record
+
+    foreign = f"was not made from these requests by {', '.join(_writers(settings))}. {ANOTHER}"
+    with Journal(out, take, foreign, f"Another process is writing '{out}'. {ANOTHER}") as journal:
+        if records:
+            print(f"{len(records)} of {len(requests)} requests are there already", file=sys.stderr)
+        waiting = [each for each in requests if each.line not in records]
+        for each, worded in _worded(waiting, settings, pool, places):
+            wordings.append(worded)
+            if worded.text is not None:
+                records[each.line] = _record(each, worded)
+                journal.append(records[each.line])
+            elif (problem_count := problem_count + 1) <= MOST_SHOWN:
+                lead = "unscored" if worded.unscored else "rejected"
+                print(f"line {each.line}: {lead}: {worded.problem}", file=sys.stderr)
+            rate = len(wordings) / max(status.seconds, 0.001)
+            status.show(f"{len(records)} of {len(requests)} requests worded, {rate:.1f}/s")
+    status.end()
+    lines = (json.dumps(records[line], ensure_ascii=False) + "\n" for line in sorted(records))
+    write_atomically(out, "".join(lines))
+    return _counts(len(requests), list(records.values()), wordings)
+
+
+def _worded(
+    waiting: list[RequestToWord], settings: WordingFlags, pool: Pool | None, places: Gazetteer
+) -> Iterable[tuple[RequestToWord, Wording]]:
+    """In the order they finish, `concurrency` at once; who is asked follows from the line."""
+
+    def by_grammar(each: RequestToWord) -> Wording:
+        how = {"index": each.line, "seed": settings.seed}
+        return word_checked(each.query, places, style=settings.style, **how)
+
+    def by_models(each: RequestToWord) -> tuple[RequestToWord, Wording]:
+        assert pool is not None
+        worded = back_translate(each.query, pool, places, index=each.line, retries=settings.retries)
+        if worded.text is None and not worded.unscored and settings.fallback:
+            ours = by_grammar(each)
+            worded = replace(ours, rejected=(*worded.rejected, *ours.rejected))
+        return each, worded
+
+    if pool is None:
+        return ((each, by_grammar(each)) for each in waiting)
+    return map_unordered(by_models, waiting, settings.concurrency)
+
+
+def _record(request: RequestToWord, worded: Wording) -> dict[str, Any]:
+    rejected = [asdict(each) for each in worded.rejected]
+    return {
+        **request.query.record(),
+        "query": worded.text,
+        "worded_by": worded.worded_by,
+        "wording": {"line": request.line, "made_from": request.made_from, "rejected": rejected},
+    }
+
+
+def _counts(
+    request_count: int, records: list[dict[str, Any]], wordings: list[Wording]
+) -> dict[str, Any]:
+    """Of the whole file, earlier starts included; requests that were left out count as this start
+    found them."""
+    rejections = [
+        *(each for record in records for each in record["wording"]["rejected"]),
+        *(asdict(each) for left in wordings if left.text is None for each in left.rejected),
+    ]
+    unscored = sum(worded.unscored for worded in wordings)
+    accepted_by = Counter(record["worded_by"] for record in records)
+    rejected_by = Counter(each["model"] for each in rejections)
+    by_model = {
+        name: {"accepted": accepted_by[name], "rejected_texts": rejected_by[name]}
+        for name in sorted({*accepted_by, *rejected_by}, key=str)
+    }
+    return {
+        "queries": request_count,
+        "accepted": len(records),
+        "rejected": request_count - len(records) - unscored,
+        "unscored": unscored,
+        "rejected_texts": len(rejections),
+        "rejected_texts_by_field": dict(
+            Counter(field for each in rejections for field in each["fields"]).most_common()
+        ),
+        "by_model": by_model,
+    }
