@@ -36,7 +36,12 @@ from tripwright.domains.travelplanner.oracle.options import (
     ROOM_TYPES,
     TRANSPORTATION,
 )
-from tripwright.domains.travelplanner.plan_view import DayLine, plan_view, verdict_words
+from tripwright.domains.travelplanner.plan_view import (
+    DayLine,
+    evidence_words,
+    plan_view,
+    verdict_words,
+)
 from tripwright.domains.travelplanner.planning import replan
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -46,7 +51,7 @@ from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
 from tripwright.domains.travelplanner.rules.facts import fact_words, total_usd
 from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
-from tripwright.verdict import Evidence, Fact
+from tripwright.verdict import Fact
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
@@ -190,14 +195,8 @@ def _position(city: str, world: World) -> tuple[float | None, float | None]:
 
 
 def _check(group: str, fact: Fact) -> Check:
-    details = tuple(map(_words, fact.evidence)) or ((fact.message,) if fact.message else ())
+    details = tuple(map(evidence_words, fact.evidence)) or ((fact.message,) if fact.message else ())
     return Check(group, fact.name, fact_words(fact), fact.state.value, details)
-
-
-def _words(evidence: Evidence) -> str:
-    where = f"Day {evidence.day}: " if evidence.day else ""
-    needed = f"needed {evidence.needed}" if evidence.needed else "not as it must be"
-    return f"{where}{needed}{f'; found {evidence.found}' if evidence.found else ''}"
 
 
 # ---- the form

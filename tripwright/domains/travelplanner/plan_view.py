@@ -204,7 +204,7 @@ def _fact(fact: Fact, days: set[int]) -> FactView:
     details: list[str] = []
     if fact.passed is False:
         beside = sorted(days & {each.day for each in fact.evidence})
-        whole = [_elsewhere(each) for each in fact.evidence if each.day not in days]
+        whole = [evidence_words(each) for each in fact.evidence if each.day not in days]
         details = [f"see day {', '.join(map(str, beside))}"] if beside else []
         details += whole or ([printable(fact.message)] if fact.message and not beside else [])
     aside = {State.NOT_APPLICABLE: ": not asked for", State.NOT_EVALUATED: ": not evaluated"}
@@ -212,7 +212,7 @@ def _fact(fact: Fact, days: set[int]) -> FactView:
     return FactView(SIGNS[fact.state], words, tuple(details))
 
 
-def _elsewhere(evidence: Evidence) -> str:
+def evidence_words(evidence: Evidence) -> str:
     where = ", ".join([f"day {evidence.day}", *filter(None, [evidence.field])])
     found = f" (found {printable(evidence.found)})" if evidence.found else ""
     return f"{where + ': ' if evidence.day else ''}{_needed(evidence)}{found}"

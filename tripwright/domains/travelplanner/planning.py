@@ -27,7 +27,6 @@ from tripwright.world.store import World
 
 Days = list[dict[str, Any]]  # in Planner-R1's schema
 TRIED = 24  # cheapest plans that the old one is fitted into
-PIECES = ("transportation", "accommodation", "breakfast", "lunch", "dinner", "attraction")
 
 
 def solve_query(
@@ -89,20 +88,16 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
             if not session.done:
                 say(session, text)
 
-    return Replan(ScriptedPolicy("replan", play_one), _words(old, days, kept[0]))
+    return Replan(ScriptedPolicy("replan", play_one), _words(old, days, kept))
 
 
 def _fitted(old: Days, new: Days, query: Query, world: World) -> Days:
-    """`new` with every old day that may stand in it, then with every old piece of the others."""
+    """`new` with every old day that may stand in it."""
     days = list(new)
-    for number in range(min(len(old), len(new))):
-        for pieces in (None, *PIECES):
-            day = old[number] if pieces is None else {**days[number], pieces: old[number][pieces]}
-            if day == days[number]:
-                continue
-            tried = [*days[:number], day, *days[number + 1 :]]
-            if _passes(tried, query, world):
-                days = tried
+    for number, day in enumerate(old[: len(new)]):
+        tried = [*days[:number], day, *days[number + 1 :]]
+        if day != days[number] and _passes(tried, query, world):
+            days = tried
     return days
 
 
@@ -110,11 +105,8 @@ def _passes(days: Days, query: Query, world: World) -> bool:
     return judge(query, _official(days, world), world, "strict").final
 
 
-def _kept(old: Days, new: Days) -> tuple[int, int]:
-    """(days that are the same, pieces that are the same)"""
-    pairs = list(zip(old, new, strict=False))
-    pieces = sum(before[piece] == after[piece] for before, after in pairs for piece in PIECES)
-    return sum(before == after for before, after in pairs), pieces
+def _kept(old: Days, new: Days) -> int:
+    return sum(before == after for before, after in zip(old, new, strict=False))
 
 
 def _words(old: Sequence[Any], new: Sequence[Any], kept: int) -> str:
