@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.queries.phrases import CLOSINGS, LEAD_INS
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.wording import (
+    CLOSINGS,
     HOUSE_RULE,
+    LEAD_INS,
     ROOM_TYPE,
     TRANSPORTATION,
     Style,
