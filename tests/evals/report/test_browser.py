@@ -24,6 +24,7 @@ from tripwright.evals.report.folder import ReportedRun, read_run
 from tripwright.evals.report.viewer import (
     Budget,
     Index,
+    blocks,
     drawn,
     pack,
 )
@@ -264,8 +265,7 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
         "verifier": {"name": "rules", "turns": []},
     }  # fmt: skip
     found = drawn(line, None, {})
-    ((_, card),) = (item["children"][0]["children"] for item in found["answer"][1]["children"])
-    assert card == {"call": 1, "row": 2} and found["verifier"] == line["verifier"]
+    assert found["answer"] == blocks(said) and found["verifier"] == line["verifier"]
     (fact,) = found["verdict"]["groups"][0]["facts"]
     assert (fact["title"], fact["state"]) == ("Every part of the trip is there", "passed")
     assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
@@ -367,14 +367,6 @@ def test_runs_together_are_told_apart(
     lines_to(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
     runs: dict[str, ReportedRun] = {"run": read_run(run), "other": read_run(other)}
     page = write_together([run, other], tmp_path / "both.html", allow_unlike=True).read_text()
-    assert columns_of(page)["sources"][-1] == {
-        "key": "other/run",
-        "run": "other",
-        "name": "This run",
-    }
+    assert columns_of(page)["sources"][-1] == {"key": "other/run", "name": "other · This run"}
     index = Index.of(runs)
-    assert [(source.run_title, source.key) for source in index.sources][-1] == (
-        "other",
-        "other/run",
-    )
     assert len(index.queries) == 3  # the same words in the same world are the same request

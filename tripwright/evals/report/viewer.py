@@ -25,7 +25,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
 from markdown_it.tree import SyntaxTreeNode
 from markupsafe import Markup
 
@@ -36,7 +35,7 @@ from tripwright.evals.outcome import mark_words, request_facts
 from tripwright.evals.report.folder import BASELINES, ReportedRun, Work, evaluation_words
 from tripwright.evals.report.markup import number, plain, plural
 from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file
-from tripwright.runs import TRANSCRIPTS, Run, episode_lines
+from tripwright.runs import TRANSCRIPTS, Run, record_at
 from tripwright.transcript import Segment, Transcript
 from tripwright.verdict import Verdict
 
@@ -45,7 +44,7 @@ PASSED, FAILED, UNSCORED = 1, 0, -1
 NO_ANSWER = "nothing delivered"  # stands among the failed constraints
 SEED = 0
 DEFAULT_BYTES = 25_000_000  # of packed transcripts in a page, where nothing else is asked for
-PIECE_CHARACTERS = 256_000  # of JSON, unpacked: some milliseconds to unpack
+PIECE_EPISODES = 16  # unpacked together: some milliseconds
 UNLIKELIEST = -99.99  # a log-probability that is no number is shown as this one
 _SCRIPTS_FOLDER = "difficulty"  # with the evaluations of scripts
 
@@ -140,14 +139,15 @@ def _columns(index: Index, packed: PackedEpisodes, command: str) -> Json:
         [*([] if work.delivered else [NO_ANSWER]), *work.failed] if work.scored else []
         for work in works
     ]
-    failures = sorted({*sum(wrong, [])}, key=lambda name: (name != NO_ANSWER, fact_title(name)))
+    failures = sorted(
+        {name for names in wrong for name in names},
+        key=lambda name: (name != NO_ANSWER, fact_title(name)),
+    )
     stops = sorted({work.stop_reason for work in works})
     places = [place or (-1, 0) for place in packed.places]
     marks = [dict(_marks(work)) for work in index.queries.values()]
     return {
-        "sources": [
-            {"key": each.key, "run": each.run_title, "name": each.name} for each in index.sources
-        ],
+        "sources": [{"key": each.key, "name": each.name} for each in index.sources],
         "queries": [
             [work.text, of] for work, of in zip(index.queries.values(), marks, strict=True)
         ],
@@ -184,43 +184,32 @@ def _marks(work: Work) -> Iterator[tuple[str, str]]:
 # ---- every episode of the runs
 
 
-@dataclass(frozen=True)
-class Source:
-    """One transcripts.jsonl. `key` names it in addresses, `run_title` is empty where the page is
-    about one run."""
+class Source(NamedTuple):
+    """One transcripts.jsonl. `key` names it in addresses; where the page is about several runs, it
+    and the `name` begin with the run's."""
 
     key: str
-    run_title: str
     name: str
     path: Path
     run: ReportedRun
 
 
-class Entry(NamedTuple):
-    source: int
-    work: Work
-
-
 @dataclass(frozen=True)
 class Index:
-    """`queries`: each request, shared by all evaluations, with the first episode on it."""
+    """`entries`: (number of the source, episode). `queries`: each request, shared by all
+    evaluations, with the first episode on it."""
 
     sources: list[Source]
-    entries: list[Entry]
+    entries: list[tuple[int, Work]]
     queries: dict[str, Work]
 
     @classmethod
     def of(cls, runs: dict[str, ReportedRun]) -> Index:
-        sources = sources_of(runs)
-        entries = [
-            Entry(n, work)
-            for n, source in enumerate(sources)
-            for work in source.run.works(source.path)
-        ]
-        queries: dict[str, Work] = {}
-        for _, work in entries:
-            queries.setdefault(work.query, work)
-        return cls(sources, entries, queries)
+        sources = list(sources_of(runs))
+        works = (source.run.works(source.path) for source in sources)
+        entries = [(n, work) for n, found in enumerate(works) for work in found]
+        queries = {work.query: work for _, work in reversed(entries)}
+        return cls(sources, entries, dict(reversed(queries.items())))
 
     def shuffled(self) -> list[int]:
         """Places of entries: requests shuffled with SEED, each with its episodes of all
@@ -233,12 +222,9 @@ class Index:
         return [place for query in queries for place in by_query[query]]
 
 
-def sources_of(runs: dict[str, ReportedRun]) -> list[Source]:
-    """The main evaluation first, then the others, then the scripts that measured difficulty. With
-    one run, its name is not said."""
-    sources = []
+def sources_of(runs: dict[str, ReportedRun]) -> Iterator[Source]:
+    """The main evaluation first, then the others, then the scripts that measured difficulty."""
     for run_name, run in runs.items():
-        title = run_name if len(runs) > 1 else ""
         main_first = sorted(run.transcripts, key=lambda name: name != run.main_evaluation)
         found = {name: (evaluation_words(name)[0], run.transcripts[name]) for name in main_first}
         for path in sorted(run.path.glob(f"eval/*/*/{TRANSCRIPTS}")):
@@ -246,11 +232,10 @@ def sources_of(runs: dict[str, ReportedRun]) -> list[Source]:
             is_script = outer == _SCRIPTS_FOLDER and inner in BASELINES
             words = f"{BASELINES[inner][0]} (script)" if is_script else f"{outer}, {inner}"
             found[f"{outer}/{inner}"] = (words, path)
-        sources += [
-            Source(f"{title}/{key}".lstrip("/"), title, words, path, run)
-            for key, (words, path) in found.items()
-        ]
-    return sources
+        for key, (words, path) in found.items():
+            if len(runs) > 1:
+                key, words = f"{run_name}/{key}", f"{run_name} · {words}"
+            yield Source(key, words, path, run)
 
 
 # ---- whole transcripts, packed
@@ -268,52 +253,30 @@ class PackedEpisodes:
 
 
 def pack(index: Index, budget: Budget) -> PackedEpisodes:
+    """An episode that cannot be drawn is left out."""
     packed = PackedEpisodes([None] * len(index.entries))
+    words = {source.run.path: _token_words(source.run.path) for source in index.sources}
     room = math.inf if budget.bytes is None else budget.bytes
-    for group in _pieces(index, budget, packed.prompts):
-        text = "\n".join(line for _, line in group).encode("utf-8", "replace")
-        piece = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
+    order = index.shuffled()[: budget.episodes]
+    for start in range(0, len(order), PIECE_EPISODES):
+        lines: dict[int, str] = {}
+        for place in order[start : start + PIECE_EPISODES]:
+            source, work = index.sources[index.entries[place][0]], index.entries[place][1]
+            try:
+                record = record_at(source.path, work.place)
+                episode = drawn(record, words[source.run.path], packed.prompts)
+                lines[place] = json.dumps(episode, ensure_ascii=False, allow_nan=False)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                continue
+        text = gzip.compress("\n".join(lines.values()).encode("utf-8", "replace"), 6, mtime=0)
+        piece = base64.b64encode(text).decode()
         room -= len(piece)
         if room < 0:
             break
-        for at, (place, _) in enumerate(group):
+        for at, place in enumerate(lines):
             packed.places[place] = (len(packed.pieces), at)
         packed.pieces.append(piece)
     return packed
-
-
-def _pieces(
-    index: Index, budget: Budget, prompts: dict[str, int]
-) -> Iterator[list[tuple[int, str]]]:
-    """[(place in the index, line of JSON), …] of each piece; an episode that cannot be drawn is
-    left out."""
-    words = {source.run.path: _token_words(source.run.path) for source in index.sources}
-    order = index.shuffled()
-    lines = []
-    for n, each in enumerate(index.sources):
-        of_source = [
-            work.place for source, work in map(index.entries.__getitem__, order) if source == n
-        ]
-        lines.append(episode_lines(each.path, of_source))
-    group: list[tuple[int, str]] = []
-    size = taken = 0
-    for place in order:
-        if taken == budget.episodes:
-            break
-        source = index.entries[place].source
-        line = next(lines[source])
-        try:
-            episode = drawn(line.record(), words[index.sources[source].run.path], prompts)
-            text = json.dumps(episode, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue
-        group.append((place, text))
-        size, taken = size + len(text), taken + 1
-        if size >= PIECE_CHARACTERS:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Json:
@@ -414,28 +377,26 @@ def _token_words(folder: Path) -> TokenWords | None:
 
 
 DEEPEST = 40  # marks in each other; the parser would leave out what is deeper
-_CARD = re.compile(r"\[call\s{0,3}(\d{1,4})\s{0,3},?\s{0,3}row\s{0,3}(\d{1,6})\]", re.IGNORECASE)
 # Control characters, lone surrogates, and those that turn the direction of what follows: a text
 # must look like what it is.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
 _UNREAD = (
-    *("html_block", "html_inline", "entity", "reference", "autolink", "image"),
+    *("html_block", "html_inline", "entity", "reference", "autolink", "link", "image"),
     *("code", "lheading"),  # models indent, and draw lines under paragraphs, without meaning these
 )
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
+_PARSER.enable("table").disable(list(_UNREAD))
 
-Node = str | Json  # text, or {"tag", "children", …}
 
-
-def blocks(text: str) -> list[Node]:
-    """An answer's markdown as a tree of elements, so that the page can build it from text nodes
-    alone: no HTML comes out of here, and none that a model wrote goes in. Tags, comments and
-    addresses of images stand there as the text they are.
+def blocks(text: str) -> list[str | Json]:
+    """An answer's markdown as a tree of texts and elements {"tag", "children"}, so that the page
+    can build it from text nodes alone: no HTML comes out of here, and none that a model wrote goes
+    in. Tags, comments and addresses stand there as the text they are.
 
     markdown-it reads it: CommonMark and tables, without what would hide letters (HTML, entities,
-    definitions of links, indented code). A link's address is text. {"call": 2, "row": 1} is an
-    evidence card of DeepTravel's answers (row D11), "[call 2, row 1]".
+    links, indented code).
     """
     text = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
     tokens = _PARSER.parse(text)
@@ -444,11 +405,11 @@ def blocks(text: str) -> list[Node]:
     return _nodes(SyntaxTreeNode(tokens))
 
 
-def _nodes(parent: SyntaxTreeNode) -> list[Node]:
+def _nodes(parent: SyntaxTreeNode) -> list[str | Json]:
     return [made for child in parent.children for made in _made(child)]
 
 
-def _made(node: SyntaxTreeNode) -> list[Node]:
+def _made(node: SyntaxTreeNode) -> list[str | Json]:
     match node.type:
         case "inline":
             return _nodes(node)
@@ -459,35 +420,11 @@ def _made(node: SyntaxTreeNode) -> list[Node]:
         case "code_inline" | "fence":
             tag = "code" if node.type == "code_inline" else "pre"
             return [{"tag": tag, "children": [node.content.removesuffix("\n")]}]
-        case "card":
-            return [dict(node.meta)]
-        case "link":
-            address = " ".join(str(value) for value in node.attrs.values())
-            return [*_nodes(node), {"tag": "span", "children": [f" ({address})"]}]
-        case "ordered_list":
-            return [{"tag": "ol", "start": node.attrs.get("start", 1), "children": _nodes(node)}]
         case "heading":  # below the page's own
             tag = f"h{min(6, max(4, int(node.tag[1:]) + 1))}"
             return [{"tag": tag, "children": _nodes(node)}]
+        case "ordered_list":
+            start = node.attrs.get("start", 1)
+            return [{"tag": "ol", "start": start, "children": _nodes(node)}]
         case _:
             return [{"tag": node.tag, "children": _nodes(node)}]
-
-
-def _card(state: StateInline, silent: bool) -> bool:
-    card = _CARD.match(state.src, state.pos, state.posMax)
-    if card and not silent:
-        state.push("card", "", 0).meta = {"call": int(card[1]), "row": int(card[2])}
-    if card:
-        state.pos = card.end()
-    return card is not None
-
-
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
-    parser.enable("table").disable(list(_UNREAD))
-    parser.inline.ruler.before("link", "card", _card)
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]  # as it was written
-    return parser
-
-
-_PARSER = _parser()

@@ -9,8 +9,7 @@ const unpacked = new Map(); // number → promise of its lines
 /** The request of an episode in words, and what it is counted under: {level: "easy", days: "3 days"}. */
 const request = (i) => data.queries[data.query[i]];
 const hasText = (i) => data.piece[i] >= 0;
-const evaluationName = (s) => [data.sources[s].run, data.sources[s].name].filter(Boolean).join(" · ");
-const sourceName = (i) => evaluationName(data.source[i]);
+const sourceName = (i) => data.sources[data.source[i]].name;
 const address = (i) => `${data.sources[data.source[i]].key}/${data.id[i]}`;
 const addresses = new Map(data.id.map((_, i) => [address(i), i]));
 
@@ -63,7 +62,7 @@ const rank = (words) => (LEVELS.includes(words) ? LEVELS.indexOf(words) : parseI
 
 /** `values`: of an episode; it passes where one of them is chosen. */
 const FILTERS = [
-  {key: "source", label: "Evaluation", values: (i) => [data.source[i]], words: evaluationName},
+  {key: "source", label: "Evaluation", values: (i) => [data.source[i]], words: (s) => data.sources[s].name},
   {key: "verdict", label: "Verdict", values: (i) => [data.verdict[i]], words: (v) => VERDICTS[v].words},
   ...data.marks.map((field) => ({key: field, label: field[0].toUpperCase() + field.slice(1), values: (i) => [request(i)[1][field] || "not said"], words: String, sorted: true})),
   {key: "stop", label: "Stopped by", values: (i) => [data.stop[i]], words: (stop) => data.stops[stop]},
@@ -86,7 +85,7 @@ function makeFilters(changed) {
     return options.length > 1 || (options.length && key === "failed") ? select(key, label, "all", options) : null;
   });
   if (data.sources.length > 1) {
-    made.push(select("against", "Compare with", "nothing", data.sources.map((_, s) => [s, evaluationName(s)])), select("outcome", "Outcome", "all", Object.entries(OUTCOMES)));
+    made.push(select("against", "Compare with", "nothing", data.sources.map(({name}, s) => [s, name])), select("outcome", "Outcome", "all", Object.entries(OUTCOMES)));
   }
   made.push(select("order", "Order", null, Object.keys(ORDERS).map((words) => [words, words])));
   const words = el("input", {type: "search", id: "words", placeholder: "words of the request", autocomplete: "off", spellcheck: "false", input: changed});
@@ -344,8 +343,14 @@ function finding({call, conclusion, reason, problems}) {
     el("ul", {class: "problems"}, (problems || []).map((each) => el("li", {}, each.message || plain(each.kind), each.said && el("q", {}, each.said), each.call && [" ", card(each)]))));
 }
 
-/** The tree that Python made of an answer's markdown. */
-const markdown = (nodes) => nodes.map((node) => (typeof node === "string" ? node : node.call ? card(node) : el(node.tag, {start: node.start}, markdown(node.children))));
+const CARD = /\[call\s*(\d+)\s*,?\s*row\s*(\d+)\]/i;
+
+/** The tree that Python made of an answer's markdown; "[call 2, row 1]" becomes an evidence card (row D11). */
+function markdown(node) {
+  if (typeof node === "string") return node.split(CARD).map((part, k, parts) => (k % 3 === 0 ? part : k % 3 === 1 ? card({call: part, row: parts[k + 1]}) : null));
+  const literal = ["code", "pre"].includes(node.tag);
+  return el(node.tag, {start: node.start}, literal ? node.children : node.children.map(markdown));
+}
 
 /** An evidence card names a row of a tool's answer, and opens it. */
 const card = ({call, row}) => el("button", {type: "button", class: "chip", "data-card": call, "data-at": row, title: "Show this row of the tool's answer"}, `call ${call}${row ? `, row ${row}` : ""}`);
@@ -371,7 +376,7 @@ function follow(chip) {
 
 function outcome(episode, other) {
   const words = episode.answer;
-  return [el("h4", {}, words ? "The answer" : "The plan"), !words ? plan(episode, other) : words.length ? el("div", {class: "md"}, markdown(words)) : el("p", {class: "none"}, "No answer was given.")];
+  return [el("h4", {}, words ? "The answer" : "The plan"), !words ? plan(episode, other) : words.length ? el("div", {class: "md"}, words.map(markdown)) : el("p", {class: "none"}, "No answer was given.")];
 }
 
 const single = (episode, view) => [el("div", {class: "came"}, el("div", {}, outcome(episode)), el("div", {}, el("h4", {}, "Verdict"), verdict(episode))),
@@ -462,6 +467,7 @@ function makeBrowser(root) {
 
   async function refilter() {
     const number = ++searches;
+    listing.element.setAttribute("aria-busy", "true");
     const [words, against] = [filters.wanted(), filters.against()];
     if (filters.selects.outcome) filters.selects.outcome.closest("label").hidden = against === null;
     view.words = filters.deep.checked ? words : [];
@@ -472,6 +478,7 @@ function makeBrowser(root) {
       if (number !== searches) return;
       list(said);
     }
+    listing.element.setAttribute("aria-busy", "false");
     if (shown !== null && (against !== null || view.words.length)) { view.other = against === null ? view.other : counterpart(shown, against); redraw(); }
   }
 
