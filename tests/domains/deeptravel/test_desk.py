@@ -237,7 +237,7 @@ def test_what_is_not_kept_stands_beside_what_it_is_about(
     late = round_trip(requests, arrive_by="00:05")
     view = DESK.view(played(late, place).record(), place)
     assert not view.passed and any("arrive" in each for each in view.parts[0].items[0].remarks)
-    assert "Not met: latest arrival." in view.notes
+    assert "Not met: Arrives by." in view.notes
     failed = [check for check in view.checks if check.state == "failed"]
     assert [check.name for check in failed] == ["other_constraints"] and failed[0].details
     assert all(detail.startswith("The way there: ") for detail in failed[0].details)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tripwright.domains.deeptravel.request import Wish
+from tripwright.domains.deeptravel.request import LABELS, Wish
 from tripwright.errors import NotJson, counted, first_problem, read_json
 from tripwright.tools.face import number
 
@@ -265,18 +265,6 @@ TERMS = {
     "last_departure": "the last to leave",
     "first_arrival": "the first to arrive",
 }
-WISHES = {
-    "transport": "means of transport",
-    "depart_after": "earliest departure",
-    "arrive_by": "latest arrival",
-    "return_after": "earliest return",
-    "return_by": "latest arrival at home",
-    "total_budget": "total budget",
-    "nightly_budget": "budget a night",
-    "hotel": "hotel by name",
-    "hotel_near": "hotel near a place",
-    "visit": "places to visit",
-}
 
 
 def page_of(answer: str) -> str:
@@ -391,7 +379,7 @@ def risk_words(risk: Any) -> str:
         case Alternative(part=part, name=name, call=call, row=row):
             return f"If the first for the {part} is sold out: {name} {evidence(call, row)}"
         case NotMet(wish=wish):
-            return f"Not met: {WISHES[wish]}"
+            return f"Not met: {LABELS[wish]}"
     if risk.term == "not_found":
         return f"Nothing was found for the {risk.part}"
     return f"Nothing leaves later for the {risk.part}"

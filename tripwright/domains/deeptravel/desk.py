@@ -15,7 +15,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date as Date
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from tripwright.domains.deeptravel.cards import (
@@ -40,7 +39,7 @@ from tripwright.domains.deeptravel.expert.thoughts import (
     people_words,
     wish_words,
 )
-from tripwright.domains.deeptravel.request import TravelRequest, Wish
+from tripwright.domains.deeptravel.request import LABELS, TravelRequest, Wish
 from tripwright.domains.deeptravel.requests.intents import (
     AnswerRow,
     Asker,
@@ -118,41 +117,33 @@ def provider_at(place: Place) -> WorldProvider:
 
 def form(place: Place) -> tuple[FormField, ...]:
     world = provider_at(place).world
-    cities = tuple(sorted(world.cities))
-    day = partial(FormField, kind="date", low=world.dates[0], high=world.dates[-1])
-    money = partial(FormField, kind="money", low=1, high=LARGEST_BUDGET_USD, unit="USD")
-    return (
-        FormField("origin", "From", "place", True, cities),
-        FormField("destination", "To", "place", True, cities),
-        day("depart_date", "Leave on", required=True),
-        day("return_date", "Return on", help="Leave it empty for one way."),
-        FormField(
-            "nights",
-            "Nights in a hotel",
-            "count",
-            low=1,
-            high=MOST_NIGHTS,
-            help="Of a trip one way. With a return it is every night until then.",
-        ),
-        FormField("party_size", "People", "count", True, low=1, high=MOST_PEOPLE, default=1),
-        FormField("transport", "Transport", "choice", options=("flight", "train")),
-        FormField("depart_after", "Leave no earlier than", "time"),
-        FormField("arrive_by", "Be there by", "time"),
-        FormField("return_after", "Head back no earlier than", "time"),
-        FormField("return_by", "Be home by", "time"),
-        money("total_budget", "Budget for all"),
-        money("nightly_budget", "Budget for a room and night"),
-        FormField("hotel", "Hotel", "text", help="Its name, or that of a chain."),
-        FormField(
-            "hotel_near", "Hotel near", "text", help="A place in that city; near is up to 3 km."
-        ),
-        FormField(
-            "visit",
-            "Places to see",
-            "texts",
-            help=f"Up to {MOST_VISITS}, or one beside a hotel near a place; by their names.",
-        ),
-    )
+    needed = {"required": True}
+    city = {"kind": "place", "options": tuple(sorted(world.cities))} | needed
+    day = {"kind": "date", "low": world.dates[0], "high": world.dates[-1]}
+    money = {"kind": "money", "low": 1, "high": LARGEST_BUDGET_USD, "unit": "USD"}
+    fields: dict[str, dict[str, Any]] = {
+        "origin": city,
+        "destination": city,
+        "depart_date": day | needed,
+        "return_date": day | {"help": "Leave it empty for one way."},
+        "nights": {
+            "kind": "count",
+            "low": 1,
+            "high": MOST_NIGHTS,
+            "help": "Of a trip one way. With a return it is every night until then.",
+        },
+        "party_size": {"kind": "count", "low": 1, "high": MOST_PEOPLE, "default": 1} | needed,
+        "transport": {"kind": "choice", "options": ("flight", "train")},
+        **dict.fromkeys((*OF_WAY_THERE, *OF_WAY_BACK), {"kind": "time"}),
+        **dict.fromkeys(BUDGETS, money),
+        "hotel": {"kind": "text", "help": "Its name, or that of a chain."},
+        "hotel_near": {"kind": "text", "help": "A place in that city; near is up to 3 km."},
+        "visit": {
+            "kind": "texts",
+            "help": f"Up to {MOST_VISITS}, or one beside a hotel near a place; by their names.",
+        },
+    }
+    return tuple(FormField(name, label, **fields[name]) for name, label in LABELS.items())
 
 
 # ---- form → request and back
@@ -165,16 +156,14 @@ def request(values: Mapping[str, Any], place: Place) -> TravelRequest:
     if not problems:
         said = {name: value for name, value in values.items() if value not in EMPTY}
         asked = TravelRequest.model_validate(said)
-        problems = list(_contradictions(asked, fields))
+        problems = list(_contradictions(asked))
         named = dict(_named(asked, fields, provider_at(place).world, problems))
     if problems:
         raise FormProblems(tuple(problems))
     return _worded(asked.model_copy(update=named))
 
 
-def _contradictions(
-    asked: TravelRequest, fields: Mapping[str, FormField]
-) -> Iterator[FieldProblem]:
+def _contradictions(asked: TravelRequest) -> Iterator[FieldProblem]:
     """What is right alone and cannot be together."""
     if asked.origin == asked.destination:
         yield FieldProblem("destination", f"To: the trip starts in {asked.origin} already.")
@@ -183,7 +172,7 @@ def _contradictions(
         between = (Date.fromisoformat(back) - Date.fromisoformat(asked.depart_date)).days
         if between < 1:
             # the way back of a day trip depends on the way there, which nobody here plans together
-            words = f"Return on: {back} leaves no night after {asked.depart_date}."
+            words = f"{LABELS['return_date']}: {back} leaves no night after {asked.depart_date}."
             yield FieldProblem("return_date", words)
         elif nights not in (None, between):
             words = f"Nights: until {back} it is {counted(between, 'night')}, not {nights}."
@@ -195,15 +184,15 @@ def _contradictions(
     for names, there, words in needs:
         for name in names:
             if getattr(asked, name) is not None and not there:
-                yield FieldProblem(name, f"{fields[name].label}: {words}.")
+                yield FieldProblem(name, f"{LABELS[name]}: {words}.")
     for name in BUDGETS:
         budget = getattr(asked, name)
         if budget is not None and round(budget, 2) != budget:
-            yield FieldProblem(name, f"{fields[name].label}: expected whole cents.")
+            yield FieldProblem(name, f"{LABELS[name]}: expected whole cents.")
     most = 1 if asked.hotel_near else MOST_VISITS
     if len(asked.visit) > most:
         beside = f" beside a hotel near {asked.hotel_near}" if asked.hotel_near else ""
-        yield FieldProblem("visit", f"Places to see: at most {most} can be planned{beside}.")
+        yield FieldProblem("visit", f"{LABELS['visit']}: at most {most} can be planned{beside}.")
 
 
 def _named(

@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.cards import page_of
 from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
-from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.request import LABELS, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
@@ -192,24 +192,7 @@ DOMAIN = Domain(
     every_group=_every_turn,
     unjudged=unjudged,
     judging=JudgingModel(JudgeSettings, judging),
-    labels={
-        "origin": "From",
-        "destination": "To",
-        "depart_date": "Leaves",
-        "return_date": "Returns",
-        "nights": "Nights",
-        "party_size": "People",
-        "transport": "Transport",
-        "depart_after": "Departs after",
-        "arrive_by": "Arrives by",
-        "return_after": "Returns after",
-        "return_by": "Home by",
-        "total_budget": "Budget in all",
-        "nightly_budget": "Budget a night",
-        "hotel": "Hotel",
-        "hotel_near": "Hotel near",
-        "visit": "To visit",
-    },
+    labels=LABELS,
     answer_page=page_of,
     ungrounded=GROUNDINGS,
     counterparts=COUNTERPARTS,

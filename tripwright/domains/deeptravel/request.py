@@ -38,24 +38,26 @@ class TravelRequest(BaseModel):
 
     id: str = ""
     query: str = ""  # the words
-    origin: str
-    destination: str
-    depart_date: str = Field(pattern=_DAY)
+    origin: str = Field(title="From")
+    destination: str = Field(title="To")
+    depart_date: str = Field(pattern=_DAY, title="Leaves")
     # None: one way, and without a stay unless `nights`
-    return_date: str | None = Field(None, pattern=_DAY)
-    nights: int | None = Field(None, ge=0)  # None: from depart_date to return_date
-    party_size: int = Field(1, ge=1, le=99)
-    transport: Transport | None = None
-    depart_after: str | None = Field(None, pattern=_CLOCK)
-    arrive_by: str | None = Field(None, pattern=_CLOCK)
-    return_after: str | None = Field(None, pattern=_CLOCK)
-    return_by: str | None = Field(None, pattern=_CLOCK)  # at home
+    return_date: str | None = Field(None, pattern=_DAY, title="Returns")
+    nights: int | None = Field(None, ge=0, title="Nights")  # None: from depart_date to return_date
+    party_size: int = Field(1, ge=1, le=99, title="People")
+    transport: Transport | None = Field(None, title="Transport")
+    depart_after: str | None = Field(None, pattern=_CLOCK, title="Departs after")
+    arrive_by: str | None = Field(None, pattern=_CLOCK, title="Arrives by")
+    return_after: str | None = Field(None, pattern=_CLOCK, title="Returns after")
+    return_by: str | None = Field(None, pattern=_CLOCK, title="Home by")
     currency: str = "USD"
-    total_budget: float | None = Field(None, gt=0)  # ways and stay together
-    nightly_budget: float | None = Field(None, gt=0)  # one room
-    hotel: str | None = None  # a name or a chain
-    hotel_near: str | None = None  # a place
-    visit: tuple[str, ...] = ()  # places to see, with the way to each
+    # ways and stay together
+    total_budget: float | None = Field(None, gt=0, title="Budget in all")
+    nightly_budget: float | None = Field(None, gt=0, title="Budget a night")  # one room
+    hotel: str | None = Field(None, title="Hotel")  # a name or a chain
+    hotel_near: str | None = Field(None, title="Hotel near")  # a place
+    # places to see, with the way to each
+    visit: tuple[str, ...] = Field((), title="To visit")
     level: Level | None = None
 
     @property
@@ -66,3 +68,6 @@ class TravelRequest(BaseModel):
     def record(self) -> dict[str, Any]:
         """One line of a request file; what was not said is left out."""
         return self.model_dump(mode="json", exclude_none=True)
+
+
+LABELS = {name: field.title for name, field in TravelRequest.model_fields.items() if field.title}
