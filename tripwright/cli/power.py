@@ -61,67 +61,59 @@ def power(
       tripwright power runs/cold_start runs/grpo --points 3
     """
     check_folders(runs or [])
+    from tripwright.evals.comparison import compare_folders
     from tripwright.evals.power import power_from_numbers, power_from_runs
 
+    if runs and len(runs) != 2:
+        raise UserError(
+            f"The discordance is that of two runs, found {len(runs)}. Give two run folders, or none"
+            " and --rate."
+        )
     if runs:
-        figures = power_from_runs(_compared(runs), points / 100, target, alpha)
+        compared = compare_folders([[folder] for folder in runs], apart=True)
+        figures = power_from_runs(compared, points / 100, target, alpha)
     else:
         figures = power_from_numbers(points / 100, rate, discordance, target, alpha, count)
     typer.echo(json.dumps(figures) if as_json else _text(figures))
 
 
-def _compared(runs: list[Path]) -> dict[str, Any]:
-    from tripwright.evals.comparison import compare_folders
-
-    if len(runs) != 2:
-        raise UserError(
-            f"The discordance is that of two runs, found {len(runs)}. Give two run folders, or none"
-            " and --rate."
-        )
-    return compare_folders([[folder] for folder in runs], apart=True)
-
-
 def _text(figures: dict[str, Any]) -> str:
     power_text = f"power {figures['power']:.0%}"
     goal = f"{figures['points']:g} points with {power_text} (two-sided, p < {figures['alpha']:g})"
-    if "runs" in figures:
-        a, b = figures["runs"]
-        cannot = (
-            f"{figures['points']:g} points cannot be between runs whose queries differ so little."
-            " Give --rate and --discordance instead."
-        )
-        difference = (
-            f"{figures['detectable_points']:.1f} points"
-            if figures["detectable_points"] is not None
-            else "no difference that there can be"
-        )
-        return (
-            f"{a} and {b} differ in {figures['discordance']:.1%} of {figures['queries_played']:,}"
-            " queries.\n"
-            + (
-                f"To see {goal}, both play {figures['queries']:,} queries.\n"
-                if figures["queries"] is not None
-                else f"{cannot}\n"
-            )
-            + f"The {figures['queries_played']:,} queries show {difference} with {power_text}."
-        )
-    rows = []
-    for row in figures["paired"]:
-        power_text = "-" if row["power"] is None else f"{row['power']:.1%}"
-        rows.append([f"{row['discordance']:.1%}", f"{row['queries']:,}", power_text, row["words"]])
-    lines = [
-        f"To see {goal}, at a pass rate of {figures['rate']:.1%}:",
-        "",
-        "both on the same queries, one sample each (exact McNemar)",
-    ]
-    lines += table_lines(rows, ">>><", ["discordance", "queries", "exact power"])
+    if "runs" not in figures:
+        rows = [
+            [
+                f"{row['discordance']:.1%}",
+                f"{row['queries']:,}",
+                _percent(row["power"]),
+                row["words"],
+            ]
+            for row in figures["paired"]
+        ]
+        lines = [
+            f"To see {goal}, at a pass rate of {figures['rate']:.1%}:",
+            "",
+            "both on the same queries, one sample each (exact McNemar)",
+            *table_lines(rows, ">>><", ["discordance", "queries", "exact power"]),
+        ]
+        if figures["unpaired"]:
+            lines += ["", f"each on queries of its own: {figures['unpaired']:,} for each run"]
+        return "\n".join(lines)
+    needed, shown = figures["queries"], figures["detectable_points"]
+    differ = f"{' and '.join(figures['runs'])} differ in {figures['discordance']:.1%}"
     return "\n".join(
         [
-            *lines,
-            *(
-                [f"\neach on queries of its own: {figures['unpaired']:,} for each run"]
-                if figures["unpaired"]
-                else []
-            ),
+            f"{differ} of {figures['queries_played']:,} queries.",
+            f"To see {goal}, both play {needed:,} queries."
+            if needed is not None
+            else f"{figures['points']:g} points cannot be between runs whose queries differ so"
+            " little. Give --rate and --discordance instead.",
+            f"The {figures['queries_played']:,} queries show"
+            + (f" {shown:.1f} points" if shown is not None else " no difference that there can be")
+            + f" with {power_text}.",
         ]
     )
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"

@@ -27,26 +27,14 @@ ROUNDING = 1e-12
 TAIL = 6.5  # standard deviations of the number of discordant queries that an exact power sums over
 
 
-def paired_queries(
-    difference: float, discordance: float, power: float = POWER, alpha: float = ALPHA
-) -> int:
+def connor(difference: float, discordance: float, power: float, alpha: float) -> float:
     """Queries that both runs play, one sample each, for McNemar's test to see a difference (Connor
     1987, Biometrics 43:207).
 
     n = (z_{α/2} √d + z_β √(d − δ²))² / δ²
     """
-    _check(difference, power, alpha)
-    if not abs(difference) <= discordance <= 1:
-        raise ValueError(
-            f"the discordance lies between the difference and 1, found {discordance} for a"
-            f" difference of {difference}"
-        )
-    return math.ceil(_connor(difference, discordance, power, alpha))
-
-
-def _connor(difference: float, mean_square: float, power: float, alpha: float) -> float:
-    spread = math.sqrt(max(0.0, mean_square - difference**2))
-    return ((_z(1 - alpha / 2) * math.sqrt(mean_square) + _z(power) * spread) / difference) ** 2
+    spread = math.sqrt(max(0.0, discordance - difference**2))
+    return ((_z(1 - alpha / 2) * math.sqrt(discordance) + _z(power) * spread) / difference) ** 2
 
 
 def unpaired_queries(
@@ -57,87 +45,10 @@ def unpaired_queries(
 
     n = (z_{α/2} √(2p̄q̄) + z_β √(p₁q₁ + p₂q₂))² / (p₁ − p₂)²
     """
-    _check(first - second, power, alpha)
     middle = (first + second) / 2
     pooled = _z(1 - alpha / 2) * math.sqrt(2 * middle * (1 - middle))
     apart = _z(power) * math.sqrt(first * (1 - first) + second * (1 - second))
     return math.ceil(((pooled + apart) / (first - second)) ** 2)
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """How far two runs that were played lie apart query by query; all shares from 0 to 1.
-
-    What is asked of it is asked of runs whose queries differ as much as these, but whose mean
-    difference is the one that is asked about: its square, and not the square of the mean that these
-    runs happen to show, is taken from `mean_square`.
-    """
-
-    queries: int
-    discordance: float  # share of the queries that differ at all
-    mean_square: float  # of a query's difference; with one sample each it is the discordance
-    # mean size of a query's difference: the mean difference if all of them had one sign
-    largest: float
-    one_sample: bool  # of each query in both runs, so that the test is McNemar's
-
-    @classmethod
-    def of(cls, differences: Sequence[float], one_sample: bool) -> Scatter:
-        """From one difference per query; raises ValueError for none."""
-        if not differences:
-            raise ValueError("no query, so nothing is known of how far queries differ")
-        n = len(differences)
-        squares, sizes = math.fsum(d * d for d in differences), math.fsum(map(abs, differences))
-        return cls(n, sum(d != 0 for d in differences) / n, squares / n, sizes / n, one_sample)
-
-    def needed(self, difference: float, power: float = POWER, alpha: float = ALPHA) -> int | None:
-        """Queries that both play to see this difference; None where queries that differ so little
-        cannot make it.
-
-        With several samples it is Connor's formula as well, with the mean square for the
-        discordance: that is the variance that the sign-flip test takes for its null hypothesis, as
-        the discordance is McNemar's.
-        """
-        if difference > self.largest + ROUNDING:
-            return None
-        if self.one_sample:
-            return paired_queries_exact(
-                min(difference, self.discordance), self.discordance, power, alpha
-            )[0]
-        _check(difference, power, alpha)
-        return math.ceil(_connor(difference, self.mean_square, power, alpha))
-
-    def detectable(self, power: float = POWER, alpha: float = ALPHA) -> float | None:
-        """The smallest difference that these queries show with this power, to a twentieth of a
-        point; None where they show none that there can be. With one sample each and up to
-        MOST_SEARCHED queries by the exact test, else by the formula."""
-        is_shown = (
-            self._shown_exactly
-            if self.one_sample and self.queries <= MOST_SEARCHED
-            else self._shown_by_formula
-        )
-        if not self.largest or not is_shown(self.largest, power, alpha):
-            return None
-        low, high = 0.0, self.largest
-        while high - low > RESOLUTION:
-            middle = (low + high) / 2
-            low, high = (low, middle) if is_shown(middle, power, alpha) else (middle, high)
-        return high
-
-    def _shown_exactly(self, difference: float, power: float, alpha: float) -> bool:
-        return paired_power(self.queries, difference, self.discordance, alpha) >= power
-
-    def _shown_by_formula(self, difference: float, power: float, alpha: float) -> bool:
-        return _connor(difference, self.mean_square, power, alpha) <= self.queries
-
-
-def independent_discordance(first: float, second: float) -> float:
-    """Of two runs that have nothing in common but their rates."""
-    return first * (1 - second) + second * (1 - first)
-
-
-def most_discordance(first: float, second: float) -> float:
-    """Of any two runs with these rates: no query is passed by both, or none by neither."""
-    return min(first + second, 2 - first - second)
 
 
 def paired_power(
@@ -145,44 +56,33 @@ def paired_power(
 ) -> float:
     """Exact power of McNemar's exact test: the chance of p ≤ α, summed over how many queries may
     differ and how they may fall."""
-    if not abs(difference) <= discordance <= 1:
-        raise ValueError(
-            f"the discordance lies between the difference and 1, found {discordance} for a"
-            f" difference of {difference}"
-        )
     up = (discordance + abs(difference)) / (2 * discordance)
     mean, spread = queries * discordance, math.sqrt(queries * discordance * (1 - discordance))
-    first, last = (
-        max(1, math.floor(mean - TAIL * spread)),
-        min(queries, math.ceil(mean + TAIL * spread)),
-    )
+    first = max(1, math.floor(mean - TAIL * spread))
+    last = min(queries, math.ceil(mean + TAIL * spread))
+
+    def rejects(differing: int) -> float:
+        outer = range(_critical(differing, alpha) + 1)
+        return math.fsum(_binomial(differing, i, p) for i in outer for p in (up, 1 - up))
+
     return math.fsum(
-        _binomial(queries, k, discordance) * _rejects(k, up, alpha) for k in range(first, last + 1)
+        _binomial(queries, k, discordance) * rejects(k) for k in range(first, last + 1)
     )
 
 
-def paired_queries_exact(
+def paired_queries(
     difference: float, discordance: float, power: float = POWER, alpha: float = ALPHA
 ) -> tuple[int, float | None]:
     """(queries, their exact power). The formula's number is raised until the exact test, which is
     stricter, has the power as well; beyond MOST_EXACT queries the two hardly differ, and the exact
     power is not summed (None)."""
-    queries = paired_queries(difference, discordance, power, alpha)
+    queries = math.ceil(connor(difference, discordance, power, alpha))
     while queries <= MOST_EXACT:
         reached = paired_power(queries, difference, discordance, alpha)
         if reached >= power:
             return queries, reached
         queries += max(1, queries // 100)
     return queries, None
-
-
-def _rejects(discordant: int, up: float, alpha: float) -> float:
-    """Chance that the exact test rejects, given how many queries differ."""
-    critical = _critical(discordant, alpha)
-    if critical < 0:
-        return 0.0
-    outer = range(critical + 1)
-    return math.fsum(_binomial(discordant, i, up) + _binomial(discordant, i, 1 - up) for i in outer)
 
 
 @lru_cache(maxsize=100_000)
@@ -208,11 +108,61 @@ def _z(share: float) -> float:
     return NormalDist().inv_cdf(share)
 
 
-def _check(difference: float, power: float, alpha: float) -> None:
-    if not difference:
-        raise ValueError("no number of queries shows a difference of 0")
-    if not 0 < alpha < 1 or not 0 < power < 1:
-        raise ValueError(f"power and alpha lie strictly between 0 and 1, found {power} and {alpha}")
+@dataclass(frozen=True)
+class Scatter:
+    """How far two runs that were played lie apart query by query; all shares from 0 to 1.
+
+    It answers for runs whose queries differ as much as these, but whose mean difference is the one
+    that is asked about: that one's square, and not the square of the mean that these runs happen to
+    show, is taken from `mean_square`.
+    """
+
+    queries: int
+    discordance: float  # share of the queries that differ at all
+    mean_square: float  # of a query's difference; with one sample each it is the discordance
+    # mean size of a query's difference: the mean difference if all of them had one sign
+    largest: float
+    one_sample: bool  # of each query in both runs, so that the test is McNemar's
+
+    @classmethod
+    def of(cls, differences: Sequence[float], one_sample: bool) -> Scatter:
+        """From one difference per query."""
+        n = len(differences)
+        squares, sizes = math.fsum(d * d for d in differences), math.fsum(map(abs, differences))
+        return cls(n, sum(d != 0 for d in differences) / n, squares / n, sizes / n, one_sample)
+
+    def needed(self, difference: float, power: float = POWER, alpha: float = ALPHA) -> int | None:
+        """Queries that both play to see this difference; None where queries that differ so little
+        cannot make it.
+
+        With several samples it is Connor's formula as well, with the mean square for the
+        discordance: that is the variance that the sign-flip test takes for its null hypothesis, as
+        the discordance is McNemar's.
+        """
+        if difference > self.largest + ROUNDING:
+            return None
+        if self.one_sample:
+            most = self.discordance
+            return paired_queries(min(difference, most), most, power, alpha)[0]
+        return math.ceil(connor(difference, self.mean_square, power, alpha))
+
+    def detectable(self, power: float = POWER, alpha: float = ALPHA) -> float | None:
+        """The smallest difference that these queries show with this power, to a twentieth of a
+        point; None where they show none that there can be. With one sample each and up to
+        MOST_SEARCHED queries by the exact test, else by the formula."""
+
+        def is_shown(difference: float) -> bool:
+            if self.one_sample and self.queries <= MOST_SEARCHED:
+                return paired_power(self.queries, difference, self.discordance, alpha) >= power
+            return connor(difference, self.mean_square, power, alpha) <= self.queries
+
+        low, high = 0.0, self.largest
+        if not high or not is_shown(high):
+            return None
+        while high - low > RESOLUTION:
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_shown(middle) else (middle, high)
+        return high
 
 
 # ---- what `tripwright power` says
@@ -232,48 +182,41 @@ def power_from_numbers(
             f"--rate {rate:g} and --points {100 * difference:g} make a pass rate of {better:.0%}."
             " Accepted: at most 100%."
         )
-    most, independent = most_discordance(rate, better), independent_discordance(rate, better)
-    if discordance is not None and not difference <= discordance + 1e-12 <= most + 2e-12:
-        accepted = f"accepted from {difference:g} to {most:g}"
+    if queries is not None and queries > MOST_EXACT:
+        raise UserError(
+            f"--count {queries} is too many for an exact power. Accepted: up to {MOST_EXACT}."
+        )
+    independent = rate * (1 - better) + better * (1 - rate)
+    most = min(rate + better, 2 - rate - better)  # no query passed by both, or none by neither
+    if discordance is not None and not difference <= discordance + ROUNDING <= most + 2 * ROUNDING:
         raise UserError(
             f"--discordance {discordance:g} cannot be at pass rates of {rate:.1%} and {better:.1%}:"
-            f" {accepted}."
+            f" accepted from {difference:g} to {most:g}."
         )
-    discordances = [
-        difference,
-        *(d for d in SHOWN_DISCORDANCES if difference < d < most),
-        independent,
-    ]
+    shown = [difference, *(d for d in SHOWN_DISCORDANCES if difference < d < most), independent]
+    words = {
+        difference: "the least there can be",
+        independent: "two runs that have nothing in common",
+    }
     paired = []
     for each in sorted(
-        {max(difference, d) for d in (discordances if discordance is None else [discordance])}
+        {max(difference, d) for d in (shown if discordance is None else [discordance])}
     ):
-        if queries is None:
-            n, reached = paired_queries_exact(difference, each, power, alpha)
-        else:
-            n, reached = queries, _power_of(queries, difference, each, alpha)
-        words = {
-            difference: "the least there can be",
-            independent: "two runs that have nothing in common",
-        }.get(each, "")
-        paired.append({"discordance": each, "queries": n, "power": reached, "words": words})
-    unpaired = None if queries is not None else unpaired_queries(rate, better, power, alpha)
+        n, reached = (
+            paired_queries(difference, each, power, alpha)
+            if queries is None
+            else (queries, paired_power(queries, difference, each, alpha))
+        )
+        told = {"discordance": each, "queries": n, "power": reached, "words": words.get(each, "")}
+        paired.append(told)
     return {
         "points": 100 * difference,
         "rate": rate,
         "power": power,
         "alpha": alpha,
         "paired": paired,
-        "unpaired": unpaired,
+        "unpaired": unpaired_queries(rate, better, power, alpha) if queries is None else None,
     }
-
-
-def _power_of(queries: int, difference: float, discordance: float, alpha: float) -> float:
-    if queries > MOST_EXACT:
-        raise UserError(
-            f"--count {queries} is too many for an exact power. Accepted: up to {MOST_EXACT}."
-        )
-    return paired_power(queries, difference, discordance, alpha)
 
 
 def power_from_runs(

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import verdict_record
 from tripwright.cli.main import Verb, main
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.power import paired_queries_exact
+from tripwright.evals.power import paired_queries
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import mcnemar_exact, rate
 
@@ -103,7 +103,7 @@ def test_the_power_of_two_runs_is_that_of_their_discordance(
 ) -> None:
     a, b = made("a", [False] * 40), made("b", [True] * 10 + [False] * 30)
     found = compare(a, b)["power"]["b"]
-    assert found["discordance"] == 0.25 and found["queries"] == paired_queries_exact(0.05, 0.25)[0]
+    assert found["discordance"] == 0.25 and found["queries"] == paired_queries(0.05, 0.25)[0]
     verbs = (Verb("power", "tripwright.cli.power", "power", "Power."),)
     assert main(["power", str(a), str(b), "--points", "5", "--json"], verbs) == 0
     assert json.loads(capsys.readouterr().out)["queries"] == found["queries"]
