@@ -22,8 +22,7 @@ TITLES = {
 }
 MARK = "*"
 HEADLINE = "final"
-HOLM = "p (Holm)"
-NOT_ALIKE = " (of runs that are NOT ALIKE, see above)"
+DIFFERENCE = "difference, p (Holm)"
 SMALLEST_SHOWN = 0.0001
 TEXT_CHARACTERS = 70
 
@@ -101,47 +100,53 @@ def compare(settings: CompareFlags, as_json: Json = False) -> None:
     if settings.rejudge is not None and settings.rejudge not in names:
         raise UserError(f"Unknown rules '{settings.rejudge}'. Available: {', '.join(names)}.")
     with open_worlds([] if settings.world is None else [settings.world]) as places:
+        world = places[0] if places else None
         comparison = compare_folders(
-            folders,
-            settings.unlike,
-            settings.rejudge,
-            places[0] if places else None,
-            settings.apart,
+            folders, settings.unlike, settings.rejudge, world, settings.apart
         )
     typer.echo(json.dumps(comparison) if as_json else comparison_text(comparison, settings.listed))
 
 
 def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
     """`listed` queries of each kind are named."""
-    names = [run["name"] for run in comparison["runs"]]
+    base, unlike = comparison["baseline"], " (NOT ALIKE, see above)" if comparison["unlike"] else ""
     parts = [_heading(comparison)]
     for table, rows in comparison["tables"].items():
-        parts.append(
-            _table(
-                TITLES.get(table, f"final pass by {table}"), rows, names, bool(comparison["unlike"])
-            )
-        )
+        title = TITLES.get(table, f"final pass by {table}")
+        parts.append([title + unlike, *_table(rows, base, table)])
     if comparison["pairs"]:
-        parts.append(_pairs(comparison["pairs"], bool(comparison["unlike"])))
-    parts += [_seeds(name, seeds) for name, seeds in comparison.get("seeds", {}).items()]
-    parts += [
-        _changed(name, comparison["baseline"], changed, listed)
-        for name, changed in comparison["changed"].items()
-    ]
-    parts += [_power(name, power, comparison) for name, power in comparison["power"].items()]
+        rows = [
+            [
+                f"{pair['b']} - {pair['a']}",
+                _difference(pair),
+                str(pair["gained"]),
+                str(pair["lost"]),
+            ]
+            for pair in comparison["pairs"]
+        ]
+        lines = table_lines(rows, "<<>", ["", DIFFERENCE, "gained", "lost"])
+        parts.append([f"final pass, every two runs{unlike}", *lines])
+    for name, seeds in comparison.get("seeds", {}).items():
+        each = ", ".join(f"{run['final']:.1%} (seed {run['seed']})" for run in seeds["runs"])
+        deviation = f"standard deviation {100 * seeds['deviation']:.1f} points"
+        parts.append([f"seeds of {name}: {each}; mean {seeds['mean']:.1%}, {deviation}"])
+    for name, changed in comparison["changed"].items():
+        parts.append(_changed(f"{name} against {base}", changed, listed))
+    for name, power in comparison["power"].items():
+        parts.append([_power(f"{name} against {base}", power, comparison["queries"])])
     if "worst_case" in comparison:
         parts.append(_worst(comparison["worst_case"]))
-    brackets = "Brackets: 95% intervals, each for itself alone."
+    closing = "Brackets: 95% intervals, each for itself alone."
     if comparison["pairs"]:
-        brackets = (
-            f"{MARK} significant: p < 0.05 after Holm's correction over the table, against"
-            f" {comparison['baseline']}. {brackets} --json has every p before the correction too."
+        closing += (
+            f" {MARK} significant: p < 0.05 after Holm's correction over the table."
+            " --json has every p before the correction too."
         )
-    parts.append(brackets)
-    return "\n\n".join(parts)
+    parts.append([closing])
+    return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def _heading(comparison: Mapping[str, Any]) -> str:
+def _heading(comparison: Mapping[str, Any]) -> list[str]:
     from tripwright.evals.scoreboard import judged_by
 
     by = judged_by(comparison["rules"])
@@ -149,126 +154,77 @@ def _heading(comparison: Mapping[str, Any]) -> str:
     lines = [f"{counted(comparison['queries'], 'query')} that all of them played, {by}{anew}"]
     for run in comparison["runs"]:
         unscored = f", {run['unscored']:,} unscored" if run["unscored"] else ""
-        lines.append(
-            f"  {run['name']}: {counted(run['episodes'], 'episode')}{unscored} "
-            f" ({', '.join(run['folders'])})"
-        )
+        episodes = f"{counted(run['episodes'], 'episode')}{unscored}"
+        lines.append(f"  {run['name']}: {episodes}  ({', '.join(run['folders'])})")
     if comparison["left_out"]:
         queries = counted(comparison["left_out"], "query")
         lines.append(f"  left out, as not all of them have it: {queries}")
     lines += [f"  NOT ALIKE: {phrase}" for phrase in comparison["unlike"]]
-    return "\n".join([*lines, *(f"  note: {note}" for note in comparison["notes"])])
+    return [*lines, *(f"  note: {note}" for note in comparison["notes"])]
 
 
-def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike: bool) -> str:
-    """Two runs stand in one line with their difference; of more, the differences have lines of
-    their own. The headline's difference and its p stand once, in the table of every two runs."""
-    filled_rows = {
-        name: row
-        for name, row in rows.items()
-        if any(figure["value"] is not None for figure in row["runs"].values())
-    }
-    title_of = fact_title if title == TITLES["constraints"] else str
-    base, *others = names
-    two = len(others) == 1
-    head = ["", *names, *(["difference", HOLM] if two else [])]
-    body = []
-    for name, row in filled_rows.items():
-        marks = {
-            other: MARK if name != HEADLINE and row["differences"][other].get("significant") else ""
-            for other in others
-        }
-        cells = [
-            title_of(name),
-            _cell(row["runs"][base]),
-            *(_cell(row["runs"][other], marks[other]) for other in others),
-        ]
-        if two and name == HEADLINE:
-            cells += ["below", ""]
-        elif two:
-            cells += _difference(row["differences"][others[0]])
-        body.append(cells)
-    heading = f"{title}{NOT_ALIKE if is_unlike else ''}"
-    lines = [heading, *table_lines(body, header=head)]
-    if len(others) > 1:
-        differing = [
-            [title_of(name), *(" p ".join(_difference(row["differences"][o])) for o in others)]
-            for name, row in filled_rows.items()
-            if name != HEADLINE
-        ]
-        lines += [
-            "",
-            f"{heading}: difference from {base}, with {HOLM}",
-            *table_lines(differing, header=["", *others]),
-        ]
-    return "\n".join(lines)
+def _table(rows: Mapping[str, Any], base: str, table: str) -> list[str]:
+    """Every run's figure, then its difference from the first. The headline's difference and its p
+    stand once, in the table of every two runs."""
+    body, header = [], [""]
+    for name, row in rows.items():
+        header = ["", *row["runs"], *(f"{other} - {base}" for other in row["differences"])]
+        body.append(
+            [
+                fact_title(name) if table == "constraints" else name,
+                *map(_figure, row["runs"].values()),
+                *(
+                    "below" if name == HEADLINE else _difference(d)
+                    for d in row["differences"].values()
+                ),
+            ]
+        )
+    return table_lines(body, header=header)
 
 
-def _cell(figure: Mapping[str, Any], mark: str = "") -> str:
+def _figure(figure: Mapping[str, Any]) -> str:
     if figure["kind"] == "mean":
-        return f"{figure['value']:.4g}{mark}" + _interval(figure, "{:.4g}", 1)
-    return f"{figure['value']:.1%}{mark}" + _interval(figure, "{:.1f}", 100)
+        return f"{figure['value']:.4g}{_interval(figure, '.4g', 1)}"
+    return f"{figure['value']:.1%}{_interval(figure, '.1f', 100)}"
 
 
 def _interval(figure: Mapping[str, Any], form: str, scale: float) -> str:
     if figure["low"] is None:
         return ""
-    return f" [{form.format(scale * figure['low'])}, {form.format(scale * figure['high'])}]"
+    return f" [{scale * figure['low']:{form}}, {scale * figure['high']:{form}}]"
 
 
-def _difference(figure: Mapping[str, Any]) -> list[str]:
-    """The difference in points or units, and Holm's p: "≤" where the draws were too few to give a
-    smaller one."""
-    form, scale = ("{:+.4g}", 1) if figure["kind"] == "mean" else ("{:+.1f}", 100)
+def _difference(figure: Mapping[str, Any]) -> str:
+    """In points or units, with Holm's p: "≤" where the draws were too few to give a smaller one."""
+    form, scale = ("+.4g", 1) if figure["kind"] == "mean" else ("+.1f", 100)
     p = figure["p_holm"]
     shown = f"{'≤ ' if figure['p_is_bound'] and p < 1 else ''}{p:.2g}"
-    if p < SMALLEST_SHOWN:
-        shown = f"< {SMALLEST_SHOWN:.4f}"
-    return [form.format(scale * figure["value"]) + _interval(figure, form, scale), shown]
-
-
-def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
-    rows = []
-    for pair in pairs:
-        difference, p = _difference(pair)
-        mark, counts = MARK if pair["significant"] else "", (pair["gained"], pair["lost"])
-        rows.append([f"{pair['b']} - {pair['a']}", difference + mark, p, *map(str, counts)])
-    heading = f"final pass, every two runs{NOT_ALIKE if is_unlike else ''}"
-    header = ["", "difference", HOLM, "gained", "lost"]
-    return "\n".join([heading, *table_lines(rows, "<<<>", header)])
-
-
-def _seeds(name: str, seeds: Mapping[str, Any]) -> str:
-    each = ", ".join(f"{run['final']:.1%} (seed {run['seed']})" for run in seeds["runs"])
-    return (
-        f"seeds of {name}: {each}; mean {seeds['mean']:.1%}, standard deviation"
-        f" {100 * seeds['deviation']:.1f} points"
-    )
+    shown = f"< {SMALLEST_SHOWN:.4f}" if p < SMALLEST_SHOWN else shown
+    mark = MARK if figure["significant"] else ""
+    return f"{scale * figure['value']:{form}}{_interval(figure, form, scale)} p {shown}{mark}"
 
 
 def _changed(
-    name: str, base: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int
-) -> str:
+    title: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int
+) -> list[str]:
     from tripwright.evals.comparison import changed_marks
 
-    lines = [
-        f"{name} against {base}: {counted(len(changed['gained']), 'query')} gained,"
-        f" {len(changed['lost'])} lost"
-    ]
-    for kind in ("gained", "lost"):
+    gained, lost = changed["gained"], changed["lost"]
+    lines = [f"{title}: {counted(len(gained), 'query')} gained, {len(lost)} lost"]
+    for kind, queries in changed.items():
         rows = []
-        for query in changed[kind][:listed]:
+        for query in queries[:listed]:
             before, after = ("/".join(map(str, query[when])) for when in ("before", "after"))
             text, about = query["text"], ", ".join(changed_marks(query)) or "-"
             text = text if len(text) <= TEXT_CHARACTERS else f"{text[:TEXT_CHARACTERS]}…"
             rows.append([kind, query["id"], f"{before} to {after}", about, text])
         lines += table_lines(rows)
-        if (more := len(changed[kind]) - listed) > 0 and listed:
-            lines.append(f"  and {more} more {kind} (--count {len(changed[kind])}, or --json)")
-    return "\n".join(lines)
+        if (more := len(queries) - listed) > 0 and listed:
+            lines.append(f"  and {more} more {kind} (--count {len(queries)}, or --json)")
+    return lines
 
 
-def _power(name: str, power: Mapping[str, Any], comparison: Mapping[str, Any]) -> str:
+def _power(title: str, power: Mapping[str, Any], queries: int) -> str:
     seen, needed, points = power["detectable"], power["queries"], f"{100 * power['points']:.0f}"
     difference = "no difference that there can be"
     more = f"queries that differ so little cannot make {points} points"
@@ -276,13 +232,11 @@ def _power(name: str, power: Mapping[str, Any], comparison: Mapping[str, Any]) -
         difference = f"a difference of {100 * seen:.1f} points"
     if needed is not None:
         more = f"{points} points would take {needed:,}"
-    return (
-        f"power, {name} against {comparison['baseline']}: {power['discordance']:.1%} of the queries"
-        f" differ; {comparison['queries']:,} queries show {difference} with power 80%; {more}"
-    )
+    differ = f"power, {title}: {power['discordance']:.1%} of the queries differ"
+    return f"{differ}; {queries:,} queries show {difference} with power 80%; {more}"
 
 
-def _worst(worst: Mapping[str, Any]) -> str:
+def _worst(worst: Mapping[str, Any]) -> list[str]:
     unscored = ", ".join(f"{name} {count}" for name, count in worst["unscored"].items())
     rates = ", ".join(f"{name} {value:.1%}" for name, value in worst["final"].items())
     lines = [
@@ -294,4 +248,4 @@ def _worst(worst: Mapping[str, Any]) -> str:
             f"  {name}: difference {100 * ends['failed']:+.1f} points; whatever the unscored would"
             f" have done, between {100 * ends['least']:+.1f} and {100 * ends['most']:+.1f}"
         )
-    return "\n".join(lines)
+    return lines

@@ -37,14 +37,12 @@ def test_the_table_is_metric_by_run_with_marks(made: Maker, told: Told) -> None:
     text = told(a, b, "--count", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
     assert "50.0% [35.2, 64.8]" in row and "85.0% [" in row and row.endswith("below")  # once
-    assert "]*" in text.split("final pass, every two runs")[1].splitlines()[2]
+    assert text.split("final pass, every two runs")[1].splitlines()[2].split()[-3] == "0.00012*"
     assert "14 queries gained, 0 lost" in text and "and 12 more gained" in text
     assert "q000020  0/1 to 1/1  easy, 7 days  trip 20" in text
     assert "* significant: p < 0.05 after Holm's correction" in text
-    c = made("c", BEFORE)
-    text = told(a, b, c)
-    for part in ("final pass, every two", "c - b", "metrics: difference from a"):
-        assert part in text
+    text = told(a, b, made("c", BEFORE))
+    assert all(part in text for part in ("final pass, every two", "c - b", "c - a"))
 
 
 def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(
@@ -53,8 +51,6 @@ def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(
     a, b = made("a", BEFORE), made("b", AFTER)
     final = compare(a, b)["tables"]["metrics"]["final"]["differences"]["b"]
     text = told(a, b)
-    heads = [each for each in text.splitlines() if "difference" in each and "p (Holm)" in each]
-    assert len(heads) == len(compare(a, b)["tables"]) + 1
     lines = text.split("final pass, every two runs")[1].splitlines()
     row = next(each for each in lines if each.startswith("  b - a"))
     assert row.split()[-3:] == [f"{final['p']:.2g}", "9", "2"] and final["p_holm"] > final["p"]
