@@ -61,20 +61,24 @@ def power(
       tripwright power runs/cold_start runs/grpo --points 3
     """
     check_folders(runs or [])
-    from tripwright.evals.comparison import compare_folders
     from tripwright.evals.power import power_from_numbers, power_from_runs
 
-    if runs and len(runs) != 2:
+    if runs:
+        figures = power_from_runs(_compared(runs), points / 100, target, alpha)
+    else:
+        figures = power_from_numbers(points / 100, rate, discordance, target, alpha, count)
+    typer.echo(json.dumps(figures) if as_json else _text(figures))
+
+
+def _compared(runs: list[Path]) -> dict[str, Any]:
+    from tripwright.evals.comparison import compare_folders
+
+    if len(runs) != 2:
         raise UserError(
             f"The discordance is that of two runs, found {len(runs)}. Give two run folders, or none"
             " and --rate."
         )
-    if runs:
-        compared = compare_folders([[folder] for folder in runs], apart=True)
-        figures = power_from_runs(compared, points / 100, target, alpha)
-    else:
-        figures = power_from_numbers(points / 100, rate, discordance, target, alpha, count)
-    typer.echo(json.dumps(figures) if as_json else _text(figures))
+    return compare_folders([[folder] for folder in runs], apart=True)
 
 
 def _text(figures: dict[str, Any]) -> str:

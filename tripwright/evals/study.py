@@ -35,18 +35,18 @@ from typing import Any, Literal, NamedTuple
 
 from tripwright.domains import domains
 from tripwright.errors import UserError
+from tripwright.evals.comparison import run_names
 from tripwright.evals.outcome import request_facts
 from tripwright.files import json_lines, json_object, write_atomically
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.statistics.agreement import (
     Item,
     cohens_kappa,
-    fleiss_kappa,
     krippendorff_alpha,
     percent_agreement,
 )
 from tripwright.statistics.rates import rate
-from tripwright.transcript import StopReason, ToolCall, Transcript
+from tripwright.transcript import StopReason, Transcript
 
 STUDY, ITEMS, FORM, KEY = "study.json", "items.jsonl", "items.csv", "key.jsonl"
 ALL = "all"  # all dimensions TRUE
@@ -73,31 +73,24 @@ class Study:
     @cached_property
     def names(self) -> dict[str, str]:
         """Key of a dimension → how it is called. Raises UserError where there is no whole study."""
-        path = self.folder / STUDY
-        if not path.is_file():
+        study = json_object(self.folder / STUDY)
+        if study is None:
             raise UserError(
                 f"No study in '{self.folder}': expected a folder that 'tripwright study make'"
                 " wrote."
             )
         try:
-            dimensions = (json_object(path) or {})["dimensions"]
-            names = {each["key"]: each["name"] for each in dimensions}
-        except (KeyError, TypeError) as problem:
+            return {each["key"]: each["name"] for each in study["dimensions"]}
+        except (KeyError, TypeError):
             raise UserError(
-                f"'{path}' cannot be read: {type(problem).__name__} {problem}."
+                f"'{self.folder / STUDY}' must have dimensions with a key and a name."
             ) from None
-        if not names or len(names) < len(dimensions):
-            raise UserError(f"'{path}' must have dimensions with different keys.")
-        return names
 
     @cached_property
     def key(self) -> dict[str, Json]:
         """Item → its `run` and the transcript's `id`, in the order of the items, which is random.
         Not for raters."""
-        path = self.folder / KEY
-        if not path.is_file():
-            raise UserError(f"The study lacks '{path}'.")
-        return {entry["item"]: entry for _, entry in json_lines(path)}
+        return {entry["item"]: entry for _, entry in json_lines(self.folder / KEY)}
 
     @property
     def runs(self) -> list[str]:
@@ -116,12 +109,6 @@ class StudyCounts(NamedTuple):
     left_out: int
 
 
-class _Candidate(NamedTuple):
-    id: str
-    request: str
-    content: Json
-
-
 def make_study(
     paths: Sequence[Path], out: Path, kind: Kind = "paper", per_run: int = PER_RUN, seed: int = 0
 ) -> StudyCounts:
@@ -133,120 +120,93 @@ def make_study(
     of.
     """
     if out.is_dir() and any(out.iterdir()):
-        what = "a study" if (out / STUDY).exists() else "other files"
-        raise UserError(f"'{out}' holds {what} already. Choose a new folder for --out.")
-    sources = _sources(paths)
-    candidates = {run: list(_candidates(path, kind)) for run, path in sources.items()}
-    scored = {run: [each for each in of if each is not None] for run, of in candidates.items()}
+        raise UserError(f"'{out}' is not empty. Choose a new folder for --out.")
+    transcripts = [transcripts_at(path) for path in paths]
+    names = run_names(
+        [each.parent if each.name == TRANSCRIPTS else each.with_suffix("") for each in transcripts]
+    )
+    answers: dict[str, dict[str, list[Json]]] = {}  # run → request → what was answered
+    left_out = 0
+    for run, path in zip(names, transcripts, strict=True):
+        by_request = answers.setdefault(run, {})
+        for line in episode_lines(path):
+            content = line.read(lambda record: _content(record, kind))
+            left_out += content is None
+            if content is not None:
+                request, about = content
+                entry = {"id": line.place.id or str(line.place.number), "content": about}
+                by_request.setdefault(request, []).append(entry)
     rng = Random(seed)
-    answers = Counter(request for of in scored.values() for request in {c.request for c in of})
-    requests = sorted(answers)
+    answered = Counter(request for by_request in answers.values() for request in by_request)
+    requests = sorted(answered)
     rng.shuffle(requests)
-    requests.sort(key=lambda request: -answers[request])
-    draws: list[tuple[str, _Candidate]] = []
-    for run, of in scored.items():
-        by_request: dict[str, list[_Candidate]] = {}
-        for candidate in of:
-            by_request.setdefault(candidate.request, []).append(candidate)
-        chosen = [request for request in requests if request in by_request][:per_run]
-        draws += [(run, rng.choice(by_request[request])) for request in chosen]
+    requests.sort(key=lambda request: -answered[request])
+    draws = [
+        (request, run, rng.choice(by_request[request]))
+        for run, by_request in answers.items()
+        for request in [each for each in requests if each in by_request][:per_run]
+    ]
     if not draws:
         raise UserError(
             "No transcript to label: all are unscored, no plan was read out of their words, or the"
             " files are empty."
         )
     rng.shuffle(draws)
+    digits = len(str(len(draws)))
     items, key = [], []
-    for number, (run, candidate) in enumerate(draws, start=1):
-        name = f"item-{number:0{len(str(len(draws)))}d}"
-        items.append({"item": name, **candidate.content})
-        key.append({"item": name, "run": run, "id": candidate.id})
-    questions = tomllib.loads(
-        files(__package__).joinpath("study.toml").read_text(encoding="utf-8")
-    )[kind]
+    for number, (_, run, drawn) in enumerate(draws, start=1):
+        name = f"item-{number:0{digits}d}"
+        items.append({"item": name, **drawn["content"]})
+        key.append({"item": name, "run": run, "id": drawn["id"]})
+    all_questions = files(__package__).joinpath("study.toml").read_text(encoding="utf-8")
+    questions = tomllib.loads(all_questions)[kind]
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / ITEMS, _json_lines(items))
     write_atomically(out / FORM, _form(items, [each["key"] for each in questions]))
     write_atomically(out / KEY, _json_lines(key))
     about = {"seed": seed, "items": len(items), "dimensions": questions}
     write_atomically(out / STUDY, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
-    times = Counter(candidate.request for _, candidate in draws)
-    return StudyCounts(
-        len(items),
-        sum(count > 1 for count in times.values()),
-        sum(each is None for of in candidates.values() for each in of),
-    )
+    times = Counter(request for request, _, _ in draws)
+    return StudyCounts(len(items), sum(count > 1 for count in times.values()), left_out)
 
 
-def _sources(paths: Sequence[Path]) -> dict[str, Path]:
-    """Name of a run → its transcripts, of run folders or .jsonl files. Raises UserError."""
-    transcripts = [transcripts_at(path) for path in paths]
-    if len({file.resolve() for file in transcripts}) < len(transcripts):
-        raise UserError("The same transcripts were named twice.")
-    names = [
-        file.resolve().parent.name if file.name == TRANSCRIPTS else file.stem
-        for file in transcripts
-    ]
-    return {
-        name if names.count(name) == 1 else str(path): file
-        for name, path, file in zip(names, paths, transcripts, strict=True)
-    }
-
-
-def _candidates(path: Path, kind: Kind) -> Iterator[_Candidate | None]:
-    """None for each episode that is left out."""
-    for line in episode_lines(path):
-        words, content = line.read(lambda record: _blind(record, kind))
-        id = line.place.id or str(line.place.number)
-        yield _Candidate(id, " ".join(words.split()), content) if content else None
-
-
-def _blind(record: Json, kind: Kind) -> tuple[str, Json | None]:
+def _content(record: Json, kind: Kind) -> tuple[str, Json] | None:
     """What tells requests apart; and what a rater may know of a transcript: the request, the
     answer, the tool calls with their answers, the seconds it took. Not the run, not the model, not
     what the agent thought, not what the judge or the oracle said. None where there is nothing to
     judge."""
-    request, domain = record["request"], record["domain"]
-    words = str(request.get("query") or "")
+    request, domain = record["request"], domains().get(record["domain"])
     transcript = Transcript.from_json(record["transcript"])
-    reading = _reading(domain, record, transcript) if kind == "reading" else ""
-    if transcript.stop_reason is StopReason.UNSCORED or reading is None:
-        return words, None
-    seconds = transcript.usage.get("seconds")
-    facts = request_facts(record) if domain in domains() else []
-    return words or json.dumps(request, sort_keys=True), {
+    answer, plan = (transcript.answer or "").strip(), _days(record)
+    if transcript.stop_reason is StopReason.UNSCORED:
+        return None
+    calls, seconds = "\n\n".join(_calls(transcript)), transcript.usage.get("seconds")
+    if kind == "reading":
+        if not plan or not answer or answer[0] in "[{":  # nothing was read, or no words but data
+            return None
+        shown = f"# The answer\n\n{answer}\n\n---\n\n# The plan as read\n\n{plan}"
+        calls, seconds = "", None
+    elif plan or answer:
+        shown = plan or (domain.answer_page(answer) if domain is not None else answer)
+    else:
+        empty = transcript.answer is not None
+        why = "it is empty" if empty else str(transcript.stop_reason or "unknown")
+        shown = f"(no answer: {why.replace('_', ' ')})"
+    words = str(request.get("query") or "")
+    facts = request_facts(record) if domain is not None else []
+    return " ".join(words.split()) or json.dumps(request, sort_keys=True), {
         "request": words,
         "facts": "\n".join(f"{label}: {text}" for label, text in facts),
-        "answer": reading or _answer(domain, record, transcript),
-        "calls": "" if reading else "\n\n".join(_calls(transcript)),
-        "seconds": round(float(seconds), 1) if seconds is not None and not reading else None,
+        "answer": shown,
+        "calls": calls,
+        "seconds": None if seconds is None else round(float(seconds), 1),
     }
 
 
-def _answer(domain: str, record: Mapping[str, Any], transcript: Transcript) -> str:
-    """As Markdown, or why there is none."""
-    if plan := _days(domain, record):
-        return plan
-    text = (transcript.answer or "").strip()
-    if not text:
-        why = (
-            "it is empty" if transcript.answer is not None else transcript.stop_reason or "unknown"
-        )
-        return f"(no answer: {str(why).replace('_', ' ')})"
-    return domains()[domain].answer_page(text) if domain in domains() else text
-
-
-def _reading(domain: str, record: Mapping[str, Any], transcript: Transcript) -> str | None:
-    """The answer's words, and below them the plan that was read out of them. None where nothing
-    was, or where the answer is no words but data."""
-    words, plan = (transcript.answer or "").strip(), _days(domain, record)
-    if not plan or not words or words[0] in "[{":
-        return None
-    return f"# The answer\n\n{words}\n\n---\n\n# The plan as read\n\n{plan}"
-
-
-def _days(domain: str, record: Mapping[str, Any]) -> str:
-    days = domains()[domain].answer_days(record) if domain in domains() else None
+def _days(record: Mapping[str, Any]) -> str:
+    """The plan as Markdown; empty where the domain reads none out of this answer."""
+    domain = domains().get(record["domain"])
+    days = domain.answer_days(record) if domain is not None else None
     return "\n\n".join(
         "\n".join(
             [
@@ -259,30 +219,23 @@ def _days(domain: str, record: Mapping[str, Any]) -> str:
 
 
 def _calls(transcript: Transcript) -> Iterator[str]:
-    """With what the agent was given instead, where its text does not hold the tool's whole answer:
-    a page of it, or a fault."""
+    """Rows are numbered, as evidence cards name them ("[call 2, row 1]"). With what the agent was
+    given instead, where its text does not hold the tool's whole answer: a page of it, or a
+    fault."""
     segments = transcript.segments
-    calls = [place for place, segment in enumerate(segments) if segment.call is not None]
-    for number, place in enumerate(calls, start=1):
-        call: ToolCall = segments[place].call  # type: ignore[assignment]
-        arguments = json.dumps(call.arguments, ensure_ascii=False)
-        text = f"Call {number}: {call.name} {arguments}\n{_result(call)}"
+    calls = [(place, each.call) for place, each in enumerate(segments) if each.call is not None]
+    for number, (place, call) in enumerate(calls, start=1):
+        arguments, result = json.dumps(call.arguments, ensure_ascii=False), call.result
+        if call.rows is not None and call.rows.values:
+            lines = [f"{name}: {value}" for name, value in call.rows.about.items()]
+            for row_number, row in enumerate(call.rows.records(), start=1):
+                lines.append(f"row {row_number}: {json.dumps(row, ensure_ascii=False)}")
+            result = "\n".join(lines)
+        text = f"Call {number}: {call.name} {arguments}\n{result}"
         shown = [each.text for each in segments[place : place + 2] if each.role == "tool"]
         if shown and call.result not in shown[0]:
             text += f"\nThe agent was shown instead: {shown[0]}"
         yield text
-
-
-def _result(call: ToolCall) -> str:
-    """Numbered rows, as evidence cards name them ("[call 2, row 1]"), or the tool's text."""
-    if call.rows is None or not call.rows.values:
-        return call.result
-    about = [f"{name}: {value}" for name, value in call.rows.about.items()]
-    rows = [
-        f"row {number}: {json.dumps(row, ensure_ascii=False)}"
-        for number, row in enumerate(call.rows.records(), start=1)
-    ]
-    return "\n".join([*about, *rows])
 
 
 def _form(items: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
@@ -321,31 +274,16 @@ def read_labels(study: Study, paths: Sequence[Path]) -> Labels:
         before = len(labels)
         for number, line in json_lines(path) if path.suffix == ".jsonl" else _csv_lines(path):
             try:
-                rater, item, values = _label(study, line)
-                if (rater, item) in labels:
-                    raise UserError(f"'{rater}' has labelled {item} on an earlier line.")
+                if values := _values(study, line):
+                    whose = _whose(study, line)
+                    if whose in labels:
+                        raise UserError(f"'{whose[0]}' has labelled {whose[1]} on an earlier line.")
+                    labels[whose] = values
             except UserError as problem:
                 raise UserError(f"{path}:{number}: {problem}") from None
-            if values:
-                labels[rater, item] = values
         if len(labels) == before:
             raise UserError(f"'{path}' holds no labels.")
     return labels
-
-
-def _label(study: Study, line: Any) -> tuple[str, str, dict[str, bool]]:
-    """(rater, item, dimension → label); all empty where nobody has labelled anything."""
-    if not isinstance(line, dict):
-        raise UserError("expected an object.")
-    if absent := [key for key in study.names if key not in line]:
-        raise UserError(f"no '{absent[0]}': expected item, rater, {', '.join(study.names)}.")
-    judged = {key: _read_word(key, line[key]) for key in study.names}
-    values = {key: value for key, value in judged.items() if value is not None}
-    if not values:
-        return "", "", values
-    if (item := str(line.get("item"))) not in study.key:
-        raise UserError(f"no item '{item:.80}' in this study.")
-    return _rater_name(line.get("rater") or line.get("annotator") or ""), item, values
 
 
 def _csv_lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -360,19 +298,29 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         yield reader.line_num, row
 
 
-def _rater_name(value: Any) -> str:
-    """ "  Ann  Lee" and "ann lee" are one rater; numbers are names too, as labelling tools give."""
-    name = " ".join(str(value).split()).casefold()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise UserError(f"a rater's name has 1 to {LONGEST_NAME} characters, found {value!r:.80}.")
-    return name
+def _values(study: Study, line: Any) -> dict[str, bool]:
+    """Dimension → label, of those that have one."""
+    if not isinstance(line, dict) or not study.names.keys() <= line.keys():
+        raise UserError(f"expected item, rater, {', '.join(study.names)}.")
+    words = {
+        key: "" if line[key] is None else str(line[key]).strip().casefold() for key in study.names
+    }
+    for key, word in words.items():
+        if word not in _WORDS:
+            raise UserError(f"'{key}' must be TRUE, FALSE or empty, found {line[key]!r:.80}.")
+    return {key: value for key, word in words.items() if (value := _WORDS[word]) is not None}
 
 
-def _read_word(key: str, cell: Any) -> bool | None:
-    word = str("" if cell is None else cell).strip().casefold()
-    if word not in _WORDS:
-        raise UserError(f"'{key}' must be TRUE, FALSE or empty, found {cell!r:.80}.")
-    return _WORDS[word]
+def _whose(study: Study, line: Mapping[str, Any]) -> tuple[str, str]:
+    """(rater, item). "  Ann  Lee" and "ann lee" are one rater; numbers are names too, as labelling
+    tools give."""
+    given = line.get("rater") or line.get("annotator") or ""
+    rater, item = " ".join(str(given).split()).casefold(), str(line.get("item"))
+    if item not in study.key:
+        raise UserError(f"no item '{item:.80}' in this study.")
+    if not rater or len(rater) > LONGEST_NAME or not rater.isprintable():
+        raise UserError(f"a rater's name has 1 to {LONGEST_NAME} characters, found {given!r:.80}.")
+    return rater, item
 
 
 # ---- figures
@@ -420,16 +368,14 @@ def _share(items: Sequence[Mapping[str, bool]]) -> Any:
     return rate(sum(majority(vote.values()) is True for vote in items), len(items))
 
 
-def _dimension_figures(votes: Votes) -> dict[str, Any]:
-    """Fleiss' kappa is over the items that every rater has labelled, the others over all that they
-    can use; the counts say how many."""
+def _dimension_figures(votes: Votes) -> Json:
+    """The figures of agreement are over all items that they can use; `compared` says how many have
+    two labels or more."""
     items: list[Item] = [vote for vote in votes.values() if vote]
-    raters = sorted({rater for vote in items for rater in vote})
-    complete = [vote for vote in items if len(vote) == len(raters)]
     values = [value for vote in votes.values() for value in vote.values()]
     pairs = {
         f"{a} · {b}": cohens_kappa([(each[a], each[b]) for each in items if {a, b} <= each.keys()])
-        for a, b in combinations(raters, 2)
+        for a, b in combinations(sorted({rater for vote in items for rater in vote}), 2)
     }
     return {
         "true": _share([vote for vote in votes.values() if vote]),
@@ -439,8 +385,6 @@ def _dimension_figures(votes: Votes) -> dict[str, Any]:
         "compared": sum(len(vote) > 1 for vote in items),
         "cohen_kappa": next(iter(pairs.values())) if len(pairs) == 1 else None,
         "cohen_kappa_by_pair": pairs,
-        "fleiss_kappa": fleiss_kappa(complete) if len(raters) > 1 else None,
-        "complete": len(complete) if len(raters) > 1 else 0,
         "krippendorff_alpha": krippendorff_alpha(items),
     }
 
