@@ -86,9 +86,7 @@ def agreement(
     opened = Study(study)
     figures = summary(opened, read_labels(opened, labels or ()), unblind)
     names = opened.names | {"all": f"all {len(opened.names)} TRUE"}
-    typer.echo(
-        json.dumps(figures, ensure_ascii=False) if as_json else "\n".join(_text(names, figures))
-    )
+    typer.echo(json.dumps(figures, ensure_ascii=False) if as_json else _text(names, figures))
 
 
 def export(
@@ -113,16 +111,15 @@ def export(
     print(f"{counted(len(lines), 'line')} in {out}", file=sys.stderr)
 
 
-def _text(names: Mapping[str, str], figures: Mapping[str, Any]) -> list[str]:
+def _text(names: Mapping[str, str], figures: Mapping[str, Any]) -> str:
     raters = [f"{rater} {each['done']}" for rater, each in figures["raters"].items()]
     lines = [f"{figures['items']} items; done by {', '.join(raters) or 'nobody yet'}", ""]
     rows = []
     for key, each in figures["dimensions"].items():
         agree = "-" if each["agreement"] is None else f"{each['agreement']:.1%}"
-        kappas = (each[name] for name in ("cohen_kappa", "fleiss_kappa", "krippendorff_alpha"))
-        cells = [*rate_cells(each["true"]), str(each["tied"]), agree, *map(_figure, kappas)]
-        rows.append([names[key], *cells])
-    header = ["dimension", "TRUE", "", "", "tied", "agree", "Cohen κ", "Fleiss κ", "alpha"]
+        figures_of = [_figure(each[name]) for name in ("cohen_kappa", "krippendorff_alpha")]
+        rows.append([names[key], *rate_cells(each["true"]), str(each["tied"]), agree, *figures_of])
+    header = ["dimension", "TRUE", "", "", "tied", "agree", "Cohen κ", "alpha"]
     lines += table_lines(rows, "<><>", header)
     if len(pairs := figures["dimensions"]["all"]["cohen_kappa_by_pair"]) > 1:
         by_pair = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
@@ -130,7 +127,7 @@ def _text(names: Mapping[str, str], figures: Mapping[str, Any]) -> list[str]:
     for run, each in figures.get("runs", {}).items():
         rows = [[names[key], *rate_cells(share)] for key, share in each["true"].items()]
         lines += ["", f"{run} ({each['items']} items)", *table_lines(rows, "<><>")]
-    return lines
+    return "\n".join(lines)
 
 
 def _figure(value: float | None) -> str:

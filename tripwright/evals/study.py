@@ -121,21 +121,7 @@ def make_study(
     """
     if out.is_dir() and any(out.iterdir()):
         raise UserError(f"'{out}' is not empty. Choose a new folder for --out.")
-    transcripts = [transcripts_at(path) for path in paths]
-    names = run_names(
-        [each.parent if each.name == TRANSCRIPTS else each.with_suffix("") for each in transcripts]
-    )
-    answers: dict[str, dict[str, list[Json]]] = {}  # run → request → what was answered
-    left_out = 0
-    for run, path in zip(names, transcripts, strict=True):
-        by_request = answers.setdefault(run, {})
-        for line in episode_lines(path):
-            content = line.read(lambda record: _content(record, kind))
-            left_out += content is None
-            if content is not None:
-                request, about = content
-                entry = {"id": line.place.id or str(line.place.number), "content": about}
-                by_request.setdefault(request, []).append(entry)
+    answers, left_out = _answers(paths, kind)
     rng = Random(seed)
     answered = Counter(request for by_request in answers.values() for request in by_request)
     requests = sorted(answered)
@@ -170,6 +156,25 @@ def make_study(
     return StudyCounts(len(items), sum(count > 1 for count in times.values()), left_out)
 
 
+def _answers(paths: Sequence[Path], kind: Kind) -> tuple[dict[str, dict[str, list[Json]]], int]:
+    """Run → request → what was answered, with the transcript's id; and how many are left out."""
+    transcripts = [transcripts_at(path) for path in paths]
+    names = run_names(
+        [each.parent if each.name == TRANSCRIPTS else each.with_suffix("") for each in transcripts]
+    )
+    answers: dict[str, dict[str, list[Json]]] = {name: {} for name in names}
+    left_out = 0
+    for run, path in zip(names, transcripts, strict=True):
+        for line in episode_lines(path):
+            if (read := line.read(lambda record: _content(record, kind))) is None:
+                left_out += 1
+                continue
+            request, content = read
+            entry = {"id": line.place.id or str(line.place.number), "content": content}
+            answers[run].setdefault(request, []).append(entry)
+    return answers, left_out
+
+
 def _content(record: Json, kind: Kind) -> tuple[str, Json] | None:
     """What tells requests apart; and what a rater may know of a transcript: the request, the
     answer, the tool calls with their answers, the seconds it took. Not the run, not the model, not
@@ -177,9 +182,9 @@ def _content(record: Json, kind: Kind) -> tuple[str, Json] | None:
     judge."""
     request, domain = record["request"], domains().get(record["domain"])
     transcript = Transcript.from_json(record["transcript"])
-    answer, plan = (transcript.answer or "").strip(), _days(record)
     if transcript.stop_reason is StopReason.UNSCORED:
         return None
+    answer, plan = (transcript.answer or "").strip(), _days(record)
     calls, seconds = "\n\n".join(_calls(transcript)), transcript.usage.get("seconds")
     if kind == "reading":
         if not plan or not answer or answer[0] in "[{":  # nothing was read, or no words but data

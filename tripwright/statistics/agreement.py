@@ -2,11 +2,9 @@
 
 Cohen's kappa of two raters is (p_o − p_e) / (1 − p_e): observed agreement, less what two raters
 with these habits would reach by luck. A judge that passes everything agrees with a file of nine
-passes in ten in 90% and has a kappa of 0. Fleiss' kappa (1971) is for a fixed number of raters an
-item, with one habit for all: (P̄ − Σ_c p_c²) / (1 − Σ_c p_c²). Krippendorff's alpha (nominal) takes
-any number of labels an item and is corrected for small samples: 1 − D_o / D_e. A figure is None
-where there is nothing to compare, or where nobody ever chose a second label: then chance explains
-everything.
+passes in ten in 90% and has a kappa of 0. Krippendorff's alpha (nominal) takes any number of labels
+an item and is corrected for small samples: 1 − D_o / D_e. A figure is None where there is nothing
+to compare, or where nobody ever chose a second label: then chance explains everything.
 """
 
 from __future__ import annotations
@@ -64,20 +62,6 @@ def percent_agreement(items: Iterable[Item]) -> float | None:
     items."""
     shares = [_agreeing_pairs(labels) for item in items if len(labels := list(item.values())) > 1]
     return sum(shares) / len(shares) if shares else None
-
-
-def fleiss_kappa(items: Iterable[Item]) -> float | None:
-    """Raises ValueError where the items do not have equally many labels."""
-    rows = [list(item.values()) for item in items]
-    if not rows or len(rows[0]) < 2:
-        return None
-    if any(len(row) != len(rows[0]) for row in rows):
-        raise ValueError("Fleiss' kappa needs equally many labels of each item")
-    totals = Counter(label for row in rows for label in row)
-    every = sum(totals.values())
-    observed = sum(map(_agreeing_pairs, rows)) / len(rows)
-    by_chance = sum((count / every) ** 2 for count in totals.values())
-    return None if by_chance >= 1 else (observed - by_chance) / (1 - by_chance)
 
 
 def krippendorff_alpha(items: Iterable[Item]) -> float | None:
