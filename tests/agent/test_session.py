@@ -426,7 +426,7 @@ class Scripted:
         return replace(answer, fault=fault)
 
 
-@pytest.mark.parametrize("fault", ["unavailable", "timeout 30 s", "truncated"])
+@pytest.mark.parametrize("fault", ["unavailable", "unavailable timeout"])
 def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world: World, fault: str) -> None:
     session = open_session(world, tools=Scripted(world, [fault, fault, None]))
     for _ in range(3):
@@ -436,14 +436,6 @@ def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world: World, faul
         fault,
         None,
     ]
-    say(session, sum_of(1))
-    assert reason(session) is StopReason.REPEATED_CALL
-
-
-@pytest.mark.parametrize("fault", ["latency 2.00 s", "stale"])
-def test_an_answer_that_came_counts_as_one(world: World, fault: str) -> None:
-    session = open_session(world, tools=Scripted(world, [fault, None]))
-    say(session, sum_of(1))
     say(session, sum_of(1))
     assert reason(session) is StopReason.REPEATED_CALL
 
@@ -461,7 +453,7 @@ def test_calls_without_an_answer_are_calls_all_the_same(world: World) -> None:
 
 
 def test_faults_are_in_the_transcript(world: World) -> None:
-    session = open_session(world, tools=Scripted(world, ["stale"]))
+    session = open_session(world, tools=Scripted(world, ["unavailable"]))
     say(session, sum_of(1))
     written = session.transcript.to_json()
     assert Transcript.from_json(written) == session.transcript

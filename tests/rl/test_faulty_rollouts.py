@@ -51,16 +51,12 @@ def test_a_table_of_faults(tmp_path: Path) -> None:
         [faults]
         probability = 0.05
         per_tool = { search_flights = 0.1 }
-        kinds = { unavailable = 3, latency = 1.5 }
-        latency_seconds = [1, 60]
         seed = 7
         """,
     )
     assert recipe.faults == Faults(
         probability=0.05,
         per_tool={"search_flights": 0.1},
-        kinds={"unavailable": 3.0, "latency": 1.5},
-        latency_seconds=(1.0, 60.0),
         seed=7,
     )
     assert json.loads(json.dumps(recipe.record()))["faults"]["per_tool"] == {"search_flights": 0.1}
@@ -76,12 +72,7 @@ def test_a_table_of_faults(tmp_path: Path) -> None:
         ),
         (
             "[faults]\nrate = 0.1",
-            "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, per_tool, kinds,",
-        ),
-        ('[faults]\nkinds = { unavailable = "often" }', "setting 'kinds'"),
-        (
-            "[faults]\nkinds = { broken = 1 }",
-            "Unknown kind of fault 'broken'. Accepted: unavailable,",
+            "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, per_tool, seed",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from tripwright.agent.chat import ChatFormat, Shown, TokenCounter
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
-from tripwright.tools.faults import UNANSWERED, fault_kind
+from tripwright.tools.faults import unanswered
 from tripwright.tools.toolbox import ToolHostDown, Tools, answered
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript, call_key
 
@@ -191,7 +191,7 @@ class Session:
             self.fail(str(fault))
             return []
         # what got no answer may be asked again
-        if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:
+        if not unanswered(answer.fault):
             self._asked.add(call.key)
         shown, size = self._shown(answer.text)
         segment.call = ToolCall(

@@ -42,7 +42,7 @@ from tripwright.runs import (
     episodes,
 )
 from tripwright.statistics.rates import wilson
-from tripwright.tools.faults import Faults, fault_kind
+from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 
 # how long a run that stops waits for answers that are under way: they are paid for
@@ -222,7 +222,7 @@ def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for segment in line["transcript"]["segments"]
         if segment.get("call")
     ]
-    kinds = Counter(fault_kind(fault) for fault in faults if fault)
+    kinds = Counter(fault.split()[0] for fault in faults if fault)
     return {"calls": len(faults), "hit": kinds.total(), "kinds": dict(kinds.most_common())}
 
 

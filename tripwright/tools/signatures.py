@@ -27,12 +27,10 @@ class Core:
     """What a class of tools says of them besides its methods, which are the tools: those that do
     not begin with "_".
 
-    `RECORDS`: tool → the type of the rows that it answers with. `DATED`: tool → its argument that
-    is a day, for tools whose answers of yesterday are out of date.
+    `RECORDS`: tool → the type of the rows that it answers with.
     """
 
     RECORDS: ClassVar[Mapping[str, type]] = {}
-    DATED: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, world: Any, name_of: Callable[[str], str] = str):
         """`name_of` tells what a tool is called by whoever reads its errors."""

@@ -132,7 +132,7 @@ def test_steps_are_true_where_less_is_shown(
         ExpertPolicy(style_named("comparing")),
         tasks,
         replace(longer, shows_work=shown, page_rows=page_rows),
-        faults=Faults(probability=faults, kinds={"unavailable": 1.0, "timeout": 1.0}),
+        faults=Faults(probability=faults),
     )
     steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
     assert [step for step in steps if not step.is_true] == []

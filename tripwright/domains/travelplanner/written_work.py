@@ -39,7 +39,7 @@ from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, eva
 from tripwright.episode import Episode
 from tripwright.tools.answer import ToolError
 from tripwright.tools.face import letters
-from tripwright.tools.faults import UNANSWERED, fault_kind
+from tripwright.tools.faults import unanswered
 from tripwright.transcript import Rows, Segment, ToolCall, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
@@ -134,8 +134,8 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             ways.look(segment.call)
-            fault = segment.call.fault  # the same turn is said again then
-            said_in_vain = said if fault and fault_kind(fault) in UNANSWERED else ""
+            # the same turn is said again then
+            said_in_vain = said if unanswered(segment.call.fault) else ""
             asked_before = city
             city = str(segment.call.arguments.get("city", ""))
             shown = _with_page(shown if city == asked_before else None, segment.call.rows)

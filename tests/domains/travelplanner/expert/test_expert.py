@@ -128,7 +128,7 @@ def test_it_turns_pages_until_it_has_read_what_it_names(
 
 
 def test_it_asks_again_where_a_fault_kept_the_answer(world: World, queries: list[Query]) -> None:
-    faults = Faults(probability=0.2, kinds={"unavailable": 1.0, "timeout": 1.0})
+    faults = Faults(probability=0.2)
     found = episodes(world, queries, "planner_r1", faults)
     passed = [episode.verdict is not None and episode.verdict.final for episode in found]
     assert sum(passed) >= len(queries) - 1

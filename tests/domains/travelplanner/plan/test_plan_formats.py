@@ -3,7 +3,6 @@ allows it."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -123,13 +122,3 @@ def test_a_policy_that_takes_rows_reads_them_whatever_the_text(task: TripTask) -
     assert [day["accommodation"] for day in in_words.more["plan"]] == [
         day["accommodation"] for day in as_json.more["plan"]
     ]
-
-
-def test_a_policy_that_takes_rows_survives_half_an_answer(task: TripTask) -> None:
-    (episode,) = play(
-        RowsPolicy("cheapest"),
-        [task],
-        JSON_ONLY,
-        faults=Faults(probability=1.0, kinds={"truncated": 1.0}),
-    )
-    assert json.loads(episode.transcript.answer or "")[1]["accommodation"] == "-"

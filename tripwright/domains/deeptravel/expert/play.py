@@ -42,7 +42,7 @@ from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer,
 from tripwright.errors import UserError
 from tripwright.policies.base import say
 from tripwright.tools.face import letters
-from tripwright.tools.faults import UNANSWERED, fault_kind
+from tripwright.tools.faults import unanswered
 
 COMPACT_FACE = "deeptravel_compact"
 FACES = ("deeptravel", COMPACT_FACE)
@@ -140,8 +140,7 @@ class _Play:
             transcript = self.session.transcript
             if self.session.done:
                 raise Over
-            fault = transcript.calls[-1].fault
-            if fault is None or fault_kind(fault) not in UNANSWERED:
+            if not unanswered(transcript.calls[-1].fault):
                 break
         answer = read_answer(transcript.calls[-1], len(transcript.calls), self.request.currency)
         self._answers[key] = answer

@@ -38,7 +38,7 @@ from tripwright.domains.wording import listed
 from tripwright.errors import UserError, counted
 from tripwright.policies.base import say
 from tripwright.tools.face import Face
-from tripwright.tools.faults import UNANSWERED, fault_kind
+from tripwright.tools.faults import unanswered as is_unanswered
 from tripwright.tools.signatures import PAGE
 
 MOST_TRIES = 4  # of one call that a fault kept from its answer
@@ -139,8 +139,8 @@ def check_tools(face: Face) -> None:
 def unanswered(session: Session) -> bool:
     """Whether a fault kept the last call from its answer: only then may the same call be made
     again."""
-    fault = session.transcript.calls[-1].fault if session.transcript.calls else None
-    return fault is not None and fault_kind(fault) in UNANSWERED
+    calls = session.transcript.calls
+    return bool(calls) and is_unanswered(calls[-1].fault)
 
 
 class _Play:

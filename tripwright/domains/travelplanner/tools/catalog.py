@@ -73,7 +73,6 @@ class TravelTools(Core):
         "search_attractions": Attraction,
         "search_ground_transportation": Route,
     }
-    DATED: ClassVar[Mapping[str, str]] = {"search_flights": "date"}
 
     _world: World
 
