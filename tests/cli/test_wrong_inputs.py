@@ -96,7 +96,6 @@ def place(tmp_path_factory):
             "outside import {place}/r.jsonl --harness inspect --out {place}/i",
             "no result of inspect",
         ),
-        ("world browse {place}/w hotels --max-usd nan", "--max-usd"),
         ("score {place} --world {place}/w", "holds no transcripts.jsonl (found"),
         (
             "run --policy errand-expert --dialect deeptravel_cards --queries {place}/r.jsonl"

@@ -209,25 +209,16 @@ class BrowseFlags:
     ] = None
     date: Annotated[str | None, typer.Option(help="On this day, YYYY-MM-DD.")] = None
     word: Annotated[str | None, typer.Option(help="Only rows with this text in any value.")] = None
-    max_usd: Annotated[float | None, typer.Option(help="At most this price.", min=0, max=1e9)] = (
-        None
-    )
-    room: Annotated[str | None, typer.Option(help="Hotels: part of the room type.")] = None
-    party_size: Annotated[int | None, typer.Option(help="Hotels: room for so many people.")] = None
-    nights: Annotated[
-        int | None, typer.Option(help="Hotels: may be left after so many nights.")
-    ] = None
     count: Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)] = 40
 
 
 def browse(settings: BrowseFlags, as_json: Json = False) -> None:
-    """List cities, states, routes, flights, roads, hotels, restaurants or attractions of a world,
+    """List cities, routes, flights, roads, hotels, restaurants or attractions of a world,
     with filters.
 
     Examples:
       tripwright world browse worlds/nano
-      tripwright world browse worlds/real hotels --state Texas --room private --party-size 2 \\
-        --nights 2 --max-usd 200
+      tripwright world browse worlds/real hotels --state Texas --word private
       tripwright world browse worlds/real routes --from Boston --date 2022-03-16
       tripwright world browse worlds/real flights --from Boston --to Chicago --date 2022-03-16
       tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
@@ -238,12 +229,10 @@ def browse(settings: BrowseFlags, as_json: Json = False) -> None:
     _check_date(settings.date)
     unknown, searches = _unknown_searches(place, settings.what, filters)
     if unknown and unknown == searches:
-        where = f"from {settings.origin}" + (
-            f" to {settings.destination}" if settings.destination else ""
-        )
+        where = f"{settings.origin} to {settings.destination or 'anywhere'}"
         raise UserError(
-            f"Flights {where} on {settings.date} are outside this world's records. 'world info'"
-            " says what is known."
+            f"Flights from {where} on {settings.date} are outside this world's records. 'world"
+            " info' says what is known."
         )
     shown = itertools.islice(rows, settings.count or None)
     if as_json:
@@ -281,20 +270,11 @@ def _check_date(date: str | None) -> None:
 def _unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, int]:
     """Of the flight searches that a list of flights is made of: (those outside the world's records,
     all)."""
-    if (
-        what != "flights"
-        or world.flights_complete
-        or filters.origin is None
-        or filters.date is None
-    ):
+    origin, date = filters.origin, filters.date
+    if what != "flights" or world.flights_complete or origin is None or date is None:
         return 0, 0
-    answers = [
-        world.flights(filters.origin, destination, filters.date)
-        for destination in (
-            [filters.destination] if filters.destination is not None else world.cities
-        )
-        if destination != filters.origin
-    ]
+    destinations = [filters.destination] if filters.destination is not None else world.cities
+    answers = [world.flights(origin, to, date) for to in destinations if to != origin]
     return answers.count(None), len(answers)
 
 
