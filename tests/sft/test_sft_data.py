@@ -106,6 +106,16 @@ def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
         )
         == expected
     )
+    names = {"user": "human", "assistant": "gpt", "tool": "observation"}
+    sharegpt = [
+        {
+            "system": m[0]["content"],
+            "tools": "",
+            "conversations": [{"from": names[x["role"]], "value": x["content"]} for x in m[1:]],
+        }
+        for m in map(messages_of, texts)
+    ]
+    assert rows_of(written(*sharegpt), nano_tokenizer) == expected
 
 
 def test_parquet_is_read_as_it_was_exported(
@@ -286,7 +296,7 @@ def test_what_is_left_out_is_counted(
     [
         ("{", r":2: not JSON"),
         ("[1]", r":2: expected a JSON object, found list"),
-        ('{"text": "x"}', ":2: messages: Field required"),
+        ('{"text": "x"}', ":2: .*no 'messages', 'conversations' or 'transcript'"),
         ('{"messages": []}', ":2: messages: "),
         ('{"messages": [{"role": "bot", "content": "x"}]}', r":2: messages\.1\.role: "),
         ('{"messages": [{"role": "user", "content": 3}]}', r":2: messages\.1\.content: "),
@@ -310,6 +320,10 @@ def test_what_is_left_out_is_counted(
         (
             '{"messages": [{"role": "user", "content": "x"}], "input_ids": [1]}',
             ":2: .*input_ids and loss_mask",
+        ),
+        (
+            '{"conversations": [{"from": "robot", "value": "x"}]}',
+            r":2: conversations\.1\.from: ",
         ),
         ('{"transcript": {}}', r":2: its transcript .* cannot be read"),
         (

@@ -1,5 +1,5 @@
 """Conversations to fine-tune on (rows S4, D6): files of them in the formats that this project
-writes and chat endpoints take, as token ids with a mask, given in a new order every epoch.
+writes and others use, as token ids with a mask, given in a new order every epoch.
 
 A record (a line, or a Parquet row) is
 
@@ -7,7 +7,9 @@ A record (a line, or a Parquet row) is
   token ids where a local model made it;
 - messages: `{"messages": [{"role", "content", "tool_calls"?}], "tools"?, "train"?, "input_ids"?,
   "loss_mask"?}`, as chat endpoints take them and `tripwright data export` writes them for Hugging
-  Face and TRL.
+  Face and TRL;
+- sharegpt: `{"conversations": [{"from", "value"}], "system"?, "tools"?}`, as LLaMA-Factory reads
+  them.
 
 The mask is 1 on what the assistant says, its stop token included. By the first way that fits:
 
@@ -45,6 +47,14 @@ from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.sft.trainer import SftSettings
 from tripwright.transcript import StopReason, Transcript
 
+_SHAREGPT = {
+    "human": "user",
+    "gpt": "assistant",
+    "observation": "tool",
+    "function_call": "assistant",
+    "system": "system",
+}
+
 
 def _from_json(value: Any) -> Any:
     """A text of JSON as what it says; an empty one as nothing."""
@@ -81,10 +91,19 @@ class _Message(BaseModel):
         return message
 
 
-class _Record(BaseModel):
-    """Tools: a list, or a JSON text of one; bare functions are wrapped as OpenAI's."""
+class _Turn(BaseModel):
+    """Of sharegpt."""
 
-    messages: Annotated[list[_Message], Field(min_length=1)]
+    speaker: Literal["human", "gpt", "observation", "function_call", "system"] = Field(alias="from")
+    value: str
+
+
+class _Record(BaseModel):
+    """Tools: a list, or a JSON text of one; sharegpt's bare functions are wrapped as OpenAI's."""
+
+    messages: Annotated[list[_Message], Field(min_length=1)] = []
+    conversations: list[_Turn] = []
+    system: str | None = None
     tools: Annotated[list[dict[str, Any]] | None, BeforeValidator(_from_json)] = None
     train: list[bool] | None = None
     input_ids: list[int] | None = None
@@ -92,6 +111,13 @@ class _Record(BaseModel):
 
     @model_validator(mode="after")
     def _checked(self) -> _Record:
+        if self.conversations:
+            opening = [_Message(role="system", content=self.system)] if self.system else []
+            turns = [(_SHAREGPT[turn.speaker], turn.value) for turn in self.conversations]
+            spoken = [_Message.model_validate({"role": r, "content": text}) for r, text in turns]
+            self.messages = opening + spoken
+        if not self.messages:
+            raise ValueError("no 'messages', 'conversations' or 'transcript' in it")
         if self.train is not None and len(self.train) != len(self.messages):
             raise ValueError("train: expected one true or false for each of the messages")
         ids, mask = self.input_ids, self.loss_mask
