@@ -91,8 +91,8 @@ def test_what_is_no_turn_costs_nothing(tasks: list[TripTask]) -> None:
     for said in (
         "quit                stop here",
         "search_flights origin, destination, date",
-        "No command and no tool 'fly'",
-        "'search' may be search_flights, search_accommodations",
+        "'fly' is not one tool",
+        "'search' is not one tool: type enough of search_flights, search_accommodations",
         "'/no/such/file' cannot be read",
     ):
         assert said in shown
@@ -159,15 +159,10 @@ def schemas(world: World) -> list[dict]:
             "search_flights",
             {"origin": "A", "destination": "B C", "date": "2022-03-01"},
         ),
-        (
-            "SEARCH_FLIGHTS date=2022-03-01, A, B",
-            "search_flights",
-            {"date": "2022-03-01", "origin": "A", "destination": "B"},
-        ),
+        ("SEARCH_FLIGHTS A", "search_flights", {"origin": "A"}),
         ('flights {"origin": "A"}', "search_flights", {"origin": "A"}),
         ("calc 2 * (3,5)", "calculator", {"expression": "2 * (3,5)"}),
         ("restaurants St. Louis, Missouri", "search_restaurants", {"city": "St. Louis, Missouri"}),
-        ("restaurants city=Aa", "search_restaurants", {"city": "Aa"}),
         ("restaurants", "search_restaurants", {}),
     ],
 )
@@ -186,14 +181,14 @@ def test_what_means_no_call(schemas: list[dict], line: str) -> None:
 
 def test_numbers_are_numbers_where_a_tool_takes_them(world: World) -> None:
     paged = ToolBox(world, face_named("planner_r1"), page_rows=5).schemas
-    assert '"page":2' in call_of("restaurants Aa, page=2", paged)
-    assert '"page":"two"' in call_of("restaurants Aa, page=two", paged)
+    assert '"page":2' in call_of("restaurants Aa, 2", paged)
+    assert '"page":"two"' in call_of("restaurants Aa, two", paged)
     assert "search_restaurants city, [page]" in tool_list(paged)
 
 
 def test_tables_are_aligned_and_long_values_cut() -> None:
     assert table(["a", "bb"], [["x" * 60, 1], ["y", 22]]).splitlines() == [
         "a" + " " * 47 + "  bb",
-        "x" * 47 + "…  1",
+        "x" * 48 + "  1",
         "y" + " " * 47 + "  22",
     ]

@@ -32,68 +32,39 @@ class Mistyped(ValueError):
 def call_of(line: str, schemas: Schemas) -> str:
     """The tool call that a line means, as text of row P2. Raises Mistyped.
 
-    "flights Rockford, Peoria, 2022-03-16", "search_flights origin=Rockford, …" and 'flights
-    {"origin": …}' mean the same: a tool by any part of its name that no other tool has, its
-    arguments in their order or by name. Of a tool with one argument the whole rest is it.
+    "flights Rockford, Peoria, 2022-03-16" and 'flights {"origin": …}' mean the same: a tool by any
+    part of its name that no other tool has, its arguments in their order or as JSON. Of a tool with
+    one argument the whole rest is it.
     """
     word, _, rest = line.strip().partition(" ")
-    tool = _tool(word, schemas)
-    properties: dict[str, Any] = tool["parameters"]["properties"]
     rest = rest.strip()
+    tools = [schema["function"] for schema in schemas]
+    near = [tool for tool in tools if word.casefold() in tool["name"].casefold()]
+    if len(near) != 1:
+        names = ", ".join(tool["name"] for tool in near or tools)
+        raise Mistyped(f"'{word}' is not one tool: type enough of {names}.")
+    (tool,) = near
+    properties = tool["parameters"]["properties"]
     if rest.startswith("{"):
         try:
-            arguments = json.loads(rest)
+            return write_call(tool["name"], json.loads(rest))
         except ValueError as error:
             raise Mistyped(f"The arguments are not JSON: {error}.") from None
-        if not isinstance(arguments, dict):
-            raise Mistyped("The arguments are not a JSON object.")
-        return write_call(tool["name"], arguments)
-    return write_call(tool["name"], _arguments(rest, properties, usage(tool)))
-
-
-def _tool(word: str, schemas: Schemas) -> dict[str, Any]:
-    tools = [schema["function"] for schema in schemas]
-    exact = [tool for tool in tools if tool["name"].casefold() == word.casefold()]
-    near = exact or [tool for tool in tools if word.casefold() in tool["name"].casefold()]
-    if len(near) == 1:
-        function: dict[str, Any] = near[0]
-        return function
-    names = ", ".join(tool["name"] for tool in near or tools)
-    raise Mistyped(
-        f"'{word}' may be {names}: type more of it."
-        if near
-        else f"No command and no tool '{word}'. The tools: {names}."
-    )
-
-
-def _arguments(rest: str, properties: dict[str, Any], form: str) -> dict[str, Any]:
-    pieces = (
-        [rest]
-        if len(properties) == 1 and rest
-        else [piece.strip() for piece in rest.split(",") if piece.strip()]
-    )
-    arguments: dict[str, Any] = {}
-    free = [
-        name for name in properties if not any(piece.startswith(f"{name}=") for piece in pieces)
-    ]
-    for piece in pieces:
-        name, equals, value = piece.partition("=")
-        if not (equals and name in properties):
-            if not free:
-                raise Mistyped(f"Too many arguments. Expected: {form}")
-            name, value = free.pop(0), piece
-        arguments[name] = _typed(value.strip(), properties[name].get("type"))
-    return arguments
+    values = [rest] if len(properties) == 1 else rest.split(",")
+    values = [value.strip() for value in values if value.strip()]
+    if len(values) > len(properties):
+        raise Mistyped(f"Too many arguments. Expected: {usage(tool)}")
+    kinds = [each.get("type") for each in properties.values()]
+    typed = map(_typed, values, kinds)
+    return write_call(tool["name"], dict(zip(properties, typed, strict=False)))
 
 
 def _typed(value: str, kind: str | None) -> Any:
     """A number where the tool takes one and this is one; else the text, for the tool to refuse."""
-    if kind in ("integer", "number"):
-        try:
-            return int(value) if kind == "integer" else float(value)
-        except ValueError:
-            return value
-    return value
+    try:
+        return {"integer": int, "number": float}.get(kind or "", str)(value)
+    except ValueError:
+        return value
 
 
 def usage(tool: dict[str, Any]) -> str:
@@ -116,24 +87,20 @@ def readable(session: Session) -> str:
     if rows is None or not rows.values:
         return answer.text
     about = ", ".join(f"{name} {value}" for name, value in rows.about.items())
-    place = "" if rows.is_whole else "The rest is cut."
-    if rows.is_whole and rows.pages != 1:
-        place = f"page {rows.page} of {rows.pages}, {rows.total} rows in all"
+    place = f"page {rows.page} of {rows.pages}, {rows.total} rows in all" if rows.pages > 1 else ""
+    if not rows.is_whole:
+        place = "The rest is cut."
     return "\n".join(filter(None, (about, table(rows.fields, rows.values), place)))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Columns as wide as their widest value, which is cut at LONGEST_CELL."""
-    lines = [[_cell(value) for value in line] for line in (header, *rows)]
+    lines = [
+        [" ".join(str(value).split())[:LONGEST_CELL] for value in row] for row in (header, *rows)
+    ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = (map(str.ljust, line, widths) for line in lines)
     return "\n".join("  ".join(cells).rstrip() for cells in padded)
-
-
-def _cell(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
 
 
 NAME = "person"
@@ -205,19 +172,18 @@ class PersonPolicy:
 
     def _told(self, word: str, session: Session) -> bool:
         """Does what is no turn. False for anything else."""
-        if word in ("help", "?"):
-            self._write(HELP)
-        elif word == "tools":
-            self._write(tool_list(session.tools.schemas))
-        elif word == "request":
-            self._write(session.query.query)
-        elif word == "prompt":
-            self._write(session.dialect.prompt(session.tools.schemas))
-        elif word in ("quit", "exit"):
+        if word in ("quit", "exit"):
             raise KeyboardInterrupt
-        else:
-            return False
-        return True
+        schemas = session.tools.schemas
+        told = {
+            "help": lambda: HELP,
+            "tools": lambda: tool_list(schemas),
+            "request": lambda: session.query.query,
+            "prompt": lambda: session.dialect.prompt(schemas),
+        }.get(word)
+        if told is not None:
+            self._write(told())
+        return told is not None
 
     def _typed_answer(self) -> str:
         self._write(f"Your answer; '{END}' alone on a line ends it.")
