@@ -8,27 +8,23 @@ is refused by name, never left undone in silence.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len, MinLen
-from pydantic import BaseModel, ConfigDict, ValidationError
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
+from fastapi import FastAPI, Query
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from tripwright.agent.session import Turn
 from tripwright.errors import UserError
-from tripwright.server.serving import body_within
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService
 
-MOST_BODY_BYTES = 2**26
 Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
 
@@ -90,15 +86,19 @@ class _Rpc(_Strict):
     kwargs: dict[Literal["weights_path"], Path]
 
 
+Tags = tuple[Literal["weights", "kv_cache"], ...]
+ALL_TAGS: Tags = ("weights", "kv_cache")
+
+
 class _Tags(_Strict):
-    tags: tuple[Literal["weights", "kv_cache"], ...] = ("weights", "kv_cache")
+    tags: Tags = ALL_TAGS
 
 
 class _Version(_Strict):
     new_version: str
 
 
-def make_app(folder: str, rows: int, device: str, dtype: str) -> Starlette:
+def make_app(folder: str, rows: int, device: str, dtype: str) -> FastAPI:
     # heavy, and only needed by the worker
     from tripwright.inference.local import load_to_sample
     from tripwright.inference.service import TokenService
@@ -111,38 +111,30 @@ class ModelApi:
     def __init__(self, service: TokenService, tokenizer: Any, name: str):
         self.service, self.tokenizer, self.name = service, tokenizer, name
         self.version = "default"
-        routes: dict[str, tuple[str, Callable[[Request], Awaitable[Response]]]] = {
-            "/health": ("GET", self.health),
-            "/v1/completions": ("POST", self.completions),
-            "/is_sleeping": ("GET", self.is_sleeping),
-            "/sleep": ("POST", self.sleep),
-            "/wake_up": ("POST", self.wake_up),
-            "/collective_rpc": ("POST", self.collective_rpc),
-            "/reset_prefix_cache": ("POST", self.forget),
-            "/update_weight_version": ("POST", self.update_version),
-            "/weight_info": ("GET", self.weight_info),
-            "/generate": ("POST", self.generate),
-            "/release_memory_occupation": ("POST", self.release),
-            "/resume_memory_occupation": ("POST", self.resume),
-            "/update_weights_from_disk": ("POST", self.update_from_disk),
-            "/flush_cache": ("GET", self.forget),
-            "/model_info": ("GET", self.model_info),
-        }
-        self.app = Starlette(
-            routes=[Route(path, do, methods=[how]) for path, (how, do) in routes.items()],
-            exception_handlers={
-                ValidationError: _refused,
-                UserError: _refused,
-            },
-        )
-
-    async def health(self, request: Request) -> Response:
-        return Response()
+        handlers = {RequestValidationError: _refused, UserError: _refused}
+        self.app = FastAPI(openapi_url=None, exception_handlers=handlers)
+        for method, path, do in (
+            ("GET", "/health", lambda: Response()),
+            ("POST", "/v1/completions", self.completions),
+            ("GET", "/is_sleeping", lambda: {"is_sleeping": self.service.asleep}),
+            ("POST", "/sleep", self.sleep),
+            ("POST", "/wake_up", self.wake_up),
+            ("POST", "/collective_rpc", self.collective_rpc),
+            ("POST", "/reset_prefix_cache", self.forget),
+            ("POST", "/update_weight_version", self.update_version),
+            ("GET", "/weight_info", lambda: {"weight_version": self.version}),
+            ("POST", "/generate", self.generate),
+            ("POST", "/release_memory_occupation", self.release),
+            ("POST", "/resume_memory_occupation", self.resume),
+            ("POST", "/update_weights_from_disk", self.update_from_disk),
+            ("GET", "/flush_cache", self.forget),
+            ("GET", "/model_info", self.model_info),
+        ):
+            self.app.add_api_route(path, do, methods=[method], response_model=None)
 
     # ---- tokens
 
-    async def completions(self, request: Request) -> Response:
-        asked = _Completion.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+    async def completions(self, asked: _Completion) -> Response:
         turn = await self._turn(asked.request_id, asked.prompt, asked.max_tokens, asked, asked.seed)
         logprobs = {"token_logprobs": turn.logprobs, "tokens": None, "top_logprobs": None}
         choice = {
@@ -162,8 +154,7 @@ class ModelApi:
         kind = {"id": asked.request_id, "object": "text_completion", "model": self.name}
         return JSONResponse({**kind, "choices": [choice], "usage": counts})
 
-    async def generate(self, request: Request) -> Response:
-        asked = _Generate.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+    async def generate(self, asked: _Generate) -> Response:
         how = asked.sampling_params
         turn = await self._turn(
             asked.rid, asked.input_ids, how.max_new_tokens, how, how.sampling_seed
@@ -202,65 +193,56 @@ class ModelApi:
 
     # ---- weights and memory: vLLM's
 
-    async def is_sleeping(self, request: Request) -> Response:
-        return JSONResponse({"is_sleeping": self.service.asleep})
-
-    async def sleep(self, request: Request) -> Response:
-        if request.query_params.get("level", "1") != "2":
+    def sleep(self, level: int = 1) -> dict[str, Any]:
+        if level != 2:
             raise UserError("Only sleep of level 2 is known here, which gives the weights up.")
-        return await self._did(self.service.sleep)
+        self.service.sleep()
+        return self._done()
 
-    async def wake_up(self, request: Request) -> Response:
-        tags = request.query_params.getlist("tags")
-        asked = _Tags.model_validate({"tags": tags} if tags else {})
-        return await self._did(self.service.wake, asked.tags)
+    def wake_up(self, tags: Annotated[Tags, Query()] = ALL_TAGS) -> dict[str, Any]:
+        self.service.wake(tags)
+        return self._done()
 
-    async def collective_rpc(self, request: Request) -> Response:
-        asked = _Rpc.model_validate_json(await body_within(request, MOST_BODY_BYTES))
-        return await self._did(self.service.load, asked.kwargs["weights_path"])
+    def collective_rpc(self, asked: _Rpc) -> dict[str, Any]:
+        self.service.load(asked.kwargs["weights_path"])
+        return self._done()
 
-    async def update_version(self, request: Request) -> Response:
-        asked = _Version.model_validate_json(await body_within(request, MOST_BODY_BYTES))
+    def update_version(self, asked: _Version) -> dict[str, Any]:
         self.version = asked.new_version
-        return JSONResponse({"success": True, "new_version": self.version})
-
-    async def weight_info(self, request: Request) -> Response:
-        return JSONResponse({"weight_version": self.version})
+        return {"success": True, "new_version": self.version}
 
     # ---- SGLang's
 
-    async def release(self, request: Request) -> Response:
-        asked = _Tags.model_validate_json(await body_within(request, MOST_BODY_BYTES))
-        return await self._did(self.service.sleep, asked.tags)
+    def release(self, asked: _Tags) -> dict[str, Any]:
+        self.service.sleep(asked.tags)
+        return self._done()
 
-    async def resume(self, request: Request) -> Response:
-        asked = _Tags.model_validate_json(await body_within(request, MOST_BODY_BYTES))
-        return await self._did(self.service.wake, asked.tags)
+    def resume(self, asked: _Tags) -> dict[str, Any]:
+        self.service.wake(asked.tags)
+        return self._done()
 
-    async def update_from_disk(self, request: Request) -> Response:
-        asked = _Load.model_validate_json(await body_within(request, MOST_BODY_BYTES))
-        answer = await self._did(self.service.load, asked.model_path)
+    def update_from_disk(self, asked: _Load) -> dict[str, Any]:
+        self.service.load(asked.model_path)
         self.version = asked.weight_version or self.version
-        return answer
+        return self._done()
 
-    async def model_info(self, request: Request) -> Response:
-        return JSONResponse({"model_path": self.name, "weight_version": self.version})
+    def model_info(self) -> dict[str, Any]:
+        return {"model_path": self.name, "weight_version": self.version}
 
     # ---- both
 
-    async def forget(self, request: Request) -> Response:
-        return await self._did(self.service.forget)
+    def forget(self) -> dict[str, Any]:
+        self.service.forget()
+        return self._done()
 
-    async def _did(self, work: Callable[..., None], *arguments: Any) -> Response:
+    def _done(self) -> dict[str, Any]:
         """The real ones say less: what memory is held is told by ours alone."""
-        await run_in_threadpool(work, *arguments)
-        return JSONResponse({"success": True, "memory_mb": self.service.memory_mb})
+        return {"success": True, "memory_mb": self.service.memory_mb}
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    if isinstance(error, ValidationError):
+async def _refused(_: Request, error: Exception) -> Response:
+    message = str(error)
+    if isinstance(error, RequestValidationError):
         first = error.errors()[0]
-        message = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
-    else:
-        message = str(error)
+        message = f"'{'.'.join(map(str, first['loc'][1:]))}': {first['msg']}"
     return JSONResponse({"error": {"message": message, "code": 400}}, 400)
