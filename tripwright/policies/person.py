@@ -87,7 +87,8 @@ def readable(session: Session) -> str:
     if rows is None or not rows.values:
         return answer.text
     about = ", ".join(f"{name} {value}" for name, value in rows.about.items())
-    place = f"page {rows.page} of {rows.pages}, {rows.total} rows in all" if rows.pages > 1 else ""
+    pages = rows.pages or 1
+    place = f"page {rows.page} of {pages}, {rows.total} rows in all" if pages > 1 else ""
     if not rows.is_whole:
         place = "The rest is cut."
     return "\n".join(filter(None, (about, table(rows.fields, rows.values), place)))

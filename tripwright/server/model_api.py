@@ -111,7 +111,10 @@ class ModelApi:
     def __init__(self, service: TokenService, tokenizer: Any, name: str):
         self.service, self.tokenizer, self.name = service, tokenizer, name
         self.version = "default"
-        handlers = {RequestValidationError: _refused, UserError: _refused}
+        handlers: dict[int | type[Exception], Any] = {
+            RequestValidationError: _refused,
+            UserError: _refused,
+        }
         self.app = FastAPI(openapi_url=None, exception_handlers=handlers)
         for method, path, do in (
             ("GET", "/health", lambda: Response()),
