@@ -8,12 +8,12 @@ looked at, so what they fail on is what a request asks to be decided.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from contextlib import suppress
 
 from tripwright.agent.session import Session
-from tripwright.agent.turn import write_call
-from tripwright.domains.deeptravel.expert.choice import Choice, Findings, SeenRow, read_answer
-from tripwright.domains.deeptravel.expert.play import COMPACT_FACE, checked_request, write_answer
+from tripwright.domains.deeptravel.expert.choice import Choice, Findings, SeenRow
+from tripwright.domains.deeptravel.expert.play import Over, Play, checked_request
+from tripwright.domains.deeptravel.expert.thoughts import Thoughts
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.make import (
@@ -24,7 +24,6 @@ from tripwright.domains.deeptravel.requests.make import (
     price,
 )
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
-from tripwright.policies.base import say
 
 _WISHES = (
     *("transport", "depart_after", "arrive_by", "return_after", "return_by"),
@@ -52,93 +51,68 @@ class ErrandRows:
         in a face that cannot be read."""
         for session in sessions:
             request = checked_request(session, self.name)
-            findings = self._found(session, request)
-            if not session.done:
-                brief = session.tools.face.name == COMPACT_FACE
-                answer = write_answer(findings, session.dialect.plan_format, brief)
-                say(session, f"<answer>{answer}</answer>")
+            with suppress(Over):
+                _HabitualPlay(session, request, *self.habit).run()
             yield session
 
-    def _found(self, session: Session, request: TravelRequest) -> Findings:
-        findings = Findings(request.model_copy(update=dict.fromkeys(_WISHES)))
-        findings.there = self._way(
-            session, request, request.origin, request.destination, request.depart_date
-        )
-        if request.return_date:
-            findings.back = self._way(
-                session, request, request.destination, request.origin, request.return_date
-            )
-        if intents.nights_of(request):
-            stay = {
-                "checkin_date": request.depart_date,
-                "checkout_date": intents.checkout_of(request),
-            }
-            findings.stay = _least(
-                self._ask(session, request, "hotel_search", city_name=request.destination, **stay),
-                OF_STAYS[self.habit[1]],
-            )
-        for place in request.visit:
-            self._visit(session, request, place, findings)
-        return findings
 
-    def _way(
-        self, session: Session, request: TravelRequest, origin: str, destination: str, day: str
-    ) -> Choice:
+class _HabitualPlay(Play):
+    most_tries = 1
+
+    def __init__(self, session: Session, request: TravelRequest, ways_by: str, stays_by: str):
+        super().__init__(session, request)
+        self.ways_by, self.stays_by = ways_by, stays_by
+        self.thoughts = Thoughts(request, silent=True, shown="none")
+        self.findings = Findings(request.model_copy(update=dict.fromkeys(_WISHES)))
+
+    def run(self) -> None:
+        request, findings = self.request, self.findings
+        findings.there = self._ride(request.origin, request.destination, request.depart_date)
+        if request.return_date:
+            findings.back = self._ride(request.destination, request.origin, request.return_date)
+        if self.nights:
+            stays = self._rows(
+                "hotel_search",
+                city_name=request.destination,
+                checkin_date=request.depart_date,
+                checkout_date=intents.checkout_of(request),
+            )
+            findings.stay = _least(stays, OF_STAYS[self.stays_by])
+        for place in request.visit:
+            self._visit_from_here(place)
+        self.answer()
+
+    def _ride(self, origin: str, destination: str, day: str) -> Choice:
         arguments = {
             "depart_city_name": origin,
             "arrival_city_name": destination,
             "depart_date": day,
         }
-        rows = self._ask(session, request, "flight_search", **arguments)
-        if not rows or self.habit[0] != "first":
-            rows = [*rows, *self._ask(session, request, "train_search", **arguments)]
+        rows = self._rows("flight_search", **arguments)
+        if not rows or self.ways_by != "first":
+            rows += self._rows("train_search", **arguments)
         rows = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
-        value = OF_WAYS.get(self.habit[0], price)
-        if self.habit[0] == IN_TIME:
-            unmet = intents.unmet_return if origin != request.origin else intents.unmet_outbound
-            heard = request.model_copy(update={"transport": None})
+        if self.ways_by == IN_TIME:
+            back = origin != self.request.origin
+            unmet = intents.unmet_return if back else intents.unmet_outbound
+            heard = self.request.model_copy(update={"transport": None})
             rows = [row for row in rows if not unmet(heard, row.record)] or rows
-        return _least(rows, value)
+        return _least(rows, OF_WAYS.get(self.ways_by, price))
 
-    def _visit(
-        self, session: Session, request: TravelRequest, place: str, findings: Findings
-    ) -> None:
+    def _visit_from_here(self, place: str) -> None:
         """The place and the first way to it, from the hotel or from where the journey ends."""
+        findings, city = self.findings, self.request.destination
         first = (findings.stay.first or findings.there.first) if findings.there.first else None
         start = first.record if first is not None else None
         if isinstance(start, FlightOffer | TrainOffer):
             begin = start.arrive_airport if isinstance(start, FlightOffer) else start.arrive_station
         else:
             begin = start.name if isinstance(start, HotelOffer) else ""
-        at = self._ask(session, request, "poi_search", query=place, city_name=request.destination)
-        ways = self._ask(
-            session,
-            request,
-            "route_planning",
-            origin_name=begin,
-            destination_name=place,
-            city_name=request.destination,
-        )
-        if at:
+        ends = {"origin_name": begin, "destination_name": place}
+        if at := self._rows("poi_search", query=place, city_name=city):
             findings.places[place] = at[0]
-        if ways:
+        if ways := self._rows("route_planning", **ends, city_name=city):
             findings.visits[place] = ways[0]
-
-    def _ask(
-        self, session: Session, request: TravelRequest, tool: str, **arguments: Any
-    ) -> list[SeenRow]:
-        """Nothing once the session has ended or its last turn is due, which is the answer's."""
-        dialect, transcript = session.dialect, session.transcript
-        if (
-            session.done
-            or transcript.turns >= dialect.max_turns - 1
-            or len(transcript.calls) >= dialect.max_calls
-        ):
-            return []
-        say(session, write_call(tool, arguments))
-        if session.done:
-            return []
-        return list(read_answer(transcript.calls[-1], len(transcript.calls), request.currency).rows)
 
 
 def _least(rows: Sequence[SeenRow], value: Value) -> Choice:

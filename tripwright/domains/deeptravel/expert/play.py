@@ -46,7 +46,6 @@ from tripwright.tools.faults import unanswered
 
 COMPACT_FACE = "deeptravel_compact"
 FACES = ("deeptravel", COMPACT_FACE)
-MOST_TRIES = 2  # of a call that our side did not answer
 SIGHTS = "attractions"
 
 
@@ -74,12 +73,16 @@ def checked_request(session: Session, policy: str) -> TravelRequest:
 def play_errand(session: Session) -> None:
     request = checked_request(session, "errand-expert")
     try:
-        _Play(session, request).run()
+        Play(session, request).run()
     except Over:
         return
 
 
-class _Play:
+class Play:
+    """One request, call by call."""
+
+    most_tries = 2  # of a call that our side did not answer
+
     def __init__(self, session: Session, request: TravelRequest):
         self.session, self.request = session, request
         self.brief = session.tools.face.name == COMPACT_FACE
@@ -103,8 +106,11 @@ class _Play:
             findings.total = total_of(self.request, ways, findings.stay)
         ways, findings.stay = within_budget(self.request, ways, findings.stay)
         findings.there, findings.back = ways[0], ways[1] if len(ways) > 1 else None
-        answer = write_answer(findings, self.plan_format, self.brief)
-        thoughts = self.thoughts.before_answer(findings)
+        self.answer(self.thoughts.before_answer(findings))
+
+    def answer(self, thoughts: str = "") -> None:
+        cards = cards_of(self.findings, self.brief)
+        answer = cards.to_json() if self.plan_format == CARDS else write_page(cards)
         say(self.session, f"{thoughts}<answer>{answer}</answer>")
 
     @property
@@ -132,7 +138,7 @@ class _Play:
         key = json.dumps([tool, arguments])
         if key in self._answers:
             return self._answers[key]
-        for _ in range(MOST_TRIES):
+        for _ in range(self.most_tries):
             if self.left < 1:
                 return None
             thoughts = self.thoughts.before_call(tool, arguments)
@@ -148,6 +154,10 @@ class _Play:
         if self.brief:
             self.thoughts.worked(f"{len(transcript.calls)}.")
         return answer
+
+    def _rows(self, tool: str, **arguments: Any) -> list[SeenRow]:
+        answer = self._ask(tool, **arguments)
+        return list(answer.rows) if answer else []
 
     def _look_up(self, query: str) -> SeenAnswer | None:
         return self._ask("poi_search", query=query, city_name=self.request.destination)
@@ -223,11 +233,9 @@ class _Play:
             "checkout_date": intents.checkout_of(request),
         }
         by_name = {"hotel_name": request.hotel} if request.hotel else {}
-        answer = self._ask("hotel_search", **arguments, **by_name)
-        rows = list(answer.rows) if answer else []
+        rows = self._rows("hotel_search", **arguments, **by_name)
         if not rows and by_name and self.left > later:
-            answer = self._ask("hotel_search", **arguments)
-            rows = list(answer.rows) if answer else []
+            rows = self._rows("hotel_search", **arguments)
         if request.hotel_near and rows:
             self._look_near(rows, later)
         choice = self.findings.stay = choose_stay(request, rows, self.findings.km_away)
@@ -309,11 +317,6 @@ class _Play:
 # ---- the answer
 
 Fields = dict[str, Any]
-
-
-def write_answer(findings: Findings, plan_format: str, brief: bool) -> str:
-    cards = cards_of(findings, brief)
-    return cards.to_json() if plan_format == CARDS else write_page(cards)
 
 
 def cards_of(findings: Findings, brief: bool) -> Cards:
