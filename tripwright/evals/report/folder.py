@@ -30,7 +30,6 @@ from tripwright.runs import (
     VALIDATION_STEP,
     WARNINGS,
     LinePlace,
-    Run,
     episode_lines,
     logged_steps,
 )
@@ -59,7 +58,7 @@ _ABSENT = {
     CARD: "no run_card.json, so neither the recipe nor the machine is known",
     DIFFICULTY: "no difficulty.json, so the scripted baselines are not shown",
     COMPARISON: "no comparison.json, so there is no paired test between two evaluations",
-    SCORE: "no score.json, so there are no final metrics",
+    METRICS: "no metrics.jsonl, so there are no learning curves",
 }
 
 
@@ -272,24 +271,43 @@ def read_run(path: Path) -> ReportedRun:
             f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart', 'train'"
             " or 'run'."
         )
-    missing: list[str] = []
-    scores, transcripts = _evaluations(path, missing)
-    validation = {name: scores.pop(name) for name in list(scores) if is_validation(name)}
+    missing = [words for name, words in _ABSENT.items() if not (path / name).is_file()]
+
+    def read(file: Path) -> Json:
+        if (record := json_object(file)) is None and file.is_file():
+            missing.append(f"{file.relative_to(path)} is not a JSON object")
+        return record or {}
+
+    folders = _evaluations(path)
+    found = {name: read(folder / SCORE) for name, folder in folders.items()}
+    scores = {name: score for name, score in found.items() if score}
+    without = [each / SCORE for each in folders.values() if not (each / SCORE).is_file()]
+    missing += [f"no {file.relative_to(path)}, so there are no final metrics" for file in without]
+    transcripts = {
+        name: folder / TRANSCRIPTS
+        for name, folder in folders.items()
+        if (folder / TRANSCRIPTS).is_file()
+    }
+    if not transcripts:
+        missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
+    metrics, unreadable = logged_steps(path / METRICS)
+    if unreadable:
+        missing.append(f"{plural(unreadable, 'unreadable line')} of {METRICS} left out")
     run = ReportedRun(
         path=path,
-        card=_read_object(path / CARD, missing),
-        difficulty=_read_object(path / DIFFICULTY, missing),
-        metrics=_read_metrics(path / METRICS, missing),
-        scores=scores,
-        comparison=_read_object(path / COMPARISON, missing),
+        card=read(path / CARD),
+        difficulty=read(path / DIFFICULTY),
+        metrics=metrics,
+        scores={name: score for name, score in scores.items() if not is_validation(name)},
+        comparison=read(path / COMPARISON),
         transcripts=transcripts,
         warnings=read_warnings(path / WARNINGS),
         recipe=json_object(path / RECIPE) or {},
-        validation=validation,
+        validation={name: score for name, score in scores.items() if is_validation(name)},
         best=json_object(path / BEST) or {},
         missing=missing,
     )
-    if not (run.metrics or run.scores or run.transcripts or run.card):
+    if not (metrics or run.scores or transcripts or run.card):
         raise UserError(
             f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS},"
             f" {TRANSCRIPTS}, {CARD}."
@@ -311,42 +329,10 @@ def _order(folder: Path) -> tuple[int, str, int]:
     return len(known), *((before, int(step)) if step.isdigit() else (folder.name, 0))
 
 
-def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[str, Path]]:
+def _evaluations(path: Path) -> dict[str, Path]:
+    """Name → folder."""
     held = {file.parent for name in (SCORE, TRANSCRIPTS) for file in path.glob(f"eval/*/{name}")}
-    evaluations = {folder.name: folder for folder in sorted(held, key=_order)}
-    scores: dict[str, Json] = {}
-    transcripts: dict[str, Path] = {}
-    for name, folder in (evaluations or {TOP_LEVEL_RUN: path}).items():
-        score = _read_object(folder / SCORE, missing)
-        if score:
-            scores[name] = score
-        run = Run.at(folder)
-        if run.transcripts.is_file():
-            run.check_version()
-            transcripts[name] = run.transcripts
-    if not transcripts:
-        missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
-    return scores, transcripts
-
-
-def _read_object(path: Path, missing: list[str]) -> Json:
-    if not path.is_file():
-        of_evaluation = path.parent.parent.name == "eval"
-        words = f"no score.json in eval/{path.parent.name}" if of_evaluation else _ABSENT[path.name]
-        missing.append(words)
-        return {}
-    if (record := json_object(path)) is None:
-        missing.append(f"{path.name} is not a JSON object")
-    return record or {}
-
-
-def _read_metrics(path: Path, missing: list[str]) -> list[Json]:
-    if not path.is_file():
-        missing.append(f"no {METRICS}, so there are no learning curves")
-    rows, unreadable = logged_steps(path)
-    if unreadable:
-        missing.append(f"{plural(unreadable, 'unreadable line')} of {METRICS} left out")
-    return rows
+    return {each.name: each for each in sorted(held, key=_order)} or {TOP_LEVEL_RUN: path}
 
 
 def read_warnings(path: Path) -> list[Json]:
