@@ -23,10 +23,9 @@ from tripwright.evals.report import write_report, write_together
 from tripwright.evals.report.folder import ReportedRun, read_run
 from tripwright.evals.report.viewer import (
     Budget,
-    Index,
+    Viewer,
     blocks,
     drawn,
-    pack,
 )
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
@@ -49,7 +48,7 @@ def pieces_of(page: str) -> list[list[dict[str, Any]]]:
 
 
 def indexed(folder: Path) -> Any:
-    return Index.of({"run": read_run(folder)})
+    return Viewer({"run": read_run(folder)}, Budget())
 
 
 @pytest.fixture
@@ -162,11 +161,12 @@ def test_a_budget_of_episodes_takes_whole_requests(
 
 
 def test_a_budget_of_bytes_is_kept(run: Path) -> None:
-    index = indexed(run)
-    whole = pack(index, Budget(None, None))
-    assert all(whole.places) and sorted(index.shuffled()) == list(range(9))
-    assert all(pack(index, Budget(None, len(whole.pieces[0]))).places)
-    assert not any(pack(index, Budget(None, len(whole.pieces[0]) - 1)).places)
+    runs = {"run": read_run(run)}
+    whole = Viewer(runs, Budget(None, None))
+    assert all(whole.places) and sorted(whole.shuffled()) == list(range(9))
+    size = len(whole.pieces[0])
+    assert all(Viewer(runs, Budget(None, size)).places)
+    assert not any(Viewer(runs, Budget(None, size - 1)).places)
 
 
 @pytest.mark.parametrize("asked", ["some", "-1", "1.5", ""])
@@ -368,5 +368,5 @@ def test_runs_together_are_told_apart(
     runs: dict[str, ReportedRun] = {"run": read_run(run), "other": read_run(other)}
     page = write_together([run, other], tmp_path / "both.html", allow_unlike=True).read_text()
     assert columns_of(page)["sources"][-1] == {"key": "other/run", "name": "other · This run"}
-    index = Index.of(runs)
+    index = Viewer(runs, Budget())
     assert len(index.queries) == 3  # the same words in the same world are the same request

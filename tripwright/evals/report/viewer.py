@@ -18,8 +18,8 @@ import gzip
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ from tripwright.transcript import Segment, Transcript
 from tripwright.verdict import Verdict
 
 Json = dict[str, Any]
-PASSED, FAILED, UNSCORED = 1, 0, -1
+UNSCORED = -1  # where a verdict is 1 or 0
 NO_ANSWER = "nothing delivered"  # stands among the failed constraints
 SEED = 0
 DEFAULT_BYTES = 25_000_000  # of packed transcripts in a page, where nothing else is asked for
@@ -69,121 +69,6 @@ class Budget:
         raise UserError(f"--transcripts is '{option}'. Accepted: a number of episodes, or 'all'.")
 
 
-@dataclass(frozen=True)
-class Viewer:
-    """`columns` is JSON, `pieces` are base64; both stand at the end of the page."""
-
-    section: Section
-    columns: str
-    pieces: Sequence[str]
-    examples: Sequence[Example]
-
-    @property
-    def script(self) -> str:
-        return "".join(map(page_file, ("dom.js", "viewer.js")))
-
-
-def make_viewer(runs: dict[str, ReportedRun], budget: Budget) -> Viewer | None:
-    """None where the runs hold no episode."""
-    index = Index.of(runs)
-    if not index.entries:
-        return None
-    packed = pack(index, budget)
-    several = " --out OUT.html" if len(runs) > 1 else ""
-    paths = " ".join(str(run.path) for run in runs.values())
-    command = f"tripwright report {paths}{several} --transcripts all"
-    columns = json.dumps(_columns(index, packed, command), separators=(",", ":"))
-    return Viewer(
-        Section("episodes", "Episodes", [Text(_lede(index, packed, command)), Episodes()]),
-        columns.replace("<", "\\u003c"),
-        packed.pieces,
-        list(_examples(index, packed)),
-    )
-
-
-def _lede(index: Index, packed: PackedEpisodes, command: str) -> str:
-    words = (
-        f"{plural(len(index.entries), 'episode')} of {plural(len(index.sources), 'evaluation')} on"
-        f" {plural(len(index.queries), 'request')}."
-    )
-    included = sum(place is not None for place in packed.places)
-    if left := len(index.entries) - included:
-        words += (
-            f" {included:,} of them can be read here; the other {left:,} are only listed, so"
-            f" that the page stays small: whole requests, in an order shuffled with seed {SEED}."
-        )
-        return Markup("{} <code>{}</code> includes all.").format(words, command)
-    return words
-
-
-def _examples(index: Index, packed: PackedEpisodes) -> Iterator[Example]:
-    """Of the main evaluation, the first episode that passes and the first that fails: with an
-    answer, if one does."""
-    for passed in (True, False):
-        here = [
-            (place, work)
-            for place, (source, work) in enumerate(index.entries)
-            if source == 0 and packed.places[place] and work.scored and work.final == passed
-        ]
-        if here:
-            place, work = min(here, key=lambda each: not each[1].delivered)
-            yield Example(place, passed, work.text)
-
-
-def _columns(index: Index, packed: PackedEpisodes, command: str) -> Json:
-    """One list per column, in the order of the index: a fraction of the size of one object per
-    episode."""
-    works = [work for _, work in index.entries]
-    queries = {query: place for place, query in enumerate(index.queries)}
-    wrong = [
-        [*([] if work.delivered else [NO_ANSWER]), *work.failed] if work.scored else []
-        for work in works
-    ]
-    failures = sorted(
-        {name for names in wrong for name in names},
-        key=lambda name: (name != NO_ANSWER, fact_title(name)),
-    )
-    stops = sorted({work.stop_reason for work in works})
-    places = [place or (-1, 0) for place in packed.places]
-    marks = [dict(_marks(work)) for work in index.queries.values()]
-    return {
-        "sources": [{"key": each.key, "name": each.name} for each in index.sources],
-        "queries": [
-            [work.text, of] for work, of in zip(index.queries.values(), marks, strict=True)
-        ],
-        "marks": list(dict.fromkeys(field for of in marks for field in of)),
-        "failures": [fact_title(name) for name in failures],
-        "stops": [plain(name) for name in stops],
-        "prompts": list(packed.prompts),
-        "command": command,
-        "id": [work.id for work in works],
-        "source": [source for source, _ in index.entries],
-        "query": [queries[work.query] for work in works],
-        "verdict": [
-            PASSED if work.final else FAILED if work.scored else UNSCORED for work in works
-        ],
-        "turns": [work.turns for work in works],
-        "calls": [work.calls for work in works],
-        "errors": [work.count("error", "fault") for work in works],
-        "refused": [work.refused for work in works],
-        "tokens": [work.completion_tokens or 0 for work in works],
-        "cost": [work.cost for work in works],
-        "stop": [stops.index(work.stop_reason) for work in works],
-        "failed": [[failures.index(name) for name in names] for names in wrong],
-        "piece": [piece for piece, _ in places],
-        "line": [line for _, line in places],
-    }
-
-
-def _marks(work: Work) -> Iterator[tuple[str, str]]:
-    """What its request is counted under, in words: ("level", "easy"), ("days", "3 days")."""
-    for field_, value in work.marks.items():
-        yield from ((field_, words) for words in mark_words({field_: value}))
-
-
-# ---- every episode of the runs
-
-
 class Source(NamedTuple):
     """One transcripts.jsonl. `key` names it in addresses; where the page is about several runs, it
     and the `name` begin with the run's."""
@@ -194,22 +79,104 @@ class Source(NamedTuple):
     run: ReportedRun
 
 
-@dataclass(frozen=True)
-class Index:
-    """`entries`: (number of the source, episode). `queries`: each request, shared by all
-    evaluations, with the first episode on it."""
+class Viewer:
+    """`entries`: (number of the source, episode). `places`: for each, the number of its piece and
+    its line in it, or None where its text is left out. `queries`: each request, shared by all
+    evaluations, with the first episode on it. `prompts`: the system prompts, which most episodes
+    share, with their numbers."""
 
-    sources: list[Source]
-    entries: list[tuple[int, Work]]
-    queries: dict[str, Work]
+    def __init__(self, runs: dict[str, ReportedRun], budget: Budget):
+        self.sources = list(sources_of(runs))
+        works = (source.run.works(source.path) for source in self.sources)
+        self.entries = [(n, work) for n, found in enumerate(works) for work in found]
+        self.queries: dict[str, Work] = {}
+        for _, work in self.entries:
+            self.queries.setdefault(work.query, work)
+        self.places: list[tuple[int, int] | None] = [None] * len(self.entries)
+        self.pieces: list[str] = []  # base64
+        self.prompts: dict[str, int] = {}
+        paths = " ".join(str(run.path) for run in runs.values())
+        several = " --out OUT.html" if len(runs) > 1 else ""
+        self.command = f"tripwright report {paths}{several} --transcripts all"
+        self._pack(budget)
 
-    @classmethod
-    def of(cls, runs: dict[str, ReportedRun]) -> Index:
-        sources = list(sources_of(runs))
-        works = (source.run.works(source.path) for source in sources)
-        entries = [(n, work) for n, found in enumerate(works) for work in found]
-        queries = {work.query: work for _, work in reversed(entries)}
-        return cls(sources, entries, dict(reversed(queries.items())))
+    @property
+    def script(self) -> str:
+        return "".join(map(page_file, ("dom.js", "viewer.js")))
+
+    @property
+    def section(self) -> Section:
+        words = (
+            f"{plural(len(self.entries), 'episode')} of"
+            f" {plural(len(self.sources), 'evaluation')} on"
+            f" {plural(len(self.queries), 'request')}."
+        )
+        if left := self.places.count(None):
+            words += (
+                f" {len(self.places) - left:,} of them can be read here; the other {left:,} are"
+                " only listed, so that the page stays small: whole requests, in an order shuffled"
+                f" with seed {SEED}."
+            )
+            words = Markup("{} <code>{}</code> includes all.").format(words, self.command)
+        return Section("episodes", "Episodes", [Text(words), Episodes()])
+
+    @property
+    def examples(self) -> list[Example]:
+        """Of the main evaluation, the first episode that passes and the first that fails: with an
+        answer, if one does."""
+        examples = []
+        for passed in (True, False):
+            here = [
+                (place, work)
+                for place, (source, work) in enumerate(self.entries)
+                if source == 0 and self.places[place] and work.scored and work.final == passed
+            ]
+            if here:
+                place, work = min(here, key=lambda each: not each[1].delivered)
+                examples.append(Example(place, passed, work.text))
+        return examples
+
+    @property
+    def columns(self) -> str:
+        """JSON: one list per column, in the order of the entries, which is a fraction of the size
+        of one object per episode."""
+        works = [work for _, work in self.entries]
+        queries = {query: place for place, query in enumerate(self.queries)}
+        marks = [dict(_marks(work)) for work in self.queries.values()]
+        wrong = [
+            [*([] if work.delivered else [NO_ANSWER]), *work.failed] if work.scored else []
+            for work in works
+        ]
+        failures = sorted(
+            {name for names in wrong for name in names},
+            key=lambda name: (name != NO_ANSWER, fact_title(name)),
+        )
+        stops = sorted({work.stop_reason for work in works})
+        places = [place or (-1, 0) for place in self.places]
+        columns = {
+            "sources": [{"key": each.key, "name": each.name} for each in self.sources],
+            "queries": [[w.text, of] for w, of in zip(self.queries.values(), marks, strict=True)],
+            "marks": list(dict.fromkeys(field for of in marks for field in of)),
+            "failures": [fact_title(name) for name in failures],
+            "stops": [plain(name) for name in stops],
+            "prompts": list(self.prompts),
+            "command": self.command,
+            "id": [work.id for work in works],
+            "source": [source for source, _ in self.entries],
+            "query": [queries[work.query] for work in works],
+            "verdict": [int(work.final) if work.scored else UNSCORED for work in works],
+            "turns": [work.turns for work in works],
+            "calls": [work.calls for work in works],
+            "errors": [work.count("error", "fault") for work in works],
+            "refused": [work.refused for work in works],
+            "tokens": [work.completion_tokens or 0 for work in works],
+            "cost": [work.cost for work in works],
+            "stop": [stops.index(work.stop_reason) for work in works],
+            "failed": [[failures.index(name) for name in names] for names in wrong],
+            "piece": [piece for piece, _ in places],
+            "line": [line for _, line in places],
+        }
+        return json.dumps(columns, separators=(",", ":")).replace("<", "\\u003c")
 
     def shuffled(self) -> list[int]:
         """Places of entries: requests shuffled with SEED, each with its episodes of all
@@ -220,6 +187,37 @@ class Index:
         queries = list(by_query)
         Random(SEED).shuffle(queries)
         return [place for query in queries for place in by_query[query]]
+
+    def _pack(self, budget: Budget) -> None:
+        """An episode that cannot be drawn is left out."""
+        words = {source.run.path: _token_words(source.run.path) for source in self.sources}
+        room = math.inf if budget.bytes is None else budget.bytes
+        order = self.shuffled()[: budget.episodes]
+        for start in range(0, len(order), PIECE_EPISODES):
+            lines: dict[int, str] = {}
+            for place in order[start : start + PIECE_EPISODES]:
+                number, work = self.entries[place]
+                source = self.sources[number]
+                try:
+                    record = record_at(source.path, work.place)
+                    episode = drawn(record, words[source.run.path], self.prompts)
+                    lines[place] = json.dumps(episode, ensure_ascii=False, allow_nan=False)
+                except (KeyError, TypeError, ValueError, AttributeError):
+                    continue
+            text = "\n".join(lines.values()).encode("utf-8", "replace")
+            piece = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
+            room -= len(piece)
+            if room < 0:
+                break
+            for at, place in enumerate(lines):
+                self.places[place] = (len(self.pieces), at)
+            self.pieces.append(piece)
+
+
+def make_viewer(runs: dict[str, ReportedRun], budget: Budget) -> Viewer | None:
+    """None where the runs hold no episode."""
+    viewer = Viewer(runs, budget)
+    return viewer if viewer.entries else None
 
 
 def sources_of(runs: dict[str, ReportedRun]) -> Iterator[Source]:
@@ -238,45 +236,13 @@ def sources_of(runs: dict[str, ReportedRun]) -> Iterator[Source]:
             yield Source(key, words, path, run)
 
 
-# ---- whole transcripts, packed
+def _marks(work: Work) -> Iterator[tuple[str, str]]:
+    """What its request is counted under, in words: ("level", "easy"), ("days", "3 days")."""
+    for field_, value in work.marks.items():
+        yield from ((field_, words) for words in mark_words({field_: value}))
 
 
-@dataclass(frozen=True)
-class PackedEpisodes:
-    """`places`: for each entry of the index, the number of its piece and its line in it, or None
-    where its text is left out. `prompts`: the system prompts, which most episodes share, with
-    their numbers."""
-
-    places: list[tuple[int, int] | None]
-    pieces: list[str] = field(default_factory=list)
-    prompts: dict[str, int] = field(default_factory=dict)
-
-
-def pack(index: Index, budget: Budget) -> PackedEpisodes:
-    """An episode that cannot be drawn is left out."""
-    packed = PackedEpisodes([None] * len(index.entries))
-    words = {source.run.path: _token_words(source.run.path) for source in index.sources}
-    room = math.inf if budget.bytes is None else budget.bytes
-    order = index.shuffled()[: budget.episodes]
-    for start in range(0, len(order), PIECE_EPISODES):
-        lines: dict[int, str] = {}
-        for place in order[start : start + PIECE_EPISODES]:
-            source, work = index.sources[index.entries[place][0]], index.entries[place][1]
-            try:
-                record = record_at(source.path, work.place)
-                episode = drawn(record, words[source.run.path], packed.prompts)
-                lines[place] = json.dumps(episode, ensure_ascii=False, allow_nan=False)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                continue
-        text = gzip.compress("\n".join(lines.values()).encode("utf-8", "replace"), 6, mtime=0)
-        piece = base64.b64encode(text).decode()
-        room -= len(piece)
-        if room < 0:
-            break
-        for at, place in enumerate(lines):
-            packed.places[place] = (len(packed.pieces), at)
-        packed.pieces.append(piece)
-    return packed
+# ---- one episode
 
 
 def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Json:
