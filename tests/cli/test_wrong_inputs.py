@@ -82,7 +82,7 @@ def place(tmp_path_factory):
                 ("r_far.jsonl", "'Atlantis' is no city of world"),
             )
         ),
-        ("study make {place}/run_1 --out {place}/w", "holds other files already"),
+        ("study make {place}/run_1 --out {place}/w", "is not empty"),
         ("show {place}/plans.json --world {place}/w", "expected one plan, found a list of plans"),
         (
             "query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart",

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import Json, check_folders
+from tripwright.cli.options import Json, argument, check_folders, flag, option
 from tripwright.cli.table import table_lines
 from tripwright.domains import OWN_RULES, fact_title
 from tripwright.errors import UserError, counted
@@ -27,43 +27,24 @@ SMALLEST_SHOWN = 0.0001
 TEXT_CHARACTERS = 70
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CompareFlags:
     """Which runs are compared, and how."""
 
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN...", help="Run folders; the first is what the others are compared with."
-        ),
-    ]
-    rejudge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULES", help=f"Judge all plans anew: {', '.join(OWN_RULES)}. Needs --world."
-        ),
-    ] = None
-    world: Annotated[
-        Path | None, typer.Option(help="With --rejudge: the world that the runs were played in.")
-    ] = None
-    unlike: Annotated[
-        bool,
-        typer.Option(
-            "--unlike", help="Compare runs that differ in more than their policy, and say so."
-        ),
-    ] = False
-    apart: Annotated[
-        bool,
-        typer.Option(
-            "--apart", help="Do not take runs that differ only by their seed for one group."
-        ),
-    ] = False
-    listed: Annotated[
-        int,
-        typer.Option(
-            "--count", metavar="N", help="Queries gained and lost that are listed.", min=0
-        ),
-    ] = 10
+    runs: list[str] = argument(
+        "Run folders; the first is what the others are compared with.", metavar="RUN..."
+    )
+    rejudge: str | None = option(
+        None, f"Judge all plans anew: {', '.join(OWN_RULES)}. Needs --world.", metavar="RULES"
+    )
+    world: Path | None = option(None, "With --rejudge: the world that the runs were played in.")
+    unlike: bool = flag(
+        "--unlike", "Compare runs that differ in more than their policy, and say so."
+    )
+    apart: bool = flag("--apart", "Do not take runs that differ only by their seed for one group.")
+    listed: int = option(
+        10, "Queries gained and lost that are listed.", "--count", metavar="N", min=0
+    )
 
 
 def compare(settings: CompareFlags, as_json: Json = False) -> None:

@@ -1,35 +1,27 @@
 """Options that several verbs share, and how a frozen dataclass becomes the options of a verb.
 
 A verb takes its settings as one object or a few; `command` shows Typer each of their fields as a
-parameter of its own, and builds the objects from what was given. A field without `typer.Option` is
-no option and keeps its default.
+parameter of its own, and builds the objects from what was given. A field is an option where it is
+made by `option` or `argument`, or where its annotation has one of Typer's; any other keeps its
+default.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tripwright.domains import OWN_DIALECTS
 from tripwright.errors import UserError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Restart = Annotated[bool, typer.Option("--restart", help="Replace what is there.")]
-Dialect = Annotated[
-    str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(OWN_DIALECTS)}.")
-]
-FirstOf = Annotated[int | None, typer.Option("--count", help="Only the first N.", min=1)]
-Judging = Annotated[
-    Path | None,
-    typer.Option(help="A TOML file with the model that takes part in judging (docs/judging.md)."),
-]
 Device = Annotated[
     str, typer.Option(help="local: where the model is: cpu, cuda, cuda:1 …; auto: a GPU if any.")
 ]
@@ -51,116 +43,62 @@ Changes = Annotated[
         help="A setting that goes over the recipe's, such as grpo.clip.high=0.28; may be repeated.",
     ),
 ]
-RunOut = Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")]
+
+
+def option(default: Any, help: str, *names: str, **how: Any) -> Any:
+    """A field that is an option; a `default` of ... is one that must be given."""
+    return _field(default, typer.Option(*names, help=help, **how))
+
+
+def flag(name: str, help: str) -> Any:
+    """A field that is False unless its option is given; without a --no-."""
+    return _field(False, typer.Option(name, help=help))
+
+
+def argument(help: str, default: Any = ..., **how: Any) -> Any:
+    """A field that is given by its place."""
+    return _field(default, typer.Argument(help=help, **how))
+
+
+def _field(default: Any, shown: Any) -> Any:
+    given: dict[str, Any] = {} if default is ... else {"default": default}
+    return field(kw_only=True, metadata={"typer": shown}, **given)
 
 
 @dataclass(frozen=True)
 class PlaceFlags:
     """What answers the tools: the fields of `domains.domain.PlaceOptions`."""
 
-    world: Annotated[Path | None, typer.Option(help="World folder to travel in.")] = None
-    services: Annotated[
-        Path | None, typer.Option(help="Live tools: instead of --world, a TOML file of services.")
-    ] = None
-    store: Annotated[
-        str | None,
-        typer.Option(help="Live tools: keep their answers in this SQLite file or database."),
-    ] = None
-    snapshot: Annotated[
-        str | None,
-        typer.Option(
-            help="With --store: the day they are kept under.",
-            show_default="that of the run to be continued, else today",
-        ),
-    ] = None
-    replay: Annotated[
-        bool, typer.Option("--replay", help="With --store: ask nobody; answers come from it alone.")
-    ] = False
-
-
-@dataclass(frozen=True)
-class ModelFlags:
-    """The model that plays, and how its endpoint is asked: fields of `policies.settings`."""
-
-    model: Annotated[
-        str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.")
-    ] = None
-    base_url: Annotated[
-        str | None, typer.Option(help="endpoint: its URL, up to and including /v1.")
-    ] = None
-    api_key_env: Annotated[
-        str, typer.Option(help="endpoint: environment variable with the key.")
-    ] = KEY_VARIABLE
-    seed: Annotated[
-        int, typer.Option(help="Of the sampling of 'local', and of policies that draw.", min=0)
-    ] = 0
-    concurrency: Annotated[
-        int, typer.Option(help="endpoint: episodes under way at once.", min=1)
-    ] = 8
-    rows: Annotated[int, typer.Option(help="local: episodes in a batch.", min=1)] = 16
-    device: Device = "auto"
-    dtype: Dtype = "auto"
-    timeout_s: Annotated[
-        float,
-        typer.Option(
-            "--timeout",
-            help="endpoint: seconds to wait for an answer, per attempt.",
-            min=0.01,
-            max=86_400,
-        ),
-    ] = 120.0
-    max_retries: Annotated[
-        int,
-        typer.Option(
-            "--retries",
-            help="endpoint: further attempts at a request after a fault that may pass.",
-            min=0,
-        ),
-    ] = 4
-
-
-@dataclass(frozen=True)
-class SamplingFlags:
-    """How tokens are chosen: a paper's way, or one by one."""
-
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--decoding",
-            help="endpoint, local: a paper's way to sample, such as star or planner_r1.",
-        ),
-    ] = None
-    temperature: Annotated[
-        float | None, typer.Option(help="0 is greedy.", min=0, show_default="0")
-    ] = None
-    top_p: Annotated[
-        float | None, typer.Option(help="endpoint, local: nucleus sampling.", min=0, max=1)
-    ] = None
-    top_k: Annotated[
-        int | None,
-        typer.Option(
-            help="endpoint (where the server knows it), local: the k likeliest tokens; -1: all.",
-            min=-1,
-        ),
-    ] = None
+    world: Path | None = option(None, "World folder to travel in.")
+    services: Path | None = option(None, "Live tools: instead of --world, a TOML file of services.")
+    store: str | None = option(
+        None, "Live tools: keep their answers in this SQLite file or database."
+    )
+    snapshot: str | None = option(
+        None,
+        "With --store: the day they are kept under.",
+        show_default="that of the run to be continued, else today",
+    )
+    replay: bool = flag("--replay", "With --store: ask nobody; answers come from it alone.")
 
 
 def command(verb: Callable[..., Any]) -> Callable[..., Any]:
     """The verb as Typer is to see it: each field of its settings objects a parameter."""
-    settings: dict[str, type[Any]] = {}
+    settings: dict[str, tuple[type[Any], list[str]]] = {}
     parameters = list[inspect.Parameter]()
     for parameter in inspect.signature(verb, eval_str=True).parameters.values():
         kind = parameter.annotation
         if isinstance(kind, type) and is_dataclass(kind):
-            settings[parameter.name] = kind
-            parameters += _parameters(kind)
+            shown = list(_parameters(kind))
+            settings[parameter.name] = kind, [each.name for each in shown]
+            parameters += shown
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     def run(**given: Any) -> Any:
         objects = {
-            name: kind(**{each.name: given.pop(each.name) for each in _parameters(kind)})
-            for name, kind in settings.items()
+            name: kind(**{each: given.pop(each) for each in names})
+            for name, (kind, names) in settings.items()
         }
         return verb(**objects, **given)
 
@@ -172,18 +110,17 @@ def command(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 def _parameters(kind: type[Any]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
-    for field in fields(kind):
-        if hasattr(hints[field.name], "__metadata__"):
+    for each in fields(kind):
+        hint, default = hints[each.name], each.default
+        if "typer" in each.metadata:
+            hint = Annotated[hint, each.metadata["typer"]]
+        if hasattr(hint, "__metadata__"):
             yield inspect.Parameter(
-                field.name,
+                each.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=_default(field),
-                annotation=hints[field.name],
+                default=inspect.Parameter.empty if default is MISSING else default,
+                annotation=hint,
             )
-
-
-def _default(field: Field[Any]) -> Any:
-    return inspect.Parameter.empty if field.default is MISSING else field.default
 
 
 def check_folders(folders: list[Path]) -> None:

@@ -3,51 +3,39 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import Json, check_folders
+from tripwright.cli.options import Json, argument, check_folders, option
 from tripwright.cli.table import table_lines
 from tripwright.errors import UserError
 
 
-def power(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[RUN_A RUN_B]", help="Two runs to learn the discordance from."),
-    ] = None,
-    points: Annotated[
-        float,
-        typer.Option(help="The difference to be seen, in percentage points.", min=0.01, max=100),
-    ] = 5.0,
-    rate: Annotated[
-        float, typer.Option(help="Pass rate of the worse run, from 0 to 1.", min=0, max=1)
-    ] = 0.5,
-    discordance: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of queries that only one of the two passes, from 0 to 1.", min=0, max=1
-        ),
-    ] = None,
-    target: Annotated[
-        float,
-        typer.Option(
-            "--power",
-            help="Chance of seeing the difference where it is there.",
-            min=0.01,
-            max=0.999,
-        ),
-    ] = 0.8,
-    alpha: Annotated[
-        float, typer.Option(help="Chance of seeing one where there is none.", min=0.0001, max=0.5)
-    ] = 0.05,
-    count: Annotated[
-        int | None, typer.Option(help="Say the power of so many queries instead.", min=1)
-    ] = None,
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class PowerFlags:
+    """What is asked, of two runs or of numbers."""
+
+    runs: list[Path] | None = argument(
+        "Two runs to learn the discordance from.", metavar="[RUN_A RUN_B]", default=None
+    )
+    points: float = option(
+        5.0, "The difference to be seen, in percentage points.", min=0.01, max=100
+    )
+    rate: float = option(0.5, "Pass rate of the worse run, from 0 to 1.", min=0, max=1)
+    discordance: float | None = option(
+        None, "Share of queries that only one of the two passes, from 0 to 1.", min=0, max=1
+    )
+    power: float = option(
+        0.8, "Chance of seeing the difference where it is there.", min=0.01, max=0.999
+    )
+    alpha: float = option(0.05, "Chance of seeing one where there is none.", min=0.0001, max=0.5)
+    count: int | None = option(None, "Say the power of so many queries instead.", min=1)
+
+
+def power(settings: PowerFlags, as_json: Json = False) -> None:
     """Say how many queries it takes to see a difference of some points between two runs.
 
     On the same queries it depends on the discordance: the share of queries that one run passes and
@@ -60,25 +48,24 @@ def power(
       tripwright power --points 5 --rate 0.45 --discordance 0.2 --count 300
       tripwright power runs/cold_start runs/grpo --points 3
     """
-    check_folders(runs or [])
+    runs, asked = settings.runs or [], (settings.power, settings.alpha)
+    check_folders(runs)
+    from tripwright.evals.comparison import compare_folders
     from tripwright.evals.power import power_from_numbers, power_from_runs
 
-    if runs:
-        figures = power_from_runs(_compared(runs), points / 100, target, alpha)
-    else:
-        figures = power_from_numbers(points / 100, rate, discordance, target, alpha, count)
-    typer.echo(json.dumps(figures) if as_json else _text(figures))
-
-
-def _compared(runs: list[Path]) -> dict[str, Any]:
-    from tripwright.evals.comparison import compare_folders
-
-    if len(runs) != 2:
+    if len(runs) not in (0, 2):
         raise UserError(
             f"The discordance is that of two runs, found {len(runs)}. Give two run folders, or none"
             " and --rate."
         )
-    return compare_folders([[folder] for folder in runs], apart=True)
+    difference = settings.points / 100
+    if runs:
+        compared = compare_folders([[folder] for folder in runs], apart=True)
+        figures = power_from_runs(compared, difference, *asked)
+    else:
+        numbers = (difference, settings.rate, settings.discordance)
+        figures = power_from_numbers(*numbers, *asked, settings.count)
+    typer.echo(json.dumps(figures) if as_json else _text(figures))
 
 
 def _text(figures: dict[str, Any]) -> str:

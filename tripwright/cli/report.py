@@ -7,55 +7,40 @@ import sys
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from tripwright.cli.options import Json, Restart, check_folders
+from tripwright.cli.options import Json, Restart, argument, check_folders, flag, option
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ReportFlags:
     """Which runs the page is about, and what it holds."""
 
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="Run folders, as made by quickstart, train or run."),
-    ]
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The page to write; of several runs one page compares them.",
-            show_default="RUN/report.html of one run",
-        ),
-    ] = None
-    transcripts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|all",
-            help="Episodes whose text the page holds. Default: as many as fit in 25 MB.",
-        ),
-    ] = None
-    unlike: Annotated[
-        bool,
-        typer.Option(
-            "--unlike",
-            help="Of several runs: also those whose evaluations are not alike; the page says so.",
-        ),
-    ] = False
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Also write every figure (SVG, PNG, CSV) and table (CSV) of the page into DIR.",
-        ),
-    ] = None
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the web browser.")] = (
-        False
+    runs: list[Path] = argument(
+        "Run folders, as made by quickstart, train or run.", metavar="RUN..."
     )
+    out: Path | None = option(
+        None,
+        "The page to write; of several runs one page compares them.",
+        metavar="FILE",
+        show_default="RUN/report.html of one run",
+    )
+    transcripts: str | None = option(
+        None,
+        "Episodes whose text the page holds. Default: as many as fit in 25 MB.",
+        metavar="N|all",
+    )
+    unlike: bool = flag(
+        "--unlike", "Of several runs: also those whose evaluations are not alike; the page says so."
+    )
+    export: Path | None = option(
+        None,
+        "Also write every figure (SVG, PNG, CSV) and table (CSV) of the page into DIR.",
+        metavar="DIR",
+    )
+    open_page: bool = flag("--open", "Open the page in the web browser.")
     restart: Restart = False
 
 

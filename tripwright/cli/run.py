@@ -7,139 +7,132 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tripwright.cli.options import (
-    Dialect,
-    FirstOf,
-    Json,
-    Judging,
-    ModelFlags,
-    PlaceFlags,
-    RunOut,
-    SamplingFlags,
-)
+from tripwright.cli.options import KEY_VARIABLE, Device, Dtype, Json, PlaceFlags, flag, option
 from tripwright.cli.table import rate_cells, table_lines
-from tripwright.domains import OWN_POLICIES, OWN_RULES
+from tripwright.domains import OWN_DIALECTS, OWN_POLICIES, OWN_RULES
 from tripwright.errors import UserError, counted
 from tripwright.policies.settings import FIELDS, USUAL_FIELD
 
 if TYPE_CHECKING:
     from tripwright.evals.run import Spending
-    from tripwright.llm.paid_calls import Prices
 
 
 @dataclass(frozen=True)
 class RunFlags:
     """What is played, and how it is judged."""
 
-    policy: Annotated[
-        str, typer.Option(help=f"Who plans: {', '.join(OWN_POLICIES)}, person, endpoint, local.")
-    ]
-    queries: Annotated[Path, typer.Option(help="JSONL file of trip requests.")]
-    out: RunOut
-    dialect: Dialect = "planner_r1"
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Rule set of the judge: {', '.join(OWN_RULES)}.",
-            show_default="strict, where there are several",
-        ),
-    ] = None
-    judging: Judging = None
-    samples: Annotated[int, typer.Option(help="Episodes per query.", min=1)] = 1
-    count: FirstOf = None
-    rounds: Annotated[
-        int, typer.Option(help="Play unscored episodes again so often; 1 plays each once.", min=1)
-    ] = 2
-    empty_tools: Annotated[
-        bool,
-        typer.Option("--empty-tools", help="Every tool answers nothing: finds memorised worlds."),
-    ] = False
-    server: Annotated[
-        str | None,
-        typer.Option(help="URL of a 'tripwright serve tools' with the same world, to ask there."),
-    ] = None
-    faults: Annotated[
-        float | None,
-        typer.Option(help="Share of the tool calls that fail on purpose.", min=0, max=1),
-    ] = None
-    faults_seed: Annotated[
-        int, typer.Option(help="With --faults: which calls these are.", min=0)
-    ] = 0
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False
+    policy: str = option(..., f"Who plans: {', '.join(OWN_POLICIES)}, person, endpoint, local.")
+    queries: Path = option(..., "JSONL file of trip requests.")
+    out: Path = option(..., "Run folder; a run found there is continued.")
+    dialect: str = option("planner_r1", f"Prompt, tool face and limits: {', '.join(OWN_DIALECTS)}.")
+    rules: str | None = option(
+        None,
+        f"Rule set of the judge: {', '.join(OWN_RULES)}.",
+        show_default="strict, where there are several",
+    )
+    judging: Path | None = option(
+        None, "A TOML file with the model that takes part in judging (docs/judging.md)."
+    )
+    samples: int = option(1, "Episodes per query.", min=1)
+    count: int | None = option(None, "Only the first N.", min=1)
+    rounds: int = option(2, "Play unscored episodes again so often; 1 plays each once.", min=1)
+    empty_tools: bool = flag("--empty-tools", "Every tool answers nothing: finds memorised worlds.")
+    server: str | None = option(
+        None, "URL of a 'tripwright serve tools' with the same world, to ask there."
+    )
+    faults: float | None = option(
+        None, "Share of the tool calls that fail on purpose.", min=0, max=1
+    )
+    faults_seed: int = option(0, "With --faults: which calls these are.", min=0)
+    quiet: bool = flag("--quiet", "No progress on stderr.")
 
 
 @dataclass(frozen=True)
-class PolicyFlags(ModelFlags):
-    """What `ModelFlags` has not of `policies.settings.Settings`."""
+class PolicyFlags:
+    """The model that plays, and how it is asked: fields of `policies.settings.PolicySettings`."""
 
-    native_tools: Annotated[
-        bool,
-        typer.Option(help="endpoint: tools as JSON functions, or described in the system prompt."),
-    ] = True
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            help="endpoint: folder of its tokenizer, to count the dialect's limits by.",
-            show_default="an estimate",
-        ),
-    ] = None
-    thinking: Annotated[
-        str | None, typer.Option(help="endpoint: on or off.", show_default="as the server has it")
-    ] = None
-    thinking_field: Annotated[
-        str | None,
-        typer.Option(
-            help=f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.", show_default=USUAL_FIELD
-        ),
-    ] = None
-    requests_per_second: Annotated[
-        float | None, typer.Option(help="endpoint: at most so many, retries included.", min=0.001)
-    ] = None
-    thoughts: Annotated[
-        str | None, typer.Option(help="expert-careful, expert-brief: none, short or long reasons.")
-    ] = None
-    extra_searches: Annotated[
-        int | None,
-        typer.Option(
-            help="The same: at most so many searches for a better plan than the first.", min=0
-        ),
-    ] = None
-    compared_cities: Annotated[
-        int | None,
-        typer.Option(
-            help="The same: cities beyond those asked for that are looked at first.", min=0
-        ),
-    ] = None
+    model: str | None = option(None, "endpoint: the model's name; local: a checkpoint folder.")
+    base_url: str | None = option(None, "endpoint: its URL, up to and including /v1.")
+    api_key_env: str = option(KEY_VARIABLE, "endpoint: environment variable with the key.")
+    seed: int = option(0, "Of the sampling of 'local', and of policies that draw.", min=0)
+    concurrency: int = option(8, "endpoint: episodes under way at once.", min=1)
+    rows: int = option(16, "local: episodes in a batch.", min=1)
+    device: Device = "auto"
+    dtype: Dtype = "auto"
+    timeout_s: float = option(
+        120.0,
+        "endpoint: seconds to wait for an answer, per attempt.",
+        "--timeout",
+        min=0.01,
+        max=86_400,
+    )
+    max_retries: int = option(
+        4,
+        "endpoint: further attempts at a request after a fault that may pass.",
+        "--retries",
+        min=0,
+    )
+    native_tools: bool = option(
+        True, "endpoint: tools as JSON functions, or described in the system prompt."
+    )
+    tokenizer: Path | None = option(
+        None,
+        "endpoint: folder of its tokenizer, to count the dialect's limits by.",
+        show_default="an estimate",
+    )
+    thinking: str | None = option(None, "endpoint: on or off.", show_default="as the server has it")
+    thinking_field: str | None = option(
+        None, f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.", show_default=USUAL_FIELD
+    )
+    requests_per_second: float | None = option(
+        None, "endpoint: at most so many, retries included.", min=0.001
+    )
+    thoughts: str | None = option(
+        None, "expert-careful, expert-brief: none, short or long reasons."
+    )
+    extra_searches: int | None = option(
+        None, "The same: at most so many searches for a better plan than the first.", min=0
+    )
+    compared_cities: int | None = option(
+        None, "The same: cities beyond those asked for that are looked at first.", min=0
+    )
+
+
+@dataclass(frozen=True)
+class SamplingFlags:
+    """How tokens are chosen: a paper's way, or one by one."""
+
+    preset: str | None = option(
+        None, "endpoint, local: a paper's way to sample, such as star or planner_r1.", "--decoding"
+    )
+    temperature: float | None = option(None, "0 is greedy.", min=0, show_default="0")
+    top_p: float | None = option(None, "endpoint, local: nucleus sampling.", min=0, max=1)
+    top_k: int | None = option(
+        None,
+        "endpoint (where the server knows it), local: the k likeliest tokens; -1: all.",
+        min=-1,
+    )
 
 
 @dataclass(frozen=True)
 class CostFlags:
     """What an endpoint's tokens cost, and may cost."""
 
-    price_in: Annotated[
-        float | None, typer.Option(help="endpoint: USD per million prompt tokens.", min=0)
-    ] = None
-    price_out: Annotated[
-        float | None, typer.Option(help="endpoint: USD per million completion tokens.", min=0)
-    ] = None
-    price_cached: Annotated[
-        float | None,
-        typer.Option(
-            help="endpoint: USD per million prompt tokens from its cache.",
-            min=0,
-            show_default="as --price-in",
-        ),
-    ] = None
-    max_cost_usd: Annotated[
-        float | None,
-        typer.Option(
-            help="endpoint: stop before the next request when OUT has cost so much.", min=0
-        ),
-    ] = None
+    price_in: float | None = option(None, "endpoint: USD per million prompt tokens.", min=0)
+    price_out: float | None = option(None, "endpoint: USD per million completion tokens.", min=0)
+    price_cached: float | None = option(
+        None,
+        "endpoint: USD per million prompt tokens from its cache.",
+        min=0,
+        show_default="as --price-in",
+    )
+    max_cost_usd: float | None = option(
+        None, "endpoint: stop before the next request when OUT has cost so much.", min=0
+    )
 
 
 def run(  # long: most of it is help
@@ -193,9 +186,14 @@ def run(  # long: most of it is help
         --out runs/prose
     """
     from tripwright.evals.run import Spending
-    from tripwright.llm.paid_calls import CostLimitReached
+    from tripwright.llm.paid_calls import CostLimitReached, prices_of
 
-    spending = Spending(_prices(settings, policy, cost), cost.max_cost_usd, settings.rounds)
+    prices = prices_of(cost.price_in, cost.price_out, cost.price_cached)
+    if prices is not None and (settings.policy != "endpoint" or policy.model is None):
+        raise UserError(
+            "Prices are of the tokens of --policy endpoint with a --model: leave them out."
+        )
+    spending = Spending(prices, cost.max_cost_usd, settings.rounds)
     try:
         score = _played(settings, place, policy, sampling, spending)
     except CostLimitReached as stop:
@@ -285,18 +283,6 @@ def _played(  # long: what a run is made of, each on a line of its own
             tools=tools,
             spending=spending,
         )
-
-
-def _prices(settings: RunFlags, policy: PolicyFlags, cost: CostFlags) -> Prices | None:
-    """From the options; None where none is given."""
-    from tripwright.llm.paid_calls import prices_of
-
-    prices = prices_of(cost.price_in, cost.price_out, cost.price_cached)
-    if prices is not None and (settings.policy != "endpoint" or policy.model is None):
-        raise UserError(
-            "Prices are of the tokens of --policy endpoint with a --model: leave them out."
-        )
-    return prices
 
 
 def table(score: dict[str, Any], out: Path) -> str:
