@@ -131,7 +131,7 @@ def test_difficulty_writes_stages(made: Path, tmp_path: Path, capsys) -> None:
         ("make --services s.toml --cities A,B --days 2026-06-26", "'s.toml'"),
         ("make --world {world} --cities A,B", "--cities"),
         ("make --world {world} --snapshot 2026-06-26", "--snapshot"),
-        ("make --world {world} --constraints some", "--constraints 'some'"),
+        ("make --world {world} --constraints some", "--constraints"),
         ("make --world {world} --levels 1:2", "--levels '1:2'"),
         ("make --world {world} --out {made}", "few.jsonl"),
         ("make --world {world} --out {tmp}", "is a folder"),

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +23,6 @@ from tripwright.domains.deeptravel.requests.file import (
     write_requests,
 )
 from tripwright.domains.deeptravel.requests.intents import (
-    Combination,
     TripSurvey,
     request_key,
 )
@@ -39,7 +37,6 @@ from tripwright.domains.deeptravel.requests.make import (
     possible_with,
 )
 from tripwright.domains.deeptravel.tools.live_source import live_source
-from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
@@ -70,9 +67,7 @@ class RequestFlags:
         ),
     ] = None
     count: Annotated[int, typer.Option(help="How many.", min=1)] = 100
-    constraints: Annotated[str, typer.Option(help="Personal wishes: with, without or mixed.")] = (
-        "with"
-    )
+    constraints: Annotated[Constraints, typer.Option(help="Personal wishes.")] = "with"
     levels: Annotated[
         str | None,
         typer.Option(
@@ -113,30 +108,28 @@ def make(  # long: most of it is help
         --days 2026-06-26..2026-07-05 \
         --store runs/live.sqlite --snapshot 2026-06-20 --count 40 --out live.jsonl
     """
-    if settings.constraints not in get_args(Constraints):
-        raise UserError(
-            f"--constraints '{settings.constraints}' is none of {', '.join(get_args(Constraints))}."
-        )
     weights = read_levels(settings.levels) if settings.levels is not None else None
     check_new(settings.out, settings.restart, inputs=settings.not_in or ())
     excluded = frozenset(
         request_key(request) for path in settings.not_in or () for request in read_requests(path)
     )
-    line = StatusLine(log_seconds=5)
-    with _field_of(settings, place) as field:
+    line, scope = StatusLine(log_seconds=5), _scope(settings, place)
+    with live_source(PlaceOptions(**vars(place))) as source:
+        closed = source.closed if source.ask is source.closed else None
+        survey = TripSurvey(closed or LiveAsker(source.ask))
 
         def report(tally: RequestTally) -> None:
-            line.show(_progress(tally, settings.count, line.seconds, field.survey.asked))
+            line.show(_progress(tally, settings.count, line.seconds, survey.asked))
 
         proven, tally = make_requests(
-            field.survey,
-            field.places,
+            survey,
+            scope,
             settings.count,
-            constraints=cast(Constraints, settings.constraints),
+            constraints=settings.constraints,
             weights=weights,
             seed=settings.seed,
             excluded=excluded,
-            possible=field.possible,
+            possible=possible_with(source.ask.tools),
             report=report,
         )
     line.end()
@@ -153,12 +146,13 @@ def make(  # long: most of it is help
         "intents": dict(tally.intents),
         "left_to_a_habit": max(tally.left.values(), default=0),
         "rejected": dict(tally.rejected.most_common()),
-        "asked": field.survey.asked,
+        "asked": survey.asked,
         "seconds": round(line.seconds, 2),
     }
     if as_json:
-        place_of = {"out": str(settings.out), "proofs": str(proofs), **field.identity}
-        typer.echo(json.dumps({**place_of, "seed": settings.seed, **figures}))
+        files = {"out": str(settings.out), "proofs": str(proofs)}
+        of = {"world": closed.world.content_hash} if closed else {"services": source.identity}
+        typer.echo(json.dumps({**files, **of, "seed": settings.seed, **figures}))
     else:
         typer.echo("\n".join([f"{settings.out}, proved in {proofs}", *_figure_lines(figures)]))
 
@@ -179,61 +173,23 @@ def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> st
     return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
 
 
-@dataclass(frozen=True)
-class _Field:
-    """Where requests are found. `identity` says in the summary what they are for."""
-
-    survey: TripSurvey
-    places: RequestScope
-    possible: Callable[[Combination], bool]
-    identity: dict[str, Any]
-
-
-@contextmanager
-def _field_of(settings: RequestFlags, place: PlaceFlags) -> Iterator[_Field]:
-    """Raises UserError for options that do not go together."""
-    if place.services is None and not place.replay:
-        options = {
-            "--cities": settings.cities,
-            "--days": settings.days,
-            "--store": place.store,
-            "--snapshot": place.snapshot,
-        }
-        if names := [name for name, value in options.items() if value is not None]:
+def _scope(settings: RequestFlags, place: PlaceFlags) -> RequestScope:
+    if place.world is None or place.services is not None:
+        if settings.cities is None or settings.days is None:
             raise UserError(
-                f"{names[0]} is of live services: give --services FILE too, or --store with"
-                " --snapshot and --replay."
+                "Requests are for --world DIR, or for live services with --cities 'London,Paris,…'"
+                " and --days 2026-06-26..2026-06-30."
             )
-        world = _world(place.world)
-        scope = RequestScope(tuple(world.cities), world.dates)
-        identity = {"world": world.content_hash}
-        yield _Field(TripSurvey(WorldProvider(world)), scope, lambda combination: True, identity)
-        return
-    if place.world is not None:
-        raise UserError(
-            "Requests are for a world or for live services: leave out --world or --services."
-        )
-    if settings.cities is None or settings.days is None:
-        raise UserError(
-            "Live services have no list of cities and days. Give --cities 'London,Paris,…' and"
-            " --days 2026-06-26..2026-06-30."
-        )
-    scope = named_places(settings.cities, settings.days)
-    with live_source(PlaceOptions(**vars(place))) as source:
-        survey = TripSurvey(LiveAsker(source.ask))
-        yield _Field(survey, scope, possible_with(source.ask.tools), {"services": source.identity})
-
-
-def _world(folder: Path | None) -> World:
-    if folder is None:
-        raise UserError("Which world? Give --world DIR (or live services with --services).")
-    world = World.open(folder)
+        return named_places(settings.cities, settings.days)
+    if settings.cities is not None or settings.days is not None:
+        raise UserError("--cities and --days are of live services; a world has its own.")
+    world = World.open(place.world)
     if len(world.cities) < 2 or not world.dates:
         raise UserError(
             f"The world '{world.name}' has {len(world.cities)} cities and {len(world.dates)} days"
             " with flights; requests need 2 and 1."
         )
-    return world
+    return RequestScope(tuple(world.cities), world.dates)
 
 
 # ---- difficulty, review
