@@ -105,7 +105,7 @@ def make(  # long: most of it is help
       tripwright request make --world worlds/nano --count 500 --constraints without \\
         --not-in with.jsonl --out without.jsonl
       tripwright request make --services live.toml --cities 'London,Paris,Ghent' \\
-        --days 2026-06-26..2026-07-05 \
+        --days 2026-06-26..2026-07-05 \\
         --store runs/live.sqlite --snapshot 2026-06-20 --count 40 --out live.jsonl
     """
     weights = read_levels(settings.levels) if settings.levels is not None else None
