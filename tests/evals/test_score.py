@@ -1,6 +1,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +18,9 @@ from tripwright.domains.travelplanner.scoring.lines import (
 )
 from tripwright.domains.travelplanner.scoring.score import (
     METRICS,
-    ScoredLine,
     Tally,
+    judge_line,
     score_file,
-    scored_lines,
     split_denominators,
 )
 from tripwright.statistics.rates import wilson
@@ -73,9 +73,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     )
 
 
-def scored(path: Path, world: World, *reading: Any, **settings: Any) -> Iterator[ScoredLine]:
-    lines = LineReader(world, *reading, **settings).read(path)
-    return scored_lines(lines, world, "official")
+def scored(path: Path, world: World, *reading: Any, **settings: Any) -> Iterator[Any]:
+    for line in LineReader(world, *reading, **settings).read(path):
+        yield SimpleNamespace(line=line, verdict=judge_line(line, world, "official"))
 
 
 def write_lines(folder: Path, *records: Any) -> Path:

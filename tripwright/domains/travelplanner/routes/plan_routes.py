@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.query import Query, query_to_plan
 from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.domains.travelplanner.scoring.lines import BAD_LINE, LineReader
-from tripwright.domains.travelplanner.scoring.score import ScoredLine, judge_line
+from tripwright.domains.travelplanner.scoring.score import judge_line, line_record
 from tripwright.errors import first_problem
 from tripwright.server.guard import sendable
 
@@ -59,7 +59,7 @@ def router(place: Place, caller: Any) -> APIRouter:
         if line.error == BAD_LINE:
             problem = str(line.problem).removeprefix(LINE)
             raise FormProblems((FieldProblem("query", problem),))
-        judged = ScoredLine(line, judge_line(line, world, asked.rules)).to_contract()
+        judged = line_record(line, judge_line(line, world, asked.rules))
         del judged["line"]
         if "problem" in judged:
             judged["problem"] = judged["problem"].removeprefix(LINE)

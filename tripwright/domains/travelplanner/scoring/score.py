@@ -15,10 +15,10 @@ those of further rules too, and whatever was not evaluated, not delivered or cra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
@@ -66,19 +66,6 @@ Rate = dict[str, Any]  # value, low, high, numerator, denominator
 # ---- a file, line by line
 
 
-class ScoredLine(NamedTuple):
-    line: PlanLine
-    verdict: PlanVerdict
-
-    def to_contract(self) -> dict[str, Any]:
-        line = self.line
-        return (
-            self.verdict.to_contract(line.number)
-            | ({"inferred": list(line.inferred)} if line.inferred else {})
-            | ({"problem": line.problem} if line.problem else {})
-        )
-
-
 def score_file(
     path: str | Path,
     world: World,
@@ -87,19 +74,22 @@ def score_file(
     split: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The objects that `score --json` prints: one per line, then the summary."""
+    check_rules(rules)
     tally = Tally(split, whole=queries is not None)
-    for scored in scored_lines(LineReader(world, queries, split).read(path), world, rules):
-        tally.add(scored.line.query, scored.verdict, bool(scored.line.inferred))
-        if scored.line.number:
-            yield scored.to_contract()
+    for line in LineReader(world, queries, split).read(path):
+        verdict = judge_line(line, world, rules)
+        tally.add(line.query, verdict, bool(line.inferred))
+        if line.number:
+            yield line_record(line, verdict)
     yield tally.summary(rules)
 
 
-def scored_lines(lines: Iterable[PlanLine], world: World, rules: str) -> Iterator[ScoredLine]:
-    """Judged one at a time."""
-    check_rules(rules)
-    for line in lines:
-        yield ScoredLine(line, judge_line(line, world, rules))
+def line_record(line: PlanLine, verdict: PlanVerdict) -> dict[str, Any]:
+    return (
+        verdict.to_contract(line.number)
+        | ({"inferred": list(line.inferred)} if line.inferred else {})
+        | ({"problem": line.problem} if line.problem else {})
+    )
 
 
 def judge_line(line: PlanLine, world: World, rules: str) -> PlanVerdict:
@@ -339,42 +329,47 @@ EXAMPLES = 5  # line numbers kept for each difference
 FINAL = "final"
 
 
-class ComparedLine(NamedTuple):
-    line: PlanLine
-    verdicts: tuple[PlanVerdict, PlanVerdict]
-
-    def record(self) -> dict[str, Any]:
-        """One object of `score --compare --json`: the final verdicts and the constraints whose
-        states differ."""
-        states = [
-            {name: str(fact.state) for name, fact in verdict.facts().items()}
-            for verdict in self.verdicts
-        ]
-        rules = [verdict.rules for verdict in self.verdicts]
-        return {
-            "line": self.line.number,
-            "final": {verdict.rules: verdict.final for verdict in self.verdicts},
-            "error": {verdict.rules: verdict.error for verdict in self.verdicts},
-            "differ": {
-                name: {rule: state.get(name) for rule, state in zip(rules, states, strict=True)}
-                for name in sorted({*states[0], *states[1]}, key=constraint_place)
-                if states[0].get(name) != states[1].get(name)
-            },
-            **({"problem": self.line.problem} if self.line.problem else {}),
-        }
+Verdicts = tuple[PlanVerdict, PlanVerdict]
 
 
-def compared_lines(
-    lines: Iterable[PlanLine], world: World, rules: tuple[str, str]
-) -> Iterator[ComparedLine]:
-    """Judged twice, one at a time."""
+def compare_file(
+    path: str | Path,
+    world: World,
+    rules: tuple[str, str],
+    queries: QueryFile | None = None,
+    split: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The objects that `score --compare --json` prints: one per line, then the summary."""
     for each in rules:
         check_rules(each)
     if rules[0] == rules[1]:
         raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
-    for line in lines:
-        first, second = (judge_line(line, world, each) for each in rules)
-        yield ComparedLine(line, (first, second))
+    meter = HackingMeter(rules, whole=queries is not None)
+    for line in LineReader(world, queries, split).read(path):
+        verdicts = judge_line(line, world, rules[0]), judge_line(line, world, rules[1])
+        meter.add(line, verdicts)
+        if line.number:
+            yield compared_record(line, verdicts)
+    yield meter.summary()
+
+
+def compared_record(line: PlanLine, verdicts: Verdicts) -> dict[str, Any]:
+    """The final verdicts and the constraints whose states differ."""
+    rules = [verdict.rules for verdict in verdicts]
+    states = [
+        {name: str(fact.state) for name, fact in verdict.facts().items()} for verdict in verdicts
+    ]
+    return {
+        "line": line.number,
+        "final": {verdict.rules: verdict.final for verdict in verdicts},
+        "error": {verdict.rules: verdict.error for verdict in verdicts},
+        "differ": {
+            name: {rule: state.get(name) for rule, state in zip(rules, states, strict=True)}
+            for name in sorted({*states[0], *states[1]}, key=constraint_place)
+            if states[0].get(name) != states[1].get(name)
+        },
+        **({"problem": line.problem} if line.problem else {}),
+    }
 
 
 @dataclass
@@ -429,8 +424,7 @@ class HackingMeter:
         self.rules, self.whole, self.n, self.bad_lines, self.unanswered = rules, whole, 0, 0, 0
         self._gaps: dict[str, RuleGap] = {FINAL: RuleGap()}
 
-    def add(self, compared: ComparedLine) -> None:
-        line, verdicts = compared
+    def add(self, line: PlanLine, verdicts: Verdicts) -> None:
         self.bad_lines += line.error == BAD_LINE
         if self.whole and line.error == BAD_LINE:
             return

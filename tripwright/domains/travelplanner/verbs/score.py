@@ -4,7 +4,7 @@ that people see comes from the summary that `--json` prints."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,29 +14,22 @@ import typer
 from tripwright.cli.options import Json
 from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains.travelplanner.rules.evaluate import RULES
-from tripwright.domains.travelplanner.rules.facts import FACT_TITLES, fact_words
+from tripwright.domains.travelplanner.rules.facts import FACT_TITLES
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     BAD_PLAN,
     NOT_INFERRED,
     SPLITS,
-    UNANSWERED,
-    LineReader,
-    PlanLine,
     QueryFile,
     count_unscored,
     split_size,
 )
 from tripwright.domains.travelplanner.scoring.score import (
     METRICS,
-    HackingMeter,
-    ScoredLine,
-    Tally,
-    compared_lines,
-    scored_lines,
+    compare_file,
+    score_file,
 )
 from tripwright.errors import UserError, counted, printable
-from tripwright.verdict import Fact, Facts
 from tripwright.world.store import World
 
 HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
@@ -108,40 +101,23 @@ def score(settings: ScoreFlags, as_json: Json = False) -> None:
     requests = QueryFile(settings.queries) if settings.queries else None
     if left_out := count_unscored(plans):
         typer.echo(f"{plans}: {counted(left_out, 'unscored episode')} left out", err=True)
-    lines = LineReader(place, requests, split).read(plans)
+    if settings.compare and settings.rules is not None:
+        raise UserError("--compare names its two rule sets itself: leave --rules out.")
+    has_rows = not (as_json or settings.compare)
+    noted, summary = Notes(plans, has_rows), dict[str, Any]()
     if settings.compare:
-        if settings.rules is not None:
-            raise UserError("--compare names its two rule sets itself: leave --rules out.")
-        _compare(settings, settings.compare, lines, place, as_json)
-        return
-    tally, noted = Tally(split, whole=requests is not None), Notes(plans, not as_json)
-    for scored in scored_lines(lines, place, rules):
-        line = scored.line
-        tally.add(line.query, scored.verdict, bool(line.inferred))
-        told = json.dumps(scored.to_contract()) if as_json else _row(scored)
-        noted.add(line.problem, scored.verdict.error, told)
+        records = compare_file(plans, place, settings.compare, requests, split)
+    else:
+        records = score_file(plans, place, rules, requests, split)
+    for record in records:
+        if "kind" in record:
+            summary = record
+        else:
+            noted.add(record, json.dumps(record) if as_json else _row(record) if has_rows else None)
     noted.check_any()
-    summary = tally.summary(rules)
-    typer.echo(json.dumps(summary) if as_json else _summary_table(summary))
+    table = _comparison_table if settings.compare else _summary_table
+    typer.echo(json.dumps(summary) if as_json else table(summary))
     noted.end(split, summary, settings.queries)
-
-
-def _compare(
-    settings: ScoreFlags,
-    rules: tuple[str, str],
-    lines: Iterable[PlanLine],
-    world: World,
-    as_json: bool,
-) -> None:
-    meter, noted = HackingMeter(rules, whole=settings.queries is not None), Notes(settings.plans)
-    for compared in compared_lines(lines, world, rules):
-        meter.add(compared)
-        line = json.dumps(compared.record()) if as_json else None
-        noted.add(compared.line.problem, compared.line.error, line)
-    noted.check_any()
-    summary = meter.summary()
-    typer.echo(json.dumps(summary) if as_json else _comparison_table(summary))
-    noted.end(settings.split, summary, settings.queries)
 
 
 class Notes:
@@ -154,10 +130,13 @@ class Notes:
         self._lines = self._bad = self._off_world = self._not_inferred = 0
         self._held: list[tuple[str | None, str | None]] | None = []
 
-    def add(self, problem: str | None, error: str | None, line: str | None) -> None:
+    def add(self, record: dict[str, Any], line: str | None) -> None:
         """`line`: what to print of it."""
-        if error == UNANSWERED:
-            return
+        problem, error = record.get("problem"), record["error"]
+        if isinstance(
+            error, dict
+        ):  # under both rule sets: what is wrong with a line is so under each
+            error = next(iter(error.values()))
         self._lines += 1
         self._bad += error in (BAD_LINE, BAD_PLAN)
         self._not_inferred += error == NOT_INFERRED
@@ -217,35 +196,33 @@ class Notes:
 # ---- one line of the file
 
 
-def _row(scored: ScoredLine) -> str:
-    verdict = scored.verdict
-    cost = "-" if verdict.total_cost is None else f"${verdict.total_cost:,.2f}"
-    final = "pass" if verdict.final else "fail"
-    counts = f"{_passed(verdict.commonsense):>5}  {_passed(verdict.hard):>5}"
-    note = "  (request inferred from its text)" if scored.line.inferred else ""
-    start = f"{scored.line.number:>5}  {final:<5}  {counts}  {cost:>10}"
-    return f"{start}  {_first_problem(scored)}{note}".rstrip()
+def _row(record: dict[str, Any]) -> str:
+    cost = "-" if record["total_cost"] is None else f"${record['total_cost']:,.2f}"
+    final = "pass" if record["final"] else "fail"
+    counts = f"{_passed(record['commonsense']):>5}  {_passed(record['hard']):>5}"
+    note = "  (request inferred from its text)" if "inferred" in record else ""
+    start = f"{record['line']:>5}  {final:<5}  {counts}  {cost:>10}"
+    return f"{start}  {_first_problem(record)}{note}".rstrip()
 
 
-def _passed(facts: Facts | None) -> str:
-    states = [fact.passed for fact in (facts or {}).values() if fact.passed is not None]
+def _passed(facts: dict[str, Any] | None) -> str:
+    states = [each["passed"] for each in (facts or {}).values() if each["passed"] is not None]
     return f"{sum(states)}/{len(states)}" if states else "-"
 
 
-def _first_problem(scored: ScoredLine) -> str:
-    verdict = scored.verdict
-    if verdict.error:
-        problem = (scored.line.problem or "").partition(": ")[2]
-        return printable(problem or f"{verdict.error}: here the {verdict.rules} evaluator stops")
-    if not verdict.delivered:
-        return "no plan"
-    return next(map(_told, verdict.failures()), "")
-
-
-def _told(fact: Fact) -> str:
+def _first_problem(record: dict[str, Any]) -> str:
     """A model's words may hold anything; a terminal gets one printable line."""
-    title = fact_words(fact)
-    return f"{title}: {printable(fact.message)}" if fact.message else title
+    if error := record["error"]:
+        problem = record.get("problem", "").partition(": ")[2]
+        return printable(problem or f"{error}: here the evaluator stops")
+    if not record["delivered"]:
+        return "no plan"
+    facts = {**(record["commonsense"] or {}), **(record["hard"] or {})}
+    for name, fact in facts.items():
+        if fact["passed"] is False:
+            message = f": {printable(fact['message'])}" if fact["message"] else ""
+            return f"{FACT_TITLES[name]}{message}"
+    return ""
 
 
 # ---- summaries
