@@ -56,7 +56,6 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
     [
         ("[rl]", r"unknown setting 'rl'\. Accepted: .*grpo, ppo, rft"),
         ("[grpo]\nentropy_bonus = -1", r"'entropy_bonus': .*greater .*equal to 0 \(found -1"),
-        ("[ppo]\ngamma = 1.5", r"'gamma': .*less .*equal to 1 \(found 1.5"),
         ("sed = 1", r"unknown setting 'sed'\. Accepted: name, seed"),
         ("[grpo]\ngroups = 8", r"grpo: unknown setting 'groups'\. Accepted: .*group"),
         ("[grpo.optimizer]\nlr = 1", r"grpo: optimizer: unknown setting 'lr'"),
@@ -77,15 +76,8 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         (f"[grpo]\n[grpo.branching]\n[grpo.server]\n{SERVER}", r"grpo\.branching forks"),
         (f"[rft]\ntool_threads = 2\n[rft.server]\n{SERVER}", r"rft\.tool_threads is of our own"),
         (f"[grpo.server]\n{SERVER}max_gap = 0", r"gap"),
-        ("[checkpoint]\nkeep = 0", r"'keep': .*greater"),
-        ("[checkpoint]\nevery_minutes = 0", r"'every_minutes': .*greater"),
         ('[sft]\ntoo_long = "shorten"', r"'too_long': .*'drop', 'cut' or 'refuse'"),
-        ("[sft]\nwarm_up = 1.0", r"'warm_up': .*less than 1"),
-        ("[sft]\nsteps = -1", r"'steps': .*greater .*equal to 1 \(found -1"),
         ('[sft]\nsteps = "none"', r"sft would never end"),
-        ("[grpo]\nsteps = -4", r"'steps': .*greater .*equal to 1 \(found -4"),
-        ("[grpo]\nmax_minutes = 0", r"'max_minutes': .*greater than 0"),
-        ("[copy_pretraining]\nmax_steps = 0", r"'max_steps': .*greater .*equal to 1 \(found 0"),
         ('[dialect]\nname = "french"', r"Unknown dialect 'french'"),
         (
             "[dialect]\ncontext_tokens = 100",
@@ -95,11 +87,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[evaluation]\ncontext_tokens = 4096", r"has 2048 positions, the evaluation needs 4096"),
         ('[data]\nworld = "worlds/nano"', r"data\.world and data\.queries belong together"),
         ("[grpo]\ngroup_size = 1", r"'group_size': .*greater .*equal to 2 \(found 1"),
-        ("[grpo]\nprompts_per_step = 0", r"'prompts_per_step': .*greater .*equal to 1 \(found 0"),
-        ("[grpo]\nminibatches = 0", r"'minibatches': .*greater .*equal to 1 \(found 0"),
-        ("[grpo]\nfinal_rate = 1.5", r"'final_rate': .*less .*equal to 1 \(found 1.5"),
         ('[sft]\ndtype = "int8"', r"unknown sft\.dtype 'int8'"),
-        ("[grpo]\ntemperature = 0", r"'temperature': .*greater than 0"),
         (
             '[grpo]\naggregation = "sum"',
             r"grpo: setting 'aggregation': .*'token-mean', 'group-token-mean', 'trajectory-mean'",
@@ -115,7 +103,6 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
         ("[grpo]\n[ppo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[ppo\]"),
         ("[grpo.filter]\nrefill = true", r"grpo\.filter\.refill .* give filter\.min_std"),
-        ("[grpo.kl]\nbeta = -1", r"'beta': .*greater .*equal to 0 \(found -1"),
         (
             '[grpo.kl]\nestimator = "k4"',
             r"grpo: kl: setting 'estimator': .*'k1', 'k2' or 'k3' \(found 'k4'\)",
@@ -125,7 +112,6 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             r"setting 'normalise': .*'group', 'batch' or 'none'",
         ),
         ('[grpo]\nout_of_loss = ["too_long"]', r"setting 'out_of_loss'.*context_overflow"),
-        ("[grpo.replay]\nevery = 0", r"'every': .*greater .*equal to 1 \(found 0"),
         (
             "[grpo.branching]\ninitial = 9",
             r"grpo\.branching\.initial must be at most the group's size \(8\), found 9",
@@ -143,17 +129,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             r"setting 'loggers': .*'tensorboard' or 'wandb'",
         ),
         ("[grpo.clip]\nlow = 2.0", r"'low': .*less than 1 \(found 2"),
-        ("[grpo.clip]\nlow = -1.0", r"'low': .*greater than 0"),
-        ("[grpo.clip]\ndual = 0.5", r"'dual': .*greater than 1 \(found 0.5"),
-        (
-            "[grpo.optimizer]\nadamw_learning_rate = 0.0",
-            r"'adamw_learning_rate': .*greater than 0 \(found 0",
-        ),
         ("[sft.optimizer]\nbetas = [1.5, 0.9]", r"'betas': .*less than 1"),
-        (
-            "[data.mix]\nlevels = [0, 0, 0]",
-            r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight",
-        ),
         (
             "[data.mix]\ndays = [4]",
             (
@@ -163,23 +139,11 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
         ("[data.mix]\nslack = [1.5, 1.2]", r"data\.mix: slack is a range from low to high"),
         ("[model.shape]\nheads = 3", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
-        ("[model.shape]\nlayers = 0", r"'layers': .*greater .*equal to 1 \(found 0"),
         (
             "[grpo]\nmax_minutes = nan",
             r"setting 'max_minutes'.*number|max_minutes must be a number",
         ),
-        ("[dialect]\nmax_turns = 0", r"'max_turns': .*greater .*equal to 1 \(found 0"),
-        (
-            "[dialect]\nmax_tool_tokens = -5",
-            r"'max_tool_tokens': .*greater .*equal to 1 \(found -5",
-        ),
-        ("[evaluation]\nqueries = 0", r"'queries': .*greater .*equal to 1 \(found 0"),
         ("seed = -1", r"'seed': .*greater .*equal to 0"),
-        (
-            "[copy_pretraining]\ntokens_per_step = 0",
-            r"'tokens_per_step': .*greater .*equal to 1 \(found 0",
-        ),
-        ("[grpo.importance]\ncap = 0.0", r"'cap': .*greater than 0"),
         ("[data]\ntraining_scales = []", r"'training_scales': .*at least 1 item"),
         (
             '[data]\ntraining_scales = ["nano", "pico"]',
