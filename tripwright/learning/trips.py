@@ -13,6 +13,7 @@ import itertools
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from tripwright.agent.chat import ChatFormat
@@ -88,22 +89,30 @@ class OpenWorld(NamedTuple):
     next_requests: Iterator[Any]
 
 
+@lru_cache(maxsize=4)
+def epoch_order(seed: int, epoch: int, count: int) -> list[int]:
+    """The numbers of so many in the order of an epoch, which depends on the seed and it alone."""
+    return random.Random(f"{seed}-{epoch}").sample(range(count), count)
+
+
+@lru_cache(maxsize=4)
+def world_order(seed: int, epoch: int, count: int, per_world: int) -> list[int]:
+    """The same, where those of one world come one after the other."""
+    firsts = list(range(0, count, per_world))
+    random.Random(f"{seed}-{epoch}").shuffle(firsts)
+    return [n for first in firsts for n in range(first, min(first + per_world, count))]
+
+
 class GivenTrips:
     """The requests of a file in one world, or with one source of live answers, in a new order every
     epoch."""
 
     def __init__(self, place: Any, requests: list[Any], seed: int):
         self.place, self.requests, self.seed = place, requests, seed
-        self._order: tuple[int, list[Any]] | None = None  # epoch, its requests
 
     def at(self, position: int) -> tuple[Any, Any]:
         epoch, number = divmod(position, len(self.requests))
-        if self._order is None or self._order[0] != epoch:
-            self._order = (
-                epoch,
-                random.Random(f"{self.seed}-{epoch}").sample(self.requests, len(self.requests)),
-            )
-        return self._order[1][number], self.place
+        return self.requests[epoch_order(self.seed, epoch, len(self.requests))[number]], self.place
 
 
 class RepeatedTrips:
@@ -112,21 +121,12 @@ class RepeatedTrips:
 
     def __init__(self, source: GeneratedTrips, count: int, seed: int):
         self.source, self.count, self.seed = source, count, seed
-        self._order: tuple[int, list[int]] | None = None  # epoch, its numbers
 
     def at(self, position: int) -> tuple[Any, Any]:
         epoch, place = divmod(position, self.count)
-        if self._order is None or self._order[0] != epoch:
-            per_world = self.source.per_world
-            firsts = list(range(0, self.count, per_world))
-            random.Random(f"{self.seed}-{epoch}").shuffle(firsts)
-            numbers = [
-                number
-                for first in firsts
-                for number in range(first, min(first + per_world, self.count))
-            ]
-            self._order = epoch, numbers
-        return self.source.at(self._order[1][place])
+        return self.source.at(
+            world_order(self.seed, epoch, self.count, self.source.per_world)[place]
+        )
 
 
 class Trips:
@@ -155,11 +155,6 @@ class Trips:
         )
         self._source, self._every_group = source, domain.every_group if every_group else None
         self._judged = judged
-
-    @property
-    def epoch(self) -> int | None:
-        """Of the next trip, from 0; None where there is no end."""
-        return self.position // self.per_epoch if self.per_epoch else None
 
     def at(self, number: int) -> Task:
         """Any trip of the stream, by its number."""

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -43,6 +42,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import json_lines
+from tripwright.learning.trips import epoch_order
 from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.sft.trainer import SftSettings
 from tripwright.transcript import StopReason, Transcript
@@ -414,11 +414,6 @@ class FileSamples:
         self.rows, self.figures, self.seed = rows, figures, seed
         self.count, self.position = len(rows), 0
         self.most = None if epochs is None else round(epochs * self.count)
-        self._order: tuple[int, list[int]] = (-1, [])
-
-    @property
-    def epoch(self) -> int:
-        return self.position // self.count
 
     def __iter__(self) -> Iterator[TokenizedRow]:
         return self
@@ -426,12 +421,8 @@ class FileSamples:
     def __next__(self) -> TokenizedRow:
         if self.most is not None and self.position >= self.most:
             raise StopIteration
-        if self._order[0] != self.epoch:
-            self._order = (
-                self.epoch,
-                random.Random(f"{self.seed}-{self.epoch}").sample(range(self.count), self.count),
-            )
-        row = self.rows[self._order[1][self.position % self.count]]
+        order = epoch_order(self.seed, self.position // self.count, self.count)
+        row = self.rows[order[self.position % self.count]]
         self.position += 1
         return row
 
