@@ -111,11 +111,10 @@ def test_every_trip_has_its_row(tmp_path: Path) -> None:
     assert written["trainer"]["v1"]["trainer_mode"] == "tripwright"
 
 
-def test_a_dry_run_says_command_keys_and_memory(tmp_path: Path) -> None:
+def test_a_dry_run_says_command_and_keys(tmp_path: Path) -> None:
     text = "\n".join(plan_lines(recipe("planner_r1/8b", None), tmp_path))
     assert "python -m verl.trainer.main_ppo --config-path" in text
     assert 'actor_rollout_ref.rollout.name: "sglang"' in text
-    assert "16 GPUs, activations checkpointed: " in text
 
 
 def test_the_table_of_b3_is_what_the_code_writes() -> None:

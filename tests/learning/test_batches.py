@@ -8,8 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import token_logits
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import collate, logprobs_of, token_logits, token_logprobs
+from tripwright.learning.batches import collate, logprobs_of, token_logprobs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -9,8 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import token_logits
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import collate, token_logits
+from tripwright.learning.batches import collate
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 
 pytestmark = pytest.mark.usefixtures("one_thread")

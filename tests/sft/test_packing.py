@@ -8,8 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import token_logits
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import collate, token_logits
+from tripwright.learning.batches import collate
 from tripwright.sft.trainer import pack
 
 LENGTHS = (5, 70, 33, 2)

@@ -23,9 +23,10 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import token_logits
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
-from tripwright.learning.batches import collate, token_logits
+from tripwright.learning.batches import collate
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.logprobs import corrected, rows_of
 from tripwright.rl.objectives import Importance, token_weights

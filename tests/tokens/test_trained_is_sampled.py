@@ -23,11 +23,12 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import token_logits
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import LoraSettings, adapter_parameters, add_adapter
-from tripwright.learning.batches import Batch, collate, token_logits
+from tripwright.learning.batches import Batch, collate
 from tripwright.rl.grpo import GrpoSettings, policy_loss
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)

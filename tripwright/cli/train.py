@@ -78,9 +78,7 @@ def train(
     ] = "local",
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="verl: print its command, configuration and memory; start nothing."
-        ),
+        typer.Option("--dry-run", help="verl: print its command and configuration; start nothing."),
     ] = False,
 ) -> None:
     """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The

@@ -230,38 +230,22 @@ def token_logprobs(
     positions: Tensor | None = None,
     cache: Cache | None = None,
 ) -> Tensor:
-    """Log-probabilities in fp32 of the targets at the places of `where` (B, T) bool: (N,). What
-    `logprobs_of(token_logits(…), …)` says, but the logits of all places never exist at once."""
-    kind = decoder.precision(dtype)
-    hidden = hidden_at(decoder, batch, dtype, where, positions, cache)
-    return logprobs_from(hidden, decoder.model.lm_head.weight, batch.targets[where], kind)
-
-
-def token_logits(
-    decoder: Decoder,
-    batch: Batch,
-    dtype: str,
-    where: Tensor | None = None,
-    positions: Tensor | None = None,
-    cache: Cache | None = None,
-) -> Tensor:
-    """Logits in fp32 at the places of `where` (B, T) bool: (N, vocabulary); at all places without
-    it. `dtype` of the matrix products, one of `PRECISIONS`.
+    """Log-probabilities in fp32 of the targets at the places of `where` (B, T) bool: (N,). The
+    logits of all places never exist at once. `dtype` of the matrix products, one of `PRECISIONS`.
 
     `positions` and `cache` are for rows that hold several transcripts (`sft.trainer.pack`); without
     them a row is one transcript.
     """
+    kind = decoder.precision(dtype)
     hidden = hidden_at(decoder, batch, dtype, where, positions, cache)
-    with autocast(decoder.precision(dtype), decoder.device.type):
-        logits = decoder.logits(hidden)
-    return logits if where is None else logits[: int(where.sum())]
+    return logprobs_from(hidden, decoder.model.lm_head.weight, batch.targets[where], kind)
 
 
 def hidden_at(
     decoder: Decoder,
     batch: Batch,
     dtype: str,
-    where: Tensor | None,
+    where: Tensor,
     positions: Tensor | None = None,
     cache: Cache | None = None,
 ) -> Tensor:
@@ -269,9 +253,7 @@ def hidden_at(
     like shapes that come again."""
     if positions is None:
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
-    places = torch.arange(batch.ids.numel(), device=batch.ids.device)
-    if where is not None:
-        places = where.flatten().nonzero()[:, 0]
-        places = torch.nn.functional.pad(places, (0, round_up(len(places), 256) - len(places)))
+    places = where.flatten().nonzero()[:, 0]
+    places = torch.nn.functional.pad(places, (0, round_up(len(places), 256) - len(places)))
     with autocast(decoder.precision(dtype), decoder.device.type):
         return decoder.hidden(batch.ids, positions, cache, places=places)

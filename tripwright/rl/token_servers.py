@@ -25,6 +25,15 @@ from tripwright.errors import UserError
 from tripwright.llm.endpoint import BadAnswer, Endpoint, Fault, Reply
 
 Memory = Literal["weights", "kv_cache"]
+# from the whole distribution, said with every request
+PLAIN_SAMPLING = {
+    "top_p": 1.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -167,12 +176,7 @@ class VllmServer(_Server):
             "ignore_eos": True,  # other ends than the turn's are words like any other
             "logprobs": 1,
             "return_token_ids": True,
-            "top_p": 1.0,
-            "top_k": -1,
-            "min_p": 0.0,
-            "repetition_penalty": 1.0,
-            "presence_penalty": 0.0,
-            "frequency_penalty": 0.0,
+            **PLAIN_SAMPLING,
         }
 
         def read(content: Any) -> Tokens:
@@ -235,12 +239,7 @@ class SglangServer(_Server):
             "temperature": request.temperature,
             "sampling_seed": request.seed,  # heard with --enable-deterministic-inference
             "stop_token_ids": [request.stop_id],
-            "top_p": 1.0,
-            "top_k": -1,
-            "min_p": 0.0,
-            "repetition_penalty": 1.0,
-            "presence_penalty": 0.0,
-            "frequency_penalty": 0.0,
+            **PLAIN_SAMPLING,
         }
         body = {
             "rid": request.id,

@@ -21,7 +21,7 @@ reaches. A GPU's time is not estimated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -424,9 +424,7 @@ class DevicePeak:
         return [card for card in CARDS_GB if self.peak_gb <= card]
 
 
-def device_peaks(
-    recipe: Recipe, model: ModelSize, numbers: Sequence[int] = NUMBERS_OF_DEVICES
-) -> list[DevicePeak]:
+def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
     """Without checkpointed activations and with them, for every number of GPUs. Each of several has
     its share of what is DIVIDED, all of the sampler's weights, the activations and logits of
     `micro_batch_size` rows, and one layer's gathered weights at a time."""
@@ -448,7 +446,7 @@ def device_peaks(
     one_layer = {stage.stage: stage.learning[NARROWED] for stage in freed}
     return [
         DevicePeak(n, on, peak(each if n == 1 else [share(stage, n) for stage in each]))
-        for n in numbers
+        for n in NUMBERS_OF_DEVICES
         for on, each in ((False, kept), (True, freed))
     ]
 

@@ -40,7 +40,6 @@ from tripwright.errors import UserError
 from tripwright.files import keep_lines, write_atomically
 from tripwright.runs import logged_steps
 from tripwright.training.data_source import RL, trips_of
-from tripwright.training.fit import DevicePeak, device_peaks, size_of
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 
@@ -400,7 +399,7 @@ def _check_ranks(run: RunFolder, saved: int) -> None:
 
 
 def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
-    """The command with its environment, the configuration key by key, memory."""
+    """The command with its environment, and the configuration key by key."""
     before = "copy_pretraining" if recipe.copy_pretraining else "start"
     stage = "sft" if recipe.sft else before
     made = recipe.model.pretrained is None or recipe.copy_pretraining or recipe.sft
@@ -414,22 +413,4 @@ def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
         yield f"{key}: {json.dumps(value)}"
     if recipe.validation is not None:
         yield f"# {NO_VALIDATION}"
-    yield "# memory of each GPU, reckoned and not measured"
-    yield from _memory(recipe)
-
-
-def _memory(recipe: Recipe) -> Iterator[str]:
-    assert recipe.verl is not None
-    try:
-        size = size_of(recipe, None)
-    except UserError as error:
-        yield f"not known: {error}"
-        return
-    for each in device_peaks(recipe, size, (recipe.verl.gpus,)):
-        yield _peak(each)
-
-
-def _peak(each: DevicePeak) -> str:
-    cards = " and ".join(f"{card} GB" for card in each.cards) or "no card of 80 or 141 GB"
-    how = "checkpointed" if each.checkpoint_activations else "kept"
-    return f"{each.devices} GPUs, activations {how}: {each.peak_gb:.1f} GB, fits {cards}"
+    yield "# memory of each GPU: tripwright fit --device cuda"
