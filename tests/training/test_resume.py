@@ -382,7 +382,7 @@ def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) 
         UserError,
         match=(
             r"another recipe: seed: 0 -> 1; dialect.max_turns: none -> 3; sft.batch_size: 2 ->"
-            r" 7\. Choose"
+            r" 7\. Put"
         ),
     ):
         RunFolder(run.folder, other)

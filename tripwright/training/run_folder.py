@@ -334,7 +334,7 @@ class RunFolder:
                     if (due and loop.progress < 1) or stopping.asked:
                         write(seconds)
                     stopping.leave_if_asked()
-            status.end()
+            status.line.end()
 
     def _loggers(self) -> Loggers:
         return Loggers(self.recipe.loggers, self.folder, self.recipe.record())
@@ -385,34 +385,23 @@ class RunFolder:
 
 
 class Status:
-    """A stage's line on stderr: where it stands, and what is left by the pace since it was started
-    or continued."""
+    """A stage's line on stderr: where it stands, and what is left at the pace since it was started
+    or continued. (It may end sooner: by time, or because it has learned.)"""
 
     def __init__(self, stage: str, loop: Loop):
-        self.stage, self.line = stage, StatusLine()
-        self.first_step, self.first_progress = loop.step, loop.progress
+        self.stage, self.line, self.first_progress = stage, StatusLine(), loop.progress
 
     def show(self, loop: Loop, row: dict[str, Any]) -> None:
+        done, minutes = loop.progress - self.first_progress, self.line.seconds / 60
+        left = (
+            f", about {max(0.0, 1 - loop.progress) / done * minutes:.1f} min left"
+            if done > 0
+            else ""
+        )
         figures = "  ".join(
             f"{key} {row[key]:.4g}" for key in SHOWN if isinstance(row.get(key), int | float)
         )
-        self.line.show(
-            f"{self.stage} step {loop.step}{self.left(loop, self.line.seconds / 60)}  {figures}"
-        )
-
-    def left(self, loop: Loop, minutes: float) -> str:
-        """At the pace since the start or the continuation. A stage may still end sooner: by time,
-        or because it has learned."""
-        progress, left = loop.progress - self.first_progress, max(0.0, 1 - loop.progress)
-        if progress <= 0:
-            return ""
-        return (
-            f", about {left / progress * (loop.step - self.first_step):.0f} steps and"
-            f" {left / progress * minutes:.1f} min left"
-        )
-
-    def end(self) -> None:
-        self.line.end()
+        self.line.show(f"{self.stage} step {loop.step}{left}  {figures}")
 
 
 def _bound(record: dict[str, Any]) -> dict[str, Any]:

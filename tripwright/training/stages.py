@@ -105,7 +105,8 @@ def load_trainable(folder: Path, recipe: Recipe) -> tuple[Any, Any]:
 def before(run: RunFolder, stage: str) -> str:
     """The stage whose model this one begins with: the last finished one that comes before it."""
     order = ["start", "copy_pretraining", "sft", "rl"]
-    return next(name for name in reversed(order[: order.index(stage)]) if run.done(name))
+    finished = (name for name in reversed(order[: order.index(stage)]) if run.done(name))
+    return next(finished, "start")
 
 
 def before_rl(run: RunFolder) -> None:
