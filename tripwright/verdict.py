@@ -16,7 +16,7 @@ ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -40,9 +40,6 @@ class Evidence:
     field: str | None  # the part of the answer: TravelPlanner's "breakfast", "transportation", …
     found: str | None
     needed: str | None
-
-    def record(self) -> dict[str, Any]:
-        return {"day": self.day, "field": self.field, "found": self.found, "needed": self.needed}
 
 
 class Result(NamedTuple):
@@ -71,11 +68,7 @@ class Fact:
             "state": str(self.state),
             "message": self.message,
         }
-        return (
-            record | {"evidence": [each.record() for each in self.evidence]}
-            if self.evidence
-            else record
-        )
+        return record | {"evidence": list(map(asdict, self.evidence))} if self.evidence else record
 
     @classmethod
     def of(cls, name: str, result: Result) -> Fact:

@@ -17,6 +17,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.inference.branching import Branching, Trees
+from tripwright.settings import settings_of
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
@@ -65,7 +66,7 @@ def test_the_formula() -> None:
 )
 def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -> None:
     with pytest.raises(UserError) as refused:
-        Branching(**settings)
+        settings_of(Branching, settings, "grpo.branching")
     assert "\n" not in str(refused.value)
     assert str(next(iter(settings.values()))) in str(refused.value)
 

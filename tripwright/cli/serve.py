@@ -214,9 +214,8 @@ def serve(settings: TripServeFlags) -> None:
 
     _check(settings)
     given = {each.name: getattr(settings, each.name) for each in fields(TripServer)}
-    given["world"] = Path() if settings.services else settings.world or _nano(settings.state)
-    for name in ("world", "state", "runs", "services"):
-        given[name] = str(given[name].absolute()) if given[name] is not None else None
+    if settings.services is None and settings.world is None:
+        given["world"] = _nano(settings.state)
     served = TripServer(**given)
     with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
         where = open_agency(served, resources).place.where

@@ -18,10 +18,11 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge
 
 from tripwright.agent.session import Session
-from tripwright.errors import UserError
 
 Signal = Literal["entropy", "surprisal"]
 
@@ -31,32 +32,18 @@ class Branching:
     """The published settings are the defaults: of a group of 16, half begin at the root in the
     original; here, 4 of 8."""
 
-    initial: int = 4  # episodes of a group that begin at the root
+    initial: Annotated[int, Ge(1)] = 4  # episodes of a group that begin at the root
     base: float = 0.5
     weight: float = 0.2
     # with `base` at the same value: fork wherever the signal is above that of the first turn
     threshold: float = 0.5
-    tokens: int = 20  # of a turn, that the signal is the mean of; of a shorter turn, all
-    forks: int = 1  # new episodes at one place
+    tokens: Annotated[int, Ge(1)] = (
+        20  # of a turn, that the signal is the mean of; of a shorter turn, all
+    )
+    forks: Annotated[int, Ge(1)] = 1  # new episodes at one place
     # nats of the distribution sampled from; "surprisal": −log-probability of the tokens, all that
     # servers tell
     signal: Signal = "entropy"
-
-    def __post_init__(self) -> None:
-        if self.initial < 1 or self.tokens < 1 or self.forks < 1:
-            values = f"{self.initial}, {self.tokens} and {self.forks}"
-            raise UserError(
-                f"Branching needs initial, tokens and forks of at least 1; found {values}."
-            )
-        if self.signal not in ("entropy", "surprisal"):
-            raise UserError(
-                f"Unknown branching signal '{self.signal}'. Accepted: entropy, surprisal."
-            )
-        if not all(map(math.isfinite, (self.base, self.weight, self.threshold))):
-            values = f"{self.base}, {self.weight} and {self.threshold}"
-            raise UserError(
-                f"Branching needs numbers for base, weight and threshold; found {values}."
-            )
 
     def forks_at(self, turn: float, first: float, vocabulary: int) -> bool:
         """Whether to fork, by the mean signals of the turn and of the episode's first turn, in

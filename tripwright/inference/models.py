@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import json
 import os
 import platform
 from collections.abc import Callable
@@ -154,6 +153,8 @@ def check_whole(folder: Path) -> None:
     """Raises UserError for a folder whose weights are not all there, or more than this machine's
     memory holds."""
     index, none = folder / INDEX, f"No model could be loaded from '{folder}'"
+    from safetensors import SafetensorError, safe_open
+
     names = [SINGLE]
     if index.is_file():
         weights = (json_object(index) or {}).get("weight_map")
@@ -167,13 +168,13 @@ def check_whole(folder: Path) -> None:
             " safetensors; download the model again, to its end."
         )
     for name in names:
-        size, declared = (folder / name).stat().st_size, _declared_bytes(folder / name)
-        if declared is None:
-            raise UserError(f"{none}: {name} is no safetensors file. Download it again.")
-        if size < declared:
+        try:
+            with safe_open(folder / name, "pt"):
+                pass
+        except SafetensorError as error:
             raise UserError(
-                f"{none}: {name} is cut short, {size:,} of {declared:,} bytes. Download it again."
-            )
+                f"{none}: {name} is no safetensors file, or cut short ({error}). Download it again."
+            ) from None
     check_room(folder, sum((folder / name).stat().st_size for name in names))
 
 
@@ -194,23 +195,6 @@ def memory_bytes() -> float | None:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (ValueError, OSError, AttributeError):
         return None
-
-
-def _declared_bytes(path: Path) -> int | None:
-    """How long a safetensors file is by its header, which is eight bytes of length and JSON; None
-    where that is no such file."""
-    with path.open("rb") as content:
-        length = int.from_bytes(content.read(8), "little")
-        if not 2 <= length < 2**27:
-            return None
-        text = content.read(length)
-    try:
-        tensors = {**json.loads(text)}
-        tensors.pop("__metadata__", None)
-        return 8 + length + max((each["data_offsets"][1] for each in tensors.values()), default=0)
-    except (ValueError, TypeError, KeyError):
-        # a header that is cut short is no JSON
-        return 8 + length if len(text) < length else None
 
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"

@@ -314,8 +314,8 @@ READ_SECONDS = 20.0  # for an endpoint to read what a traveller typed
 class TripServer:
     """`endpoint` is an URL, and `model` then a name; without it a checkpoint's folder."""
 
-    world: str
-    state: str
+    world: Path | None
+    state: Path
     host: str
     domain: str | None = None
     model: str | None = None
@@ -325,8 +325,8 @@ class TripServer:
     api_key_env: str = "OPENAI_API_KEY"
     key_env: str | None = None
     log_requests: bool = False
-    runs: str | None = None
-    services: str | None = None
+    runs: Path | None = None
+    services: Path | None = None
     dialect: str | None = None  # of the model
 
     @property
@@ -356,11 +356,7 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
         whose = f"Domain '{name}' has no {what}" if name else f"No domain has a {what}"
         others = ", ".join(names) or "none"
         raise UserError(f"{whose}, so no trips can be served. Those with one: {others}.")
-    where = (
-        PlaceOptions(services=Path(settings.services))
-        if settings.services
-        else PlaceOptions(world=Path(settings.world))
-    )
+    where = PlaceOptions(world=settings.world, services=settings.services)
     place = resources.enter_context(domain.open_place(where))
     domain.desk.form(place)  # a place that offers nothing is refused now, not to every traveller
     reader = None

@@ -268,11 +268,11 @@ def trip_app(settings: TripServer) -> FastAPI:
     agency = open_agency(settings, ExitStack())
     return make_app(
         agency,
-        Path(settings.state),
+        settings.state,
         settings.keys,
         local_only=settings.host in LOOPBACK,
         log_requests=settings.log_requests,
-        runs=Path(settings.runs) if settings.runs else None,
+        runs=settings.runs,
     )
 
 

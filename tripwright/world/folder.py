@@ -26,12 +26,7 @@ from tripwright.world.store import (
 )
 
 PARTIAL = ".partial"
-STAGING_FILE = "staging.sqlite"
-OURS = {MANIFEST_FILE} | {
-    name + journal
-    for name in (STORE_FILE, STAGING_FILE)
-    for journal in ("", "-journal", "-wal", "-shm")
-}
+OURS = {MANIFEST_FILE, *(STORE_FILE + journal for journal in ("", "-journal", "-wal", "-shm"))}
 
 
 def write_world(folder: str | Path, tables: WorldTables, report: Report | None = None) -> World:
@@ -48,7 +43,7 @@ def write_world(folder: str | Path, tables: WorldTables, report: Report | None =
             # whatever interrupts the writing, this file is thrown away
             db.execute("PRAGMA journal_mode=OFF")
             db.execute("PRAGMA synchronous=OFF")
-            counts = write_tables(db, tables, report, staging=partial / STAGING_FILE)
+            counts = write_tables(db, tables, report)
             if report:
                 report("content hash", 0)
             manifest = {

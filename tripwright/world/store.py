@@ -69,7 +69,6 @@ CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT);
 """  # noqa: E501
 COUNTED = ("city", "flight", "ground", "restaurant", "attraction", "accommodation", "covered")
 ALL_TABLES = ("place", "day", "word", *COUNTED, "setting")
-_INSERT_FLIGHT = "INSERT INTO {} VALUES (?,?,?,?,?,?,?)"
 
 
 def search_key(origin: int, destination: int, day: int) -> int:
@@ -78,13 +77,9 @@ def search_key(origin: int, destination: int, day: int) -> int:
 
 
 def write_tables(
-    db: sqlite3.Connection,
-    tables: WorldTables,
-    report: Report | None = None,
-    staging: Path | None = None,
+    db: sqlite3.Connection, tables: WorldTables, report: Report | None = None
 ) -> dict[str, Any]:
-    """Fills an empty database and returns `rows`, counts by table. Unsorted flights are sorted by
-    way of the file `staging`, if given."""
+    """Fills an empty database and returns `rows`, counts by table."""
     db.executescript(_DDL)
     places = _Numbers("places", PLACE_BITS)
     days = _Numbers("days", DAY_BITS)
@@ -117,7 +112,7 @@ def write_tables(
         "INSERT INTO city VALUES (?,?,?)",
         ((i, place(c), s) for i, (c, s) in enumerate(tables.cities)),
     )
-    _insert_flights(db, flight_rows(), None if tables.flights_sorted else staging)
+    _insert_flights(db, flight_rows(), tables.flights_sorted)
     _insert_roads_and_places(db, tables, place, report)
     if tables.covered_searches is not None:
         searches = (
@@ -164,26 +159,17 @@ def _insert_roads_and_places(
 
 
 def _insert_flights(
-    db: sqlite3.Connection, rows: Iterator[tuple[Any, ...]], staging: Path | None
+    db: sqlite3.Connection, rows: Iterator[tuple[Any, ...]], in_order: bool
 ) -> None:
     """Rows out of order would be spread over the whole file one by one; SQLite's sorter does it in
     bounded memory instead."""
-    if staging is None:
-        db.executemany(_INSERT_FLIGHT.format("flight"), rows)
+    if in_order:
+        db.executemany("INSERT INTO flight VALUES (?,?,?,?,?,?,?)", rows)
         return
-    db.commit()
-    db.execute("ATTACH ? AS staging", (str(staging),))
-    db.execute("PRAGMA staging.journal_mode=OFF")
-    db.execute("PRAGMA staging.synchronous=OFF")
-    db.execute(
-        "CREATE TABLE staging.arriving (key, number, price, departure_time, arrival_time, duration,"
-        " distance)"
-    )
-    db.executemany(_INSERT_FLIGHT.format("staging.arriving"), rows)
-    db.execute("INSERT INTO flight SELECT * FROM staging.arriving ORDER BY key")
-    db.commit()
-    db.execute("DETACH staging")
-    staging.unlink()
+    db.execute("CREATE TEMP TABLE arriving AS SELECT * FROM flight")
+    db.executemany("INSERT INTO arriving VALUES (?,?,?,?,?,?,?)", rows)
+    db.execute("INSERT INTO flight SELECT * FROM arriving ORDER BY key")
+    db.execute("DROP TABLE arriving")
 
 
 class _Numbers(dict[str, int]):
