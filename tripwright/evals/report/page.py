@@ -234,7 +234,7 @@ class ReportPage:
     keys: Sequence[str] = ()
     viewer: Viewer | None = None
     form: str = ""
-    scripts: Sequence[str] = ("page.js", "downloads.js")
+    scripts: Sequence[str] = ("page.js",)
     sealed: bool = True
 
     @property
