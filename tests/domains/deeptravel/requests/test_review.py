@@ -16,7 +16,7 @@ from tripwright.domains.deeptravel.requests.difficulty import (
     staged,
 )
 from tripwright.domains.deeptravel.requests.file import (
-    accept,
+    accepted,
     read_requests,
     write_requests,
     write_review,
@@ -46,27 +46,13 @@ THREE = [request("a"), request("b"), request("c", level="hard")]
 def test_only_what_is_ticked_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "review.csv"
     path.write_text(write_review(THREE))
-    assert accept(THREE, path).accepted == []
+    with pytest.raises(UserError, match="No request is ticked"):
+        accepted(THREE, path)
     path.write_text(path.read_text().replace("\n,b,", "\nyes,b,"))
-    found = accept(THREE, path)
-    assert found.accepted == [THREE[1]] and found.edited == 0
-    assert found.refused == [(2, "a", "not ticked"), (4, "c", "not ticked")]
-
-
-def test_bettered_words_are_taken_over_where_they_ask_for_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "review.csv"
-    bettered = (
-        "I need a trip from Suzhou to Wuhan on June 26, 2026, returning after 2 nights. I have to"
-        " be there by 3 pm."
-    )
-    other = WORDS.replace("15:00", "16:00")
-    text = write_review(THREE).replace("\n,", "\nx,").split(WORDS)
-    path.write_text(bettered.join(text[:2]) + other + "Somewhere nice, please.".join(text[2:]))
-    found = accept(THREE, path)
-    assert [(one.id, one.query) for one in found.accepted] == [("a", bettered)]
-    assert found.edited == 1 and found.accepted[0].model_copy(update={"query": WORDS}) == THREE[0]
-    whys = {name: why for _, name, why in found.refused}
-    assert "16:00" in whys["b"] and "15:00" in whys["b"] and "cannot be read" in whys["c"]
+    assert accepted(THREE, path) == [THREE[1]]
+    path.write_text(path.read_text().replace("15:00", "16:00", 1))
+    with pytest.raises(UserError, match=":2: the words of 'a'"):
+        accepted(THREE, path)
 
 
 HEAD = "accept,id,level,request\n"
@@ -78,11 +64,11 @@ HEAD = "accept,id,level,request\n"
         (None, "review.csv"),
         ("", "'accept'"),
         ("id,level,request\na,,b\n", "'accept'"),
-        (HEAD, "No request in"),
-        (f"{HEAD}perhaps,a,,b\n", ":2: 'perhaps'"),
+        (HEAD, "No request is ticked"),
+        (f'{HEAD}perhaps,a,,"{WORDS}"\n', ":2: 'perhaps'"),
         (f'{HEAD}x,a,,"b\n', "not CSV"),
         (f"{HEAD}x,zz,,w\n", ":2: 'zz'"),
-        (f"{HEAD},a,,w\nx,a,,w\n", ":3: 'a'"),
+        (f'{HEAD},a,,"{WORDS}"\nx,a,,w\n', ":3: 'a'"),
     ),
 )
 def test_what_is_no_review_of_these_requests_is_refused(
@@ -92,7 +78,7 @@ def test_what_is_no_review_of_these_requests_is_refused(
     if text is not None:
         path.write_text(text)
     with pytest.raises(UserError, match=names):
-        accept(THREE, path)
+        accepted(THREE, path)
 
 
 def test_request_files_are_read_back_and_bad_lines_named(tmp_path: Path) -> None:

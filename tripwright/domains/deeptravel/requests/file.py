@@ -1,10 +1,6 @@
 """Files of travellers' requests: one JSON object a line, beside it the proofs that each can be met,
-and a table in which people accept or edit requests before anybody trains on them (DeepTravel,
-Appendix A.3.1; row D8).
-
-Whoever reviews ticks what is good and may better the words. The words are then read again: a
-request is accepted only where they still ask for the same trip, since that is what an answer will
-be held against. Nothing is accepted that was not ticked.
+and a table in which people tick what is good before anybody trains on it (DeepTravel, Appendix
+A.3.1; row D8). Nothing is accepted that was not ticked.
 """
 
 from __future__ import annotations
@@ -13,12 +9,10 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.words import UnreadableRequest, read_request
 from tripwright.domains.domain import read_requests as requests_of
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
@@ -68,16 +62,6 @@ def proofs_beside(path: Path) -> Path:
 # ---- review
 
 
-@dataclass(frozen=True)
-class ReviewResult:
-    """`edited` counts those of the accepted whose words were changed; `refused` says line, id and
-    why."""
-
-    accepted: list[TravelRequest]
-    edited: int
-    refused: list[tuple[int, str, str]]
-
-
 def write_review(requests: Sequence[TravelRequest]) -> str:
     """A table for a spreadsheet (CSV). Nothing is ticked."""
     text = io.StringIO()
@@ -96,33 +80,24 @@ def _shown(value: Any) -> str:
     return " and ".join(value) if isinstance(value, list) else str(value)
 
 
-def accept(requests: Sequence[TravelRequest], path: Path) -> ReviewResult:
-    """The ticked requests, in their own order, with the words that the review has. Raises UserError
-    for what is no review of these requests, with the line."""
+def accepted(requests: Sequence[TravelRequest], path: Path) -> list[TravelRequest]:
+    """The ticked requests, in their own order. Raises UserError for what is no review of these
+    requests, with the line; words that were edited are refused, since nobody has proved what they
+    ask for."""
     by_id = {request.id: request for request in requests}
-    accepted: dict[str, TravelRequest] = {}
-    refused: list[tuple[int, str, str]] = []
-    lines: dict[str, int] = {}
-    edited = 0
+    ticked: dict[str, bool] = {}
     for line, row in _rows(path):
-        name, words = (row["id"] or "").strip(), " ".join((row["request"] or "").split())
+        name = (row["id"] or "").strip()
         if name not in by_id:
             raise UserError(f"{path}:{line}: '{name[:60]}' is the id of no request in the file.")
-        if name in lines:
-            raise UserError(f"{path}:{line}: '{name}' was reviewed before, in line {lines[name]}.")
-        lines[name], request = line, by_id[name]
-        if not _ticked(path, line, row["accept"] or ""):
-            refused.append((line, name, "not ticked"))
-        elif words == " ".join(request.query.split()):
-            accepted[name] = request
-        elif problem := _differs(words, request):
-            refused.append((line, name, problem))
-        else:
-            accepted[name], edited = request.model_copy(update={"query": words}), edited + 1
-    if not lines:
-        raise UserError(f"No request in '{path}'. Expected a file made by 'request review'.")
-    in_order = [accepted[request.id] for request in requests if request.id in accepted]
-    return ReviewResult(in_order, edited, refused)
+        if name in ticked:
+            raise UserError(f"{path}:{line}: '{name}' was reviewed before.")
+        if (row["request"] or "").split() != by_id[name].query.split():
+            raise UserError(f"{path}:{line}: the words of '{name}' are not those in the file.")
+        ticked[name] = _ticked(path, line, row["accept"] or "")
+    if not any(ticked.values()):
+        raise UserError(f"No request is ticked in '{path}', a file made by 'request review'.")
+    return [request for request in requests if ticked.get(request.id)]
 
 
 def _ticked(path: Path, line: int, cell: str) -> bool:
@@ -150,19 +125,3 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
             yield rows.line_num, row
     except csv.Error as problem:
         raise UserError(f"{path}:{rows.line_num}: not CSV ({problem}).") from None
-
-
-def _differs(words: str, request: TravelRequest) -> str:
-    """Why these words do not ask for this trip; empty where they do. That it is so many nights or
-    until that day is the same."""
-    try:
-        meaning = read_request(words)
-    except UnreadableRequest as problem:
-        return f"the new words cannot be read: {problem}"
-    told = {"id", "query", "level"} | ({"nights"} if request.return_date is not None else set())
-    new, old = (one.model_dump(exclude=told) for one in (meaning, request))
-    for name, value in old.items():
-        if new[name] != value:
-            what = f"{name.replace('_', ' ')} {new[name]}, the request is for {value}"
-            return f"the new words say {what}"
-    return ""

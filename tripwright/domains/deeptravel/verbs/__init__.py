@@ -12,7 +12,7 @@ VERBS = (
     _verb("request make", "make", "Make travellers' requests, each proved possible."),
     _verb("request difficulty", "difficulty", "Measure by attempts how hard requests are."),
     _verb("request review", "review", "Write requests as a table for people to look through."),
-    _verb("request accept", "accept", "Take over what people ticked and reworded."),
+    _verb("request accept", "accept", "Take over what people ticked."),
     _verb("verify", "verify", "Verify answers by rules or by an LLM judge.", "episodes"),
     _verb("sandbox info", "info", "Say what a store of live answers holds.", "episodes"),
     _verb("sandbox refresh", "refresh_day", "Ask a day's questions once more.", "episodes"),

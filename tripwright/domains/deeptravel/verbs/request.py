@@ -270,8 +270,7 @@ def review(
     out: Annotated[Path, typer.Option(help="Table to write, for a spreadsheet (CSV).")],
     restart: Restart = False,
 ) -> None:
-    """Write a table in which people tick the requests that are sensible, and may better their
-    words.
+    """Write a table in which people tick the requests that are sensible.
 
     Examples:
       tripwright request review requests.jsonl --out review.csv
@@ -293,30 +292,18 @@ def accept(
     restart: Restart = False,
     as_json: Json = False,
 ) -> None:
-    """Take over the requests that were ticked, with the words as edited. Edits that ask for another
-    trip are named, and the exit code is then 1. With --json, those not ticked are named too.
+    """Take over the requests that were ticked.
 
     Examples:
       tripwright request accept requests.jsonl review.csv --out accepted.jsonl
     """
     check_new(out, restart, inputs=(requests, reviewed))
     pool = read_requests(requests)
-    result = request_file.accept(pool, reviewed)
-    if not result.accepted:
-        raise UserError(
-            f"No request in '{reviewed}' is ticked and can be accepted; '{out}' is not written."
-        )
+    ticked = request_file.accepted(pool, reviewed)
     make_parent(out)
-    write_requests(out, result.accepted)
-    unread = [entry for entry in result.refused if entry[2] != "not ticked"]
-    counts = {"accepted": len(result.accepted), "edited": result.edited}
+    write_requests(out, ticked)
     if as_json:
-        refused = [{"line": line, "id": name, "why": why} for line, name, why in result.refused]
-        typer.echo(json.dumps({"out": str(out), **counts, "refused": refused}))
+        left = len(pool) - len(ticked)
+        typer.echo(json.dumps({"out": str(out), "accepted": len(ticked), "not_ticked": left}))
     else:
-        for line, name, why in unread:
-            typer.echo(f"{reviewed}:{line}: {name} refused: {why}")
-        others = {"not ticked": len(result.refused) - len(unread), "refused": len(unread)}
-        typer.echo("\n".join([str(out), *_figure_lines({**counts, **others})]))
-    if unread:
-        raise typer.Exit(1)
+        typer.echo(f"{out}: {len(ticked)} of {len(pool)} requests accepted")
