@@ -32,10 +32,10 @@ from tripwright.agent.chat import TOKENIZER, TokenWords
 from tripwright.domains import domains, fact_title
 from tripwright.errors import UserError
 from tripwright.evals.outcome import mark_words, request_facts
-from tripwright.evals.report.folder import BASELINES, ReportedRun, Work, evaluation_words
+from tripwright.evals.report.folder import BASELINES, ReportedRun, Work, evaluation_words, object_in
 from tripwright.evals.report.markup import number, plain, plural
 from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file
-from tripwright.runs import TRANSCRIPTS, Run, record_at
+from tripwright.runs import TRANSCRIPTS, record_at
 from tripwright.transcript import Segment, Transcript
 from tripwright.verdict import Verdict
 
@@ -190,7 +190,7 @@ class Viewer:
 
     def _pack(self, budget: Budget) -> None:
         """An episode that cannot be drawn is left out."""
-        words = {source.run.path: _token_words(source.run.path) for source in self.sources}
+        words = {source.run.path: _token_words(source.run) for source in self.sources}
         room = math.inf if budget.bytes is None else budget.bytes
         order = self.shuffled()[: budget.episodes]
         for start in range(0, len(order), PIECE_EPISODES):
@@ -329,12 +329,11 @@ def _tokens(segment: Segment, words: TokenWords | None) -> Json | None:
 # ---- token ids as words
 
 
-def _token_words(folder: Path) -> TokenWords | None:
+def _token_words(run: ReportedRun) -> TokenWords | None:
     """Of the run's newest model, whose stages share their tokenizer, or of the local model that its
     card names."""
-    made = sorted(folder.glob(f"model/*/{TOKENIZER}"), key=lambda path: path.stat().st_mtime)
-    policy = Run.at(folder).card.get("policy")
-    model = policy.get("model") if isinstance(policy, dict) else None
+    made = sorted(run.path.glob(f"model/*/{TOKENIZER}"), key=lambda path: path.stat().st_mtime)
+    model = object_in(run.card, "policy").get("model")
     named = [Path(model) / TOKENIZER] if isinstance(model, str) else []
     return TokenWords.read([*named, *made][-1]) if named or made else None
 

@@ -262,7 +262,7 @@ function tokenView(turn) {
   });
   const mean = logprobs ? ` · mean log-probability ${(logprobs.reduce((a, b) => a + b, 0) / count).toFixed(3)}` : "";
   return el("div", {class: "tokenview"}, el("p", {class: "aside"}, tokensOf(turn.tokens), mean), el("div", {class: words ? "toks" : "toks cells"}, tokens),
-    !words && [el("pre", {}, turn.text), el("p", {class: "aside"}, "One cell per token; their words need the model's tokenizer.json in the run folder, and the 'train' extra where the report is made.")]);
+    !words && el("pre", {}, turn.text));
 }
 
 // What came out: the plan day by day with what is wrong beside it, or the answer in words; and the verdict, what failed first.
@@ -422,7 +422,8 @@ async function drawDetail(box, i, view, acts, current) {
   const asked = episode && episode.asked.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
   const head = el("div", {class: "head"}, el("p", {class: "title"}, mark(data.verdict[i]), ` ${sourceName(i)} `, el("a", {href: `#${addressOf(i, view)}`, title: "The address of this episode"}, data.id[i])),
     el("h3", {}, request(i)[0]), chips(i, episode), asked && el("dl", {class: "asked"}, asked), el("div", {class: "acts"}, rivals.length > 0 && pick, hasTokens && tokens, episode && calls));
-  const legend = view.tokens && el("p", {class: "aside"}, "Each token as it was sampled. The darker its ground, the less likely it was; hatched: mask 0, not trained on.");
+  const legend = view.tokens && el("p", {class: "aside"}, "Each token as it was sampled. The darker its ground, the less likely it was; hatched: mask 0, not trained on. "
+    + "Cells without words need the model's tokenizer.json in the run folder, and the 'train' extra where the report is made.");
   const body = !episode ? notIncluded(i) : view.other === null ? single(episode, view) : there ? comparison(i, view.other, episode, there, view) : [notIncluded(view.other), single(episode, view)];
   box.replaceChildren(el("div", {}, head, legend, body));
 }
