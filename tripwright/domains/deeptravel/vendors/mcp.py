@@ -10,14 +10,13 @@ limits, outages and time is taken for a fault of our side, any other for a refus
 
 The client is the official package `mcp` 2 (https://py.sdk.modelcontextprotocol.io/, extra `mcp`):
 Streamable HTTP for a URL, stdio for a command. The connection to a server is kept open between
-calls by an event loop in a thread of its own. One that breaks is closed, and the next call opens
-another one; one that is open when the program ends is closed then.
+calls by an event loop in a thread of its own, until it breaks (the next call opens another one) or
+the program ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import hashlib
 import json
 import logging
@@ -26,7 +25,7 @@ import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import fields as fields_of
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -278,10 +277,6 @@ class McpProvider:
             )
         return answer_from(self, records, f"{table.tool} found nothing.")
 
-    def close(self) -> None:
-        """A later call opens the connection again."""
-        self._session.close()
-
 
 def _json_or_text(text: str) -> Any:
     """Servers that know no structured content write their JSON as text."""
@@ -305,7 +300,7 @@ class _Connection:
     def __init__(self, client: AbstractAsyncContextManager[Client]):
         self._client, self.leave = client, asyncio.Event()
         self.ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self.task = asyncio.create_task(self._hold())
+        self._task = asyncio.create_task(self._hold())
 
     async def _hold(self) -> None:
         try:
@@ -326,9 +321,8 @@ class McpSession:
         self.server = server
         # for messages: no arguments of a command and no query of a URL, which may hold keys
         self.label = server.url.partition("?")[0] or os.path.basename(server.command[0])
-        self._starting = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._process = 0
+        self._starting, self._process = threading.Lock(), 0
+        self._loop: asyncio.AbstractEventLoop
         self._open: _Connection | None = None
         # the last HTTP status that was an error: the package keeps it to itself
         self._problem: tuple[int, float | None] | None = None
@@ -339,22 +333,18 @@ class McpSession:
         ProviderFault and nothing else."""
         import mcp  # noqa: F401  # takes a second, which is not the server's
 
-        attempt = asyncio.run_coroutine_threadsafe(self._worked(work), self._started())
+        with self._starting:
+            if self._process != os.getpid():  # a fork has not got the thread
+                self._loop, self._process, self._open = asyncio.new_event_loop(), os.getpid(), None
+                threading.Thread(target=self._loop.run_forever, daemon=True).start()
+                # the package logs answers that it cannot read, word by word
+                logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+        attempt = asyncio.run_coroutine_threadsafe(self._worked(work), self._loop)
         try:
             return attempt.result()
         except (KeyboardInterrupt, SystemExit):
             attempt.cancel()
             raise
-
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None or self._process != os.getpid():  # a fork has not got the thread
-                self._loop, self._process, self._open = asyncio.new_event_loop(), os.getpid(), None
-                threading.Thread(target=self._loop.run_forever, daemon=True).start()
-                _silence()
-                atexit.unregister(self.close)
-                atexit.register(self.close)
-            return self._loop
 
     async def _worked(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Errors that the protocol states leave the connection whole; after anything else the next
@@ -369,26 +359,10 @@ class McpSession:
         except BaseException as error:
             fault, is_whole = self._explained(_first(error))
             if not is_whole:
-                self._leave(opened)
+                opened.leave.set()
+                if self._open is opened:  # another call may have opened a new one already
+                    self._open = None
             raise fault from None
-
-    def _leave(self, opened: _Connection) -> None:
-        """It ends by itself. Another call may have opened a new one already."""
-        opened.leave.set()
-        if self._open is opened:
-            self._open = None
-
-    def close(self) -> None:
-        if self._loop is None or self._process != os.getpid():
-            return
-
-        async def end() -> None:
-            if (opened := self._open) is not None:
-                self._leave(opened)
-                await asyncio.wait([opened.task], timeout=CLOSE_S)
-
-        with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(end(), self._loop).result(CLOSE_S + GRACE_S)
 
     def fault(self, kind: FaultKind, message: object, wait_s: float | None = None) -> ProviderFault:
         return ProviderFault(kind, f"MCP server {self.label}: {Redaction().shown(message)}", wait_s)
@@ -467,23 +441,16 @@ class McpSession:
             return
         if response.headers.get("content-encoding", "identity") != "identity":
             raise self._refuse("answers packed where it was asked not to")
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        stream: httpx2.AsyncByteStream = response.stream
-        most_mb, refuse = self.server.max_answer_mb, self._refuse
-
-        class Limited(httpx2.AsyncByteStream):
-            async def __aiter__(self) -> AsyncIterator[bytes]:
-                length = 0
-                async for piece in stream:
-                    length += len(piece)
-                    if length > most_mb * 1e6:
-                        raise refuse(f"answered with more than {most_mb:g} MB")
-                    yield piece
-
-            async def aclose(self) -> None:
-                await stream.aclose()
-
-        response.stream = Limited()
+        body, most_mb = bytearray(), self.server.max_answer_mb
+        assert isinstance(stream := response.stream, httpx2.AsyncByteStream)
+        try:
+            async for piece in stream:
+                body += piece
+                if len(body) > most_mb * 1e6:
+                    raise self._refuse(f"answered with more than {most_mb:g} MB")
+        finally:
+            await stream.aclose()
+        response.stream = httpx2.ByteStream(bytes(body))
 
     def _refuse(self, why: str) -> ProviderFault:
         self._refused = self.fault("bad_response", why)
@@ -519,14 +486,3 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _silence() -> None:
-    """The package logs answers that it cannot read, word by word; here they become faults, which
-    are short and hold no keys."""
-    for name in ("mcp.client.streamable_http", "mcp.client.stdio"):
-        logging.getLogger(name).addFilter(_unread)  # once, however often it is added
-
-
-def _unread(record: logging.LogRecord) -> bool:
-    return record.levelno < logging.ERROR

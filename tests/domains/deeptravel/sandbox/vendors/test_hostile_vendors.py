@@ -95,11 +95,7 @@ def server_at(url: str, **options: Any) -> Any:
 
 
 def fault_at(url: str, **options: Any) -> ProviderFault:
-    provider = server_at(url, **options)
-    try:
-        return fault_of(lambda: provider.ask("web_search", {}))
-    finally:
-        provider.close()
+    return fault_of(lambda: server_at(url, **options).ask("web_search", {}))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +118,6 @@ def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(
     began = time.monotonic()
     assert fault_of(lambda: provider.ask("web_search", {})).kind == "timeout"
     assert time.monotonic() - began < 2
-    provider.close()
 
 
 def endless() -> Iterator[bytes]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -57,18 +57,8 @@ TABLE = {"web_search": {"tool": "x"}}
 SAYS = {"web_search": ToolMap(tool="says", arguments={"query": "text"})}
 
 
-@pytest.fixture
-def provider_of() -> Iterator[Callable[..., McpProvider]]:
-    """provider_of(options) → a provider, which is closed after the test."""
-    made: list[McpProvider] = []
-
-    def make(**options: Any) -> McpProvider:
-        made.append(McpProvider(McpOptions(**options)))
-        return made[-1]
-
-    yield make
-    for provider in made:
-        provider.close()
+def provider_of(**options: Any) -> McpProvider:
+    return McpProvider(McpOptions(**options))
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +86,14 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def over_http(url: str) -> Iterator[McpProvider]:
+def over_http(url: str) -> McpProvider:
     others = {
         "poi_search": ToolMap(tool="fails", arguments={"query": "message"}),
         "hotel_search": ToolMap(tool="crashes"),
         "flight_search": ToolMap(tool="absent"),
         "route_planning": ToolMap(tool="weather", constants={"days": "many"}),
     }
-    provider = McpProvider(McpOptions(url=url, maps={**MAPS, **SAYS, **others}, name="trains"))
-    yield provider
-    provider.close()
+    return provider_of(url=url, maps={**MAPS, **SAYS, **others}, name="trains")
 
 
 def fault_of(provider: McpProvider, tool: str, arguments: dict[str, Any]) -> ProviderFault:
@@ -144,7 +132,7 @@ def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http: McpP
 
 
 def test_more_rows_than_anybody_reads_are_a_fault(
-    url: str, provider_of: Callable[..., McpProvider], monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.MOST_ROWS", 20)
     tables = {
@@ -161,9 +149,7 @@ def test_more_rows_than_anybody_reads_are_a_fault(
     assert fault.kind == "bad_response" and "21 rows" in str(fault)
 
 
-def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(
-    url: str, provider_of: Callable[..., McpProvider]
-) -> None:
+def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(url: str) -> None:
     provider = provider_of(url=url, max_answer_mb=0.1, maps=SAYS)
     for _ in range(2):
         fault = fault_of(provider, "web_search", {"query": "x" * 200_000})
@@ -235,9 +221,7 @@ def test_threads_share_one_connection(over_http: McpProvider) -> None:
     ]
 
 
-def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(
-    url: str, provider_of: Callable[..., McpProvider]
-) -> None:
+def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(url: str) -> None:
     maps = {**SAYS, "poi_search": ToolMap(tool="sleeps")}
     provider = provider_of(url=url, timeout_s=1.0, maps=maps)
     assert fault_of(provider, "poi_search", {}).kind == "timeout"
@@ -245,7 +229,7 @@ def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(
 
 
 def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
-    monkeypatch: pytest.MonkeyPatch, provider_of: Callable[..., McpProvider]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TRAINS_KEY", "s3cret-of-mine")
     monkeypatch.setenv("OTHER_KEY", "of-nobody")
@@ -258,9 +242,7 @@ def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
     assert len(provider.ask("train_search", CALL).records) == 2
 
 
-def test_an_older_server_that_dies_is_started_again_by_the_next_call(
-    tmp_path: Path, provider_of: Callable[..., McpProvider]
-) -> None:
+def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path: Path) -> None:
     command = [sys.executable, str(OLD_SERVER), str(tmp_path / "mark")]
     table = ToolMap(tool="first tool", fields={"name": "city"})
     provider = provider_of(command=command, maps={"poi_search": table})
@@ -290,7 +272,6 @@ def test_every_failure_is_its_fault(
     kind: str,
     wait_s: float | None,
     vendor: Any,
-    provider_of: Callable[..., McpProvider],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -306,7 +287,7 @@ def test_every_failure_is_its_fault(
 
 
 def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(
-    vendor: Any, provider_of: Callable[..., McpProvider], monkeypatch: pytest.MonkeyPatch
+    vendor: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRAINS_TOKEN", "s3cret-token")
     error = {"code": -32602, "message": "token s3cret-token is odd"}
@@ -315,7 +296,7 @@ def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(
     assert "s3cret-token" not in str(fault_of(provider, "train_search", CALL))
 
 
-def test_nobody_listening_is_a_connection_fault(provider_of: Callable[..., McpProvider]) -> None:
+def test_nobody_listening_is_a_connection_fault() -> None:
     provider = provider_of(url="http://127.0.0.1:9/mcp", maps=MAPS)
     assert fault_of(provider, "train_search", CALL).kind == "connection"
     missing = provider_of(command=["/no/such/program", "--key=s3cret"], maps=MAPS)
@@ -344,7 +325,7 @@ def test_records_of_other_tools() -> None:
     assert ToolMap(tool="w").record("web_search", {"url": url}, {}) == WebPage(url, url)
 
 
-def test_the_tables_are_part_of_the_version(provider_of: Callable[..., McpProvider]) -> None:
+def test_the_tables_are_part_of_the_version() -> None:
     tables, at = (TRAINS, ToolMap(tool="t")), "http://localhost:1/mcp"
     versions = {
         provider_of(url=at, maps={"train_search": table}, version=version).version
