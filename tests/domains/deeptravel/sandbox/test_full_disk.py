@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.store import SqliteStore
 from tripwright.errors import UserError
 from tripwright.runs import TRANSCRIPTS, episodes
@@ -124,5 +123,5 @@ def test_a_store_that_is_full_is_no_passing_fault(tmp_path: Path) -> None:
     store._run("PRAGMA max_page_count = 1")
     with pytest.raises(UserError, match="live.sqlite cannot be used: database or disk is full"):
         for number in range(1000):
-            store.pause(f"{number:0500}", Terms(), 60)
+            store.pause(f"{number:0500}", 60)
     store.close()

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.keys import DEFAULTS, canonical_arguments
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     NoRecording,
     Retries,
     Sandbox,
     SandboxAnswer,
+    canonical_arguments,
 )
 from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import PointOfInterest, Provenance, ProviderAnswer
@@ -92,15 +92,12 @@ def text(asked: SandboxAnswer) -> str:
         ({"a": 1, "b": "x"}, {"b": "x", "a": 1.0}),
         ({"a": "x", "depart_poi": " "}, {"a": "x"}),
         ({"a": "x", "arrival_poi": None}, {"a": "x"}),
-        ({"where": {"b": [" x"], "a": 1}}, {"where": {"a": 1, "b": ["x"]}}),
     ],
 )
 def test_written_otherwise_it_is_the_same_question(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    assert canonical_arguments(one, DEFAULTS["flight_search"]) == canonical_arguments(
-        other, DEFAULTS["flight_search"]
-    )
+    assert canonical_arguments("flight_search", one) == canonical_arguments("flight_search", other)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +110,10 @@ def test_written_otherwise_it_is_the_same_question(
         ({"is_transfer": 1}, {}),
         ({"is_transfer": False}, {}),  # is no default: 0 is
         ({"a": "x"}, {"b": "x"}),
-        ({"a": ["x", "y"]}, {"a": ["y", "x"]}),
     ],
 )
 def test_another_question(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert canonical_arguments(one, DEFAULTS["train_search"]) != canonical_arguments(
-        other, DEFAULTS["train_search"]
-    )
+    assert canonical_arguments("train_search", one) != canonical_arguments("train_search", other)
 
 
 def test_tool_provider_version_arguments_and_day_make_the_key(sqlite: Store) -> None:
@@ -334,16 +328,16 @@ def test_waits_grow_to_a_limit_and_vary() -> None:
 
 
 def test_the_vendors_limit_is_kept(store: Store) -> None:
-    """Ten questions of a vendor that allows 40 a second and 2 at once take at least 0.2 s, in
-    whichever sandboxes they are asked."""
-    terms = Terms(requests_per_second=40, burst=2)
+    """Nine questions of a vendor that allows 40 a second take at least 0.2 s, in whichever
+    sandboxes they are asked."""
+    terms = Terms(requests_per_second=40)
     sandboxes = [recording(Maps(terms=terms), store) for _ in range(2)]
     started = time.monotonic()
     with ThreadPoolExecutor(5) as pool:
-        list(pool.map(lambda number: museums(sandboxes[number % 2], str(number)), range(10)))
+        list(pool.map(lambda number: museums(sandboxes[number % 2], str(number)), range(9)))
     assert time.monotonic() - started >= 0.19
     started, live = time.monotonic(), Sandbox({"poi_search": Maps(terms=terms)})
-    for number in range(10):
+    for number in range(9):
         museums(live, str(number))
     assert time.monotonic() - started >= 0.19
 

@@ -247,7 +247,7 @@ def test_trains_are_asked_again_and_places_are_copied(store: Store) -> None:
 def test_a_refresh_goes_on_where_it_was_stopped(store: Store) -> None:
     record(store, trains=20)
     slow = Railway()
-    slow.terms = Terms(requests_per_second=100)
+    slow.terms = Terms(requests_per_second=25)
     stopping = Sandbox({"train_search": slow}, store, "record", NEXT)
 
     def stop(so_far: Any) -> None:
@@ -357,7 +357,7 @@ def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
         f"import pathlib, runpy\nunstable = runpy.run_path({unstable.__file__!r})\n"
         "from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\n"
         "from tripwright.domains.deeptravel.sandbox.snapshot import refresh\n"
-        "terms = unstable['Terms'](requests_per_second=50)\n"
+        "terms = unstable['Terms'](requests_per_second=20)\n"
         f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
         f"store = unstable['open_store']({store_name!r})\n"
         f"sandbox = Sandbox({{'flight_search': client}}, store, 'record', {NEXT!r})\n"

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, StoredAnswer
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.errors import UserError

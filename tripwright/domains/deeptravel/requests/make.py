@@ -33,8 +33,8 @@ from tripwright.domains.deeptravel.requests.intents import (
     prove,
 )
 from tripwright.domains.deeptravel.requests.words import UnreadableRequest, word_request
-from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.sandbox.sandbox import checked_day
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,

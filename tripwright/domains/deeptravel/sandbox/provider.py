@@ -6,9 +6,9 @@ belong to the sandbox, so that every vendor gets them alike. What a vendor canno
 timeout, a 503, a limit) is a `ProviderFault` and our side's fault; what does not exist or cannot be
 asked so is an answer (`ProviderAnswer` with a note).
 
-Each vendor has one token bucket, which remembers when its next token is due. Nobody reserves a
-token: who finds none sleeps until the next one is due and looks again, so that neither a killed
-process nor a pause that begins meanwhile has to be reckoned with.
+Of each vendor is remembered when it may be asked again. Nobody reserves a turn: who comes too early
+sleeps until then and looks again, so that neither a killed process nor a pause that begins
+meanwhile has to be reckoned with.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer, Record
 from tripwright.tools.http import FaultKind, ProviderFault
@@ -41,18 +41,12 @@ class Terms(Options):
     asked of this vendor; 0 stands for no limit."""
 
     requests_per_second: NonNegativeFloat = 0.0
-    burst: PositiveInt = 1
     may_store: bool = True
     attribution: str = ""
 
     @property
     def between_s(self) -> float:
         return 1 / self.requests_per_second if self.requests_per_second else 0.0
-
-    @property
-    def burst_s(self) -> float:
-        """How long before its time a token may be taken."""
-        return (self.burst - 1) * self.between_s
 
 
 class Provider(Protocol):
@@ -83,25 +77,25 @@ def answer_from(
 
 
 class Limits:
-    """The vendors' buckets. These are for live mode, which shares nothing with other processes; a
-    store keeps the same for the processes that share it. All seconds."""
+    """When vendors may be asked again, in seconds. These are for live mode, which shares nothing
+    with other processes; a store keeps the same for the processes that share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free_at: dict[str, float] = {}
 
     def take(self, vendor: str, terms: Terms) -> float:
-        """0 where a request may be made now, which takes a token; else how long to wait before
-        asking again."""
+        """0 where a request may be made now, which takes this turn; else how long to wait before
+        looking again."""
         with self._lock:
-            now, free_at = time.monotonic(), self._free_at.get(vendor, 0.0)
-            if free_at - terms.burst_s > now:
-                return free_at - terms.burst_s - now
-            self._free_at[vendor] = max(free_at, now) + terms.between_s
+            now = time.monotonic()
+            if (wait_s := self._free_at.get(vendor, 0.0) - now) > 0:
+                return wait_s
+            self._free_at[vendor] = now + terms.between_s
             return 0.0
 
-    def pause(self, vendor: str, terms: Terms, seconds: float) -> None:
-        """Nobody asks this vendor for so long. A pause uses up the burst."""
+    def pause(self, vendor: str, seconds: float) -> None:
+        """Nobody asks this vendor for so long."""
         with self._lock:
-            until = time.monotonic() + seconds + terms.burst_s
+            until = time.monotonic() + seconds
             self._free_at[vendor] = max(self._free_at.get(vendor, 0.0), until)

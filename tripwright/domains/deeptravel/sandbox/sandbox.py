@@ -14,25 +14,21 @@ who asked included. Refusals and empty answers are answers; faults are not.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
 import threading
 import time
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tripwright.domains.deeptravel.sandbox.keys import (
-    DEFAULTS,
-    SandboxQuestion,
-    StoredAnswer,
-    canonical_arguments,
-    checked_day,
-    complete_arguments,
-)
 from tripwright.domains.deeptravel.sandbox.provider import (
     PASSING,
     Limits,
@@ -40,7 +36,7 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     ProviderFault,
 )
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 from tripwright.tools.http import Redaction
 
 if TYPE_CHECKING:
@@ -61,6 +57,84 @@ FIGURES = (
     "redacted",  # answers in which a secret stood
 )
 FAULT = "fault "  # before its kind, among the counts
+
+
+# ---- keys: tool, provider, its version, canonical arguments, day
+
+# Arguments of row D1 that a call may leave out. Left out or said, it is the same question.
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "flight_search": {"depart_poi": "", "arrival_poi": ""},
+    "train_search": {"is_transfer": 0},
+    "hotel_search": {"hotel_name": ""},
+}
+
+
+@dataclass(frozen=True)
+class SandboxQuestion:
+    """One call as a store knows it. `arguments` is canonical JSON in ASCII, so that every store
+    takes whatever a model wrote."""
+
+    tool: str
+    provider: str
+    version: str
+    arguments: str
+    snapshot: str  # "2026-06-20", or "" for a call that nobody remembers
+
+    @property
+    def key(self) -> str:
+        """Equal in every process and on every machine."""
+        parts = [self.tool, self.provider, self.version, self.arguments, self.snapshot]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """One remembered answer: what was asked, and `ProviderAnswer.to_json()` as bytes."""
+
+    question: SandboxQuestion
+    body: bytes
+
+    def row(self) -> dict[str, Any]:
+        return {"key": self.question.key, **vars(self.question), "body": self.body}
+
+
+def canonical_arguments(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Texts trimmed and in Unicode's NFC, whole numbers without a point, names sorted, unknown
+    values (None) and defaults left out."""
+    defaults = DEFAULTS.get(tool, {})
+    canonical = {name: _canonical(value) for name, value in arguments.items()}
+    values = {
+        name: value
+        for name, value in canonical.items()
+        # to Python False is 0
+        if value is not None and repr(value) != repr(defaults.get(name))
+    }
+    return json.dumps(values, sort_keys=True, separators=(",", ":"))
+
+
+def complete_arguments(tool: str, canonical: str) -> dict[str, Any]:
+    """What a provider is asked: it depends on the key alone, not on how the first caller happened
+    to write it."""
+    return {**DEFAULTS.get(tool, {}), **json.loads(canonical)}
+
+
+def checked_day(text: str) -> str:
+    """A day of the calendar as "2026-06-20". Raises UserError."""
+    with suppress(ValueError):
+        if date.fromisoformat(text).isoformat() == text:
+            return text
+    raise UserError(
+        f"A snapshot is named by its day: found '{printable(text)}', expected one like 2026-06-20."
+    )
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value).strip()
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# ---- answers and counts
 
 
 @dataclass(frozen=True)
@@ -176,7 +250,7 @@ class Sandbox:
         """Raises KeyError for a tool without a provider. A key of ours in an argument goes to no
         vendor and into no store."""
         provider = self.providers[tool]
-        canonical = canonical_arguments(self._redacted.within(arguments), DEFAULTS.get(tool))
+        canonical = canonical_arguments(tool, self._redacted.within(arguments))
         return SandboxQuestion(tool, provider.name, provider.version, canonical, self.snapshot)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> SandboxAnswer:
@@ -239,7 +313,7 @@ class Sandbox:
     def _call(self, question: SandboxQuestion) -> ProviderAnswer:
         """The vendor's answer, after as many attempts as it is worth. Raises ProviderFault."""
         provider, attempt, retries = self.providers[question.tool], 0, self._retries
-        arguments = complete_arguments(question.arguments, DEFAULTS.get(question.tool))
+        arguments = complete_arguments(question.tool, question.arguments)
         while True:
             attempt += 1
             waited_s = 0.0
@@ -254,7 +328,7 @@ class Sandbox:
                 pause_s = min(fault.retry_after_s or 0.0, retries.longest_wait_s)
                 if fault.kind == "rate_limit" and pause_s:
                     # everybody waits, not only who was told to
-                    self._limits.pause(provider.name, provider.terms, pause_s)
+                    self._limits.pause(provider.name, pause_s)
                     pause_s = 0.0
                 if fault.kind not in PASSING or attempt > retries.most:
                     message = f"{fault} ({attempt} attempts)" if attempt > 1 else str(fault)

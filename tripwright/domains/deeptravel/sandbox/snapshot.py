@@ -20,9 +20,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tripwright.domains.deeptravel.sandbox.keys import StoredAnswer, checked_day, complete_arguments
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, check_recorded, read_body
+from tripwright.domains.deeptravel.sandbox.sandbox import (
+    Sandbox,
+    StoredAnswer,
+    check_recorded,
+    checked_day,
+    complete_arguments,
+    read_body,
+)
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
@@ -222,7 +228,7 @@ def _ask_all(
         """Whether the answer was known; a vendor that refuses us is not asked a thousand times."""
         tool, arguments = question
         try:
-            return refusing.get(tool) or sandbox.ask(tool, complete_arguments(arguments)).hit
+            return refusing.get(tool) or sandbox.ask(tool, complete_arguments(tool, arguments)).hit
         except ProviderFault as fault:
             if fault.kind == "unauthorized":
                 refusing[tool] = fault

@@ -3,8 +3,8 @@ file for those of one machine, or a PostgreSQL database for many (extra `postgre
 same tables and the same statements (DeepTravel, section 3.2; row D2).
 
 `sandbox_answer` only grows: the first answer to a key stays, whoever comes later gets it too.
-`sandbox_budget` holds the vendors' token buckets. Who is asking a vendor right now holds a lock of
-the operating system or of the database, which ends with the process however it ends. Every
+`sandbox_budget` says when a vendor may be asked again. Who is asking a vendor right now holds a
+lock of the operating system or of the database, which ends with the process however it ends. Every
 statement stands alone: between any two of them a process may be killed and nothing is half done.
 """
 
@@ -39,8 +39,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import Pool, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.sandbox import SandboxQuestion, StoredAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
 
@@ -204,30 +204,25 @@ class Store(ABC):
         self._run("DELETE FROM sandbox_answer WHERE snapshot = :snapshot", snapshot=snapshot)
 
     def take(self, vendor: str, terms: Terms) -> float:
-        taken = (
-            "INSERT INTO sandbox_budget VALUES (:vendor, :now + :between) ON CONFLICT (vendor) DO"
-            " UPDATE SET free_at = :between + CASE WHEN sandbox_budget.free_at > :now THEN"
-            " sandbox_budget.free_at ELSE :now END WHERE sandbox_budget.free_at <= :latest"
-            " RETURNING vendor"
-        )
+        sql = "SELECT free_at FROM sandbox_budget WHERE vendor = :vendor"
         while True:
-            now = self._now()
-            rows = self._run(
-                "SELECT free_at FROM sandbox_budget WHERE vendor = :vendor", vendor=vendor
-            )
-            if rows and (wait_s := rows[0][0] - terms.burst_s - now) > 0:
+            now, rows = self._now(), self._run(sql, vendor=vendor)
+            if rows and (wait_s := rows[0][0] - now) > 0:
                 return float(wait_s)
-            spans = {"between": terms.between_s, "latest": now + terms.burst_s}
-            if not terms.between_s or self._run(taken, vendor=vendor, now=now, **spans):
+            if not terms.between_s or self._move(vendor, now + terms.between_s, now):
                 return 0.0
 
-    def pause(self, vendor: str, terms: Terms, seconds: float) -> None:
-        self._run(
+    def pause(self, vendor: str, seconds: float) -> None:
+        until = self._now() + seconds
+        self._move(vendor, until, until)
+
+    def _move(self, vendor: str, until: float, latest: float) -> bool:
+        """Whether the vendor is free at `until` now, where it was so no later than `latest`."""
+        sql = (
             "INSERT INTO sandbox_budget VALUES (:vendor, :until) ON CONFLICT (vendor) DO UPDATE SET"
-            " free_at = excluded.free_at WHERE sandbox_budget.free_at < excluded.free_at",
-            vendor=vendor,
-            until=self._now() + seconds + terms.burst_s,
+            " free_at = excluded.free_at WHERE sandbox_budget.free_at <= :latest RETURNING vendor"
         )
+        return bool(self._run(sql, vendor=vendor, until=until, latest=latest))
 
     def close(self) -> None:
         if self._process == os.getpid():

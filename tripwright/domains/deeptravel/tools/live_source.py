@@ -9,9 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
-from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox
+from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox, checked_day
 from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
 from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
 from tripwright.domains.deeptravel.tools.answers import RECORDS

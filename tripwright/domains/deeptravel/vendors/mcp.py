@@ -441,8 +441,8 @@ class McpSession:
             return
         if response.headers.get("content-encoding", "identity") != "identity":
             raise self._refuse("answers packed where it was asked not to")
-        body, most_mb = bytearray(), self.server.max_answer_mb
-        assert isinstance(stream := response.stream, httpx2.AsyncByteStream)
+        body, most_mb, stream = bytearray(), self.server.max_answer_mb, response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
         try:
             async for piece in stream:
                 body += piece

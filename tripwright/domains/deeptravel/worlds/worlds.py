@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date as calendar_date
 from typing import Any
 
-from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.sandbox import checked_day
 from tripwright.domains.deeptravel.tools.answers import (
     HotelOffer,
     Money,

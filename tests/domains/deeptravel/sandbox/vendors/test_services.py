@@ -41,10 +41,10 @@ def refused(load: Callable[[str], Any], text: str) -> str:
 
 def test_the_terms_of_a_function(load: Callable[[str], Any]) -> None:
     terms = load(FUNCTION)["web_search"].terms
-    assert (terms.requests_per_second, terms.burst, terms.may_store) == (0.0, 1, True)
-    own = "requests_per_second = 10\nburst = 4\nmay_store = false\nattribution = 'us'\n"
+    assert (terms.requests_per_second, terms.may_store) == (0.0, True)
+    own = "requests_per_second = 10\nmay_store = false\nattribution = 'us'\n"
     terms = load(FUNCTION + own)["web_search"].terms
-    assert (terms.requests_per_second, terms.burst, terms.may_store) == (10.0, 4, False)
+    assert (terms.requests_per_second, terms.may_store) == (10.0, False)
     source = load(FUNCTION + own)["web_search"].ask("web_search", {"query": "x"}).source
     assert (source.attribution, source.may_store) == ("us", False)
 
@@ -110,7 +110,7 @@ def test_an_mcp_server_answers_what_is_mapped(
         ('[tools]\nweb_search = "google"', "There is no vendor 'google'"),
         ('[tools]\nbus_search = "world"', "There is no tool 'bus_search'"),
         (f'{FUNCTION}depth = "basic"', "There is no option 'vendors.python.depth'"),
-        (f"{FUNCTION}burst = 0", "vendors.python.burst"),
+        (f"{FUNCTION}may_store = 0", "vendors.python.may_store"),
         (f"{FUNCTION}requests_per_second = nan", "vendors.python.requests_per_second"),
         ('[tool]\npoi_search = "world"', "tools: Field required"),
     ],
