@@ -55,8 +55,8 @@ def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:
         },
     )
     levels = {
-        level: {"first_row": rate(0, 20), "cheapest_row": rate(k, 20), "expert": rate(20, 20)}
-        for level, k in LEVELS
+        "cheapest_row": {level: rate(k, 20) for level, k in LEVELS},
+        "expert": {level: rate(20, 20) for level, _ in LEVELS},
     }
     scripts = {"first_row": rate(0, 60), "cheapest_row": rate(8, 60), "expert": rate(60, 60)}
     write_json(folder / "difficulty.json", {**scripts, "levels": levels})
@@ -431,16 +431,3 @@ def test_a_run_in_which_nothing_was_scored_says_why(tmp_path):
     _, page = report_of(tmp_path)
     assert "This run: nothing was scored. Fault: 500 boom." in page.text
     assert "not measured" not in page.text
-
-
-def test_tokens_of_all_stages_are_counted_as_they_are_logged(tmp_path):
-    """Supervised stages log a running total, RL the tokens of each step."""
-    stages = {"sft": ((1, 100), (2, 200), (3, 300)), "rl": ((60, 50), (120, 50))}
-    rows = [
-        {"stage": stage, "step": step, "seconds": seconds, "tokens": tokens}
-        for stage, logged in stages.items()
-        for step, (seconds, tokens) in enumerate(logged, start=1)
-    ]
-    write_lines(tmp_path / "metrics.jsonl", rows)
-    _, page = report_of(tmp_path)
-    assert "2 minutes of training · 400 tokens" in page.text

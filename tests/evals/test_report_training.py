@@ -17,18 +17,17 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.comparison import run_names
-from tripwright.evals.report import write_report, write_together
+from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.learning import (
+    COSTS,
     best,
     chart_groups,
-    efficiency_words,
-    failure_figures,
+    failure_section,
     failures,
     first_reached,
-    lemma_words,
-    theorem_rows,
     time_to_gain,
+    variance_section,
 )
 from tripwright.evals.report.markup import short
 from tripwright.statistics.rates import mean, rate
@@ -84,8 +83,7 @@ def test_every_chart_of_the_table_is_drawn_from_its_figures(tmp_path):
     for group in chart_groups():
         assert f"<h3>{group.title}</h3>" in page
         assert {chart.title for chart in group.charts} <= set(captions)
-    assert {"Reward against arithmetic", "Passes against arithmetic"} <= set(captions)
-    assert {"What fails most", "The three commonest failures"} <= set(captions)
+    assert {"Passes over FLOPs of updates", "What fails most"} <= set(captions)
 
 
 @pytest.mark.parametrize(
@@ -116,14 +114,9 @@ def test_warnings_are_told_once_with_their_advice(tmp_path):
 def test_the_cost_of_a_level_is_that_of_the_step_that_first_reaches_it():
     rows = [row(step, pass_rate=0.1 * step) for step in range(1, 11)]  # too few to be smoothed
     assert best(rows) == pytest.approx(1.0)
-    costs = (
-        first_reached(rows, 0.9 - 1e-9, cost) for cost in ("flops_update_total", "flops_total")
-    )
-    assert list(costs) == [9e12, 27e12]
-    assert first_reached(rows, 1.5, "flops_total") is None
-    assert first_reached(rows, 0.5, "not logged") is None
-    told = "9.00e+12 FLOPs of parameter updates or 2.70e+13 FLOPs of updates and rollouts"
-    assert told in efficiency_words(rows)
+    costs = [first_reached(rows, 0.9 - 1e-9, at) for at in COSTS.values()]
+    assert costs == [9.0, 9e12, 27e12]
+    assert first_reached(rows, 1.5, COSTS["minutes"]) is None
 
 
 def test_a_single_lucky_step_does_not_reach_a_level():
@@ -131,24 +124,38 @@ def test_a_single_lucky_step_does_not_reach_a_level():
     assert (best(rows) or 1.0) < 0.5
 
 
-def test_no_cost_is_made_up():
-    nothing_passes = [row(step, pass_rate=0.0) for step in (1, 2)]
-    for rows in ([], [{"stage": "rl", "step": 1, "pass_rate": 0.5}], nothing_passes):
-        assert efficiency_words(rows) == ""
+# ---- row P16: Lemma 2 and Theorem 1
 
 
-# ---- row P16: Lemma 2
+def variances(runs: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
+    (table,) = variance_section(runs).parts
+    return [[cell.text for cell in line] for line in table.rows]
 
 
-def test_lemma_2_is_told_with_its_figures():
+def test_lemma_2_has_its_figures_of_the_first_ten_steps():
     late = [row(step, dense_variance=99.0) for step in range(11, 30)]  # not the start
-    told = lemma_words([row(1), row(2, dense_variance=3.0), row(3, covariance=math.nan), *late])
-    figures = ("2 logged steps", "dense reward 2,", "sparse one 0.1,", "with passing 0.2.")
-    for part in (*figures, "other parts 1.5;", "holds", "(0.4 ≥ -1.5)", "is met"):
-        assert part in told
-    against = lemma_words([row(1, dense_variance=0.1, sparse_variance=0.5, covariance=-0.3)])
-    for part in ("does not hold", "(-0.6 < -0.2)", "is not met"):
-        assert part in against
+    rows = [row(1), row(2, dense_variance=3.0), row(3, covariance=math.nan, dense_variance=2.0)]
+    assert variances({"run": [*rows, *late]})[0][1:4] == ["2", "0.1", "0.2"]
+
+
+def test_theorem_1_is_laid_beside_runs() -> None:
+    """The bound goes by the variance of the first step, the time by the passes; a run that never
+    gains says so."""
+
+    def run(variance: float, rise: float) -> list[dict[str, Any]]:
+        return [
+            {"step": step, "reward_variance": variance, "pass_rate": 0.1 + rise * step}
+            for step in range(1, 21)
+        ]
+
+    dense, sparse, flat = run(2.0, 0.02), run(0.5, 0.01), run(1.0, 0.0)
+    assert (time_to_gain(dense), time_to_gain(sparse), time_to_gain(flat)) == (5, 7, None)
+    assert [(line[0], *line[4:]) for line in variances({"d": dense, "s": sparse, "f": flat})] == [
+        ("d", "2", "0.25", "5"),
+        ("s", "0.5", "1", "7"),
+        ("f", "1", "0.5", "–"),
+    ]
+    assert variances({"d": dense, "none": []})[1:] == []
 
 
 # ---- row P14: failures
@@ -172,14 +179,15 @@ def test_steps_that_are_apart_count_for_the_time_between_them():
     assert list(failures(rows)) == ["b", "a"]
 
 
-def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
+def test_the_table_marks_three_at_a_time_and_has_nothing_that_never_fails():
     rates = {"is_valid_cost": 0.1, "valid_cuisine": 0.2, "is_valid_restaurants": 0.3}
     rates |= {"is_valid_attractions": 0.9, "is_not_absent": 1.0}
-    _, cells = failure_figures([row(step, constraints=rates) for step in range(1, 101)])
-    assert {"Valid cost", "Diverse restaurants"} <= set(cells.chart.rows)
-    assert len(cells.chart.rows) == 3
-    assert len(cells.chart.cells) % 3 == 0 and 0 < len(cells.chart.cells) <= 3 * 40
-    assert failure_figures([]) == [] and all(failure_figures([row(1), row(2)]))
+    _, inner = failure_section([row(step, constraints=rates) for step in range(1, 101)]).parts
+    (table,) = inner.parts
+    assert len(table.rows) == 4 and table.rows[0][0].text == "Valid cost"
+    for column in list(zip(*table.rows, strict=True))[1:]:
+        assert sum("<strong>" in cell.text for cell in column) == 3
+    assert not failure_section([]) and failure_section([row(1), row(2)])
 
 
 # ---- several runs
@@ -199,12 +207,12 @@ def two(tmp_path: Path) -> list[Path]:
 
 
 def test_runs_are_compared_in_figures_settings_costs_and_curves(two, tmp_path):
-    page = write_together(two, tmp_path / "out.html").read_text(encoding="utf-8")
+    page = report_page(two).html()
     text = words(page)
-    settings = ("rl.group_size 8 16", "rl.clip.high 0.2 0.28")
+    settings = ("grpo.group_size 8 16", "grpo.clip.high 0.2 0.28")
     for part in ("40.0%", "40 of 100", "60.0%", "After RL, strict rules", *settings):
         assert part in text, part
-    assert "rl.max_minutes" not in text and "seed" not in text  # what is the same is not told
+    assert "grpo.max_minutes" not in text and "seed 0" not in text  # what is the same is not told
     assert "first reached 18.0%" in text  # 90% of the best of both
     cost = text[text.index("peak memory") :]
     assert "grpo grpo 10.0% – – – – 10 0.505 0.505 10 – 30T 900" in cost  # by algorithm, too
@@ -217,17 +225,17 @@ def test_runs_are_compared_in_figures_settings_costs_and_curves(two, tmp_path):
 
 def test_runs_without_recipe_score_or_figures_are_named_not_filled_in(two, tmp_path):
     bare = run_of(tmp_path / "bare", [{"stage": "rl", "step": 1, "reward_mean": 1.0}])
-    text = words(write_together([*two, bare], tmp_path / "out.html").read_text(encoding="utf-8"))
+    text = words(report_page([*two, bare]).html())
     assert "No recipe.json: bare." in text
     alike = [run_of(tmp_path / name, [{"stage": "rl", "step": 1}], {"seed": 1}) for name in "xy"]
-    same = write_together(alike, tmp_path / "same.html").read_text(encoding="utf-8")
+    same = report_page(alike).html()
     assert "None: the recipes are the same." in words(same)
 
 
 def test_text_of_a_recipe_is_shown_and_never_run(tmp_path):
     rows = [{"stage": "rl", "step": step, "reward_mean": 1.0} for step in (1, 2)]
     runs = [run_of(tmp_path / name, rows, {"name": name + HOSTILE, HOSTILE: name}) for name in "xy"]
-    page = write_together(runs, tmp_path / "out.html").read_text(encoding="utf-8")
+    page = report_page(runs).html()
     assert page.count("<script") == page.count("</script>")
     assert "<img" not in page and "alert(1)" in page
 
@@ -239,17 +247,13 @@ def test_names_tell_runs_apart(tmp_path):
 
 
 def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, capsys):
-    with pytest.raises(UserError, match="at least two run folders, found 1"):
-        write_together(two[:1], tmp_path / "out.html")
-    with pytest.raises(UserError, match="9 runs in one chart"):
-        write_together([tmp_path / str(i) for i in range(9)], tmp_path / "out.html")
-    with pytest.raises(UserError, match="given twice"):
-        write_together([two[0], two[0]], tmp_path / "out.html")
-    with pytest.raises(UserError, match="Cannot write"):
-        write_together(two, tmp_path / "none" / "out.html")
-    with pytest.raises(UserError, match="No run folder at"):
-        write_together([two[0], tmp_path / "lost"], tmp_path / "out.html")
-    assert not (tmp_path / "out.html").exists()
+    for folders, found in (
+        ([tmp_path / str(i) for i in range(9)], "9 runs in one chart"),
+        ([two[0], two[0]], "given twice"),
+        ([two[0], tmp_path / "lost"], "No run folder at"),
+    ):
+        with pytest.raises(UserError, match=found):
+            report_page(folders)
     assert (
         main(["report", str(two[0]), str(two[1]), "--out", str(tmp_path / "out.html"), "--json"])
         == 0
@@ -283,24 +287,3 @@ def test_large_numbers_stay_short():
         "3.84M",
         "2.5G",
     ]
-
-
-def test_theorem_1_is_laid_beside_runs() -> None:
-    """The bound goes by the variance of the first step, the time by the passes; a run that never
-    gains says so."""
-
-    def run(variance: float, rise: float) -> list[dict[str, Any]]:
-        return [
-            {"step": step, "reward_variance": variance, "pass_rate": 0.1 + rise * step}
-            for step in range(1, 21)
-        ]
-
-    dense, sparse, flat = run(2.0, 0.02), run(0.5, 0.01), run(1.0, 0.0)
-    assert (time_to_gain(dense), time_to_gain(sparse), time_to_gain(flat)) == (5, 7, None)
-    base, rows = theorem_rows({"d": dense, "s": sparse, "f": flat})
-    assert base == "s" and [" ".join(cell.text for cell in row) for row in rows] == [
-        "d 2 0.25 5 0.71",
-        "f 1 0.50 never –",
-        "s 0.5 1.00 7 1.00",
-    ]
-    assert theorem_rows({"d": dense, "none": []})[1] == []

@@ -37,7 +37,7 @@ class ReportFlags:
     )
     export: Path | None = option(
         None,
-        "Also write every figure (SVG, PNG, CSV) and table (CSV) of the page into DIR.",
+        "Also write every figure (SVG, CSV) and table (CSV) of the page into DIR.",
         metavar="DIR",
     )
     open_page: bool = flag("--open", "Open the page in the web browser.")

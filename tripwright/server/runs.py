@@ -34,7 +34,7 @@ from tripwright.evals.report.folder import (
 )
 from tripwright.evals.report.markup import Estimate, of_words, plural, shown, shown_interval
 from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text
-from tripwright.evals.report.together import live_page
+from tripwright.evals.report.sections import live_page
 from tripwright.evals.run_card import unlike
 from tripwright.runs import CARD, METRICS, RECIPE, SCORE
 from tripwright.training.watched import LiveBody, standing, watched

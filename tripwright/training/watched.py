@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tripwright.evals.report.folder import Json, reinforcement
 from tripwright.evals.report.markup import number, percent
-from tripwright.evals.report.together import LiveRun, live_body
+from tripwright.evals.report.sections import LiveRun, live_body
 from tripwright.files import json_object
 from tripwright.runs import METRICS, RECIPE, logged_steps
 from tripwright.training.health import HealthWarning, check

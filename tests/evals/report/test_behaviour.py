@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import fact_record, verdict_record
 from tripwright.domains import domain_named
-from tripwright.evals.report import write_report, write_together
+from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.behaviour import (
     ANSWER,
     MOST_ROWS,
@@ -28,15 +28,16 @@ from tripwright.evals.report.behaviour import (
 )
 from tripwright.evals.report.evaluations import (
     behaviour_section,
-    checkpoints,
     checkpoints_section,
-    examined_passes,
+    columns_of,
+    evaluated_passes,
+    steps_of,
     validated,
     validated_rows,
 )
 from tripwright.evals.report.folder import UNREADABLE, read_run, read_work
-from tripwright.evals.report.page import FigureRow, parts_html
-from tripwright.evals.report.sections import learning_section
+from tripwright.evals.report.page import Figure, FigureRow, PageTable, Section, parts_html
+from tripwright.evals.report.sections import cost_section, learning_section
 from tripwright.runs import LinePlace
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import clustered_rate, paired_bootstrap, wilson
@@ -218,26 +219,39 @@ def test_what_was_not_judged_counts_as_failed(tmp_path, make):
     assert set(found.values()) == {(0.5, 2)} and len(found) == 9
 
 
+def steps(run):
+    return {step: column.evaluation for step, column in steps_of(columns_of({"run": run})).items()}
+
+
+def behaviour(run):
+    return behaviour_section(columns_of({"run": run}))
+
+
 def test_evaluations_of_checkpoints_are_points_over_steps(run_folder):
     run = read_run(run_folder())
-    assert checkpoints(run.scores, run) == {"step-20": 20.0, "step-40": 40.0, "after_rl": 60.0}
-    assert examined_passes(run) == [(20.0, 0.2), (40.0, 0.5), (60.0, 0.8)]
-    section = behaviour_section(run)
+    assert steps(run) == {20.0: "step-20", 40.0: "step-40", 60.0: "after_rl"}
+    assert evaluated_passes(run) == [(20.0, 0.2), (40.0, 0.5), (60.0, 0.8)]
+    section = behaviour(run)
     drawn = chart_of(section, "What fails most, examined checkpoints")
     rows = [row.split(",") for row in drawn.csv.splitlines()]
     place = rows[0].index("Budget [share of episodes that fail it]")
     shares = [(row[0], row[place]) for row in rows[1:]]
     assert shares == [("20", "0.8"), ("40", "0.5"), ("60", "0.2")]
-    assert chart_of(section, "Which tool follows which: Step 20")
+    assert "<summary>Step 20</summary>" in parts_html([section])  # which tool follows which
     assert chart_of(section, "What the reward is made of, examined checkpoints")
 
 
 def chart_of(section, title):
     """The chart of this title that the section shows, or None."""
-    figures = (
-        figure for part in section.parts if isinstance(part, FigureRow) for figure in part.figures
-    )
-    return next((each.chart for each in figures if each and each.chart.title == title), None)
+
+    def charts(parts):
+        for part in filter(None, parts):
+            if isinstance(part, Figure):
+                yield part.chart
+            elif isinstance(part, Section | FigureRow):
+                yield from charts(part.parts if isinstance(part, Section) else part.figures)
+
+    return next((chart for chart in charts([section]) if chart.title == title), None)
 
 
 def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_exam(run_folder):
@@ -257,23 +271,24 @@ def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_e
         (20, 0.2),
         (40, 0.5),
     ]
-    learning = learning_section(run)
+    learning = learning_section({"run": run})
     shown = parts_html([learning])
     assert "by final: step 40, 50.0%" in shown and "model/rl-step-40" in shown
-    assert "best pass rate on held-out requests (50.0%) was first reached after 4.00e+13" in shown
     passes = chart_of(learning, "Passes, strict and official")
     assert "held out" in passes.csv.splitlines()[0]
+    costs = next(part for part in cost_section({"run": run}).parts if isinstance(part, PageTable))
+    assert [cell.text for cell in costs.rows[0][1:5]] == ["50.0%", "40", "6.67", "40T"]
     over = checkpoints_section(run)
     assert chart_of(over, "Mistakes, examined checkpoints")
     assert chart_of(over, "Calls, episode by episode: Step 40")
-    assert "Step 20" not in parts_html([behaviour_section(run)])
+    assert "Step 20" not in parts_html([behaviour(run)])
 
 
 def test_without_metrics_the_trained_agent_has_no_step(run_folder):
     folder = run_folder()
     (folder / "metrics.jsonl").unlink()
     run = read_run(folder)
-    assert checkpoints(run.scores, run) == {"step-20": 20.0, "step-40": 40.0}
+    assert steps(run) == {20.0: "step-20", 40.0: "step-40"}
 
 
 def test_no_figure_has_another_source(run_folder):
@@ -285,9 +300,9 @@ def test_no_figure_has_another_source(run_folder):
     for path in folder.glob("eval/*/transcripts.jsonl"):
         path.unlink()
     without_transcripts = captions(folder)
-    of_metrics = {"Reward", "Passes against arithmetic", "Memory", "What fails most"}
+    of_metrics = {"Reward", "Passes over FLOPs of updates", "Memory", "What fails most"}
     assert of_metrics <= whole and "Entropy" not in whole and not of_metrics & without_metrics
-    evaluations = {"What fails, by evaluation", "How long episodes are: Step 20"}
+    evaluations = {"Calls, episode by episode: Step 20", "How long episodes are"}
     assert evaluations <= whole & without_metrics and not evaluations & without_transcripts
     assert "no transcripts.jsonl" in (folder / "report.html").read_text()
     assert whole == without_metrics | without_transcripts
@@ -298,30 +313,18 @@ def captions(folder):
     return set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
 
 
-def test_several_runs_have_their_frontier_and_their_behaviour_on_one_page(tmp_path, make):
+def test_several_runs_have_their_costs_and_their_behaviour_on_one_page(tmp_path, make):
     for name, best in (("first", 0.8), ("second", 0.4)):
         line = make.episode("q0", [make.call(f"tool_of_{name}"), make.turn()])
         make.evaluation(tmp_path / name / "eval" / "after_rl", [line])
         rows = "".join(json.dumps(row) + "\n" for row in make.rl_rows(12, best))
         (tmp_path / name / "metrics.jsonl").write_text(rows)
     folders = [tmp_path / "first", tmp_path / "second"]
-    page = write_together(folders, tmp_path / "both.html", allow_unlike=True).read_text()
+    page = report_page(folders, allow_unlike=True).html()
     found = set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
-    assert {
-        "Passes for arithmetic (updates alone)",
-        "Which tool follows which: first",
-        "Which tool follows which: second",
-    } <= found
-    assert "90% of the best: 72.0%" in page and "tool_of_first" in page and "tool_of_second" in page
-
-
-def test_the_page_says_which_figures_of_the_steps_are_not_logged(tmp_path, make):
-    rows = make.rl_rows(5, 0.5)
-    for row in rows:
-        del row["flops_update_total"], row["peak_memory_mb"]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    page = write_report(tmp_path).read_text(encoding="utf-8")
-    assert "metrics.jsonl, so not drawn: arithmetic, memory." in page
+    assert {f"Calls, episode by episode: {name}" for name in ("first", "second")} <= found
+    assert "Passes over FLOPs of updates" in found and "reached 72.0%" in page
+    assert "tool_of_first" in page and "tool_of_second" in page
 
 
 def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
@@ -335,7 +338,7 @@ def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
     )
     hostile["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     make.evaluation(tmp_path / "eval" / "<b>x", [hostile])
-    section = parts_html([behaviour_section(read_run(tmp_path))])
+    section = parts_html([behaviour(read_run(tmp_path))])
     assert "<script" not in section and "<b>x" not in section and "&lt;script&gt;" in section
 
 
@@ -343,8 +346,8 @@ def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
     make.evaluation(
         tmp_path / "eval" / "questions", [make.episode("a", [make.turn("42")], plan=None)]
     )
-    section = parts_html([behaviour_section(read_run(tmp_path))])
-    assert "How long episodes are: Questions" in section
+    section = parts_html([behaviour(read_run(tmp_path))])
+    assert "How long episodes are" in section
     assert "Which tool" not in section and "Calls, episode" not in section
 
 

@@ -19,7 +19,7 @@ from tests.conftest import fact_record, verdict_record
 from tripwright.agent.chat import TokenWords
 from tripwright.cli.main import main
 from tripwright.errors import UserError
-from tripwright.evals.report import write_report, write_together
+from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.folder import ReportedRun, read_run
 from tripwright.evals.report.viewer import (
     Budget,
@@ -366,7 +366,7 @@ def test_runs_together_are_told_apart(
     other = tmp_path / "other"
     lines_to(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
     runs: dict[str, ReportedRun] = {"run": read_run(run), "other": read_run(other)}
-    page = write_together([run, other], tmp_path / "both.html", allow_unlike=True).read_text()
+    page = report_page([run, other], allow_unlike=True).html()
     assert columns_of(page)["sources"][-1] == {"key": "other/run", "name": "other · This run"}
     index = Viewer(runs, Budget())
     assert len(index.queries) == 3  # the same words in the same world are the same request

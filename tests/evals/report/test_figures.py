@@ -1,25 +1,25 @@
-"""Drawings: what they carry in figures and words, marked levels, the frontier of cost, shaded
-tables, columns of lengths."""
+"""Drawings: what they carry in figures and words, costs, shaded tables."""
 
 import csv
 import io
-import re
 from xml.etree import ElementTree
 
 import pytest
 
 from tripwright.evals.report.charts import (
-    Grid,
-    Histogram,
     Lines,
     Series,
-    binned,
     csv_text,
-    edges,
     smoothed,
-    spread,
 )
-from tripwright.evals.report.learning import best, first_reached, frontier, frontier_figures, thin
+from tripwright.evals.report.learning import (
+    COSTS,
+    best,
+    cost_figures,
+    failure_table,
+    first_reached,
+    thin,
+)
 
 
 def rows_of(chart):
@@ -41,22 +41,13 @@ def test_a_chart_carries_the_figures_it_shows():
     assert rows[4] == ["4", "0.4", "0.35", "", "", ""]
 
 
-def test_stacked_areas_carry_each_share_alone():
-    series = [Series("a", ((1.0, 0.25), (2.0, 0.5))), Series("b", ((1.0, 0.75), (2.0, 0.5)))]
-    chart = Lines("T", "step", "share", series, percent=True, stacked=True)
-    assert rows_of(chart)[1] == ["1", "0.25", "0.75"]
-
-
 def test_a_chart_says_what_is_seen_to_whoever_does_not_see_it():
     series = [Series("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))]
-    chart = Lines("T", "step", "share", series, percent=True, levels={"goal": 0.81})
+    chart = Lines("T", "step", "share", series, percent=True)
     root = ElementTree.fromstring(chart.svg)
     assert root.get("aria-label") == "T" and root.get("role") == "img"
     told = root.findtext("{http://www.w3.org/2000/svg}desc")
-    assert (
-        told
-        == "Across: step, 1 to 3. Up: share. pass: from 20.0% to 80.0%, at most 90.0%. Marked level: goal."
-    )
+    assert told == "Across: step, 1 to 3. Up: share. pass: from 20.0% to 80.0%, at most 90.0%."
 
 
 @pytest.mark.parametrize(
@@ -87,33 +78,12 @@ def test_a_drawing_alone_has_its_colours_in_it():
     ElementTree.fromstring(alone)
 
 
-def test_a_marked_level_and_a_marked_point_lie_at_the_same_height():
-    series = [Series("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))]
-    chart = Lines("T", "step", "share", series, percent=True, levels={"half": 0.5}).svg
-    level = re.search(r'd="M 48 ([\d.]+)\nL [\d.]+ \1\n" [^>]*stroke-dasharray: 5,4', chart)
-    ring = re.search(r'<use href="#\w+" x="[\d.]+" y="([\d.]+)"[^>]*/>(?!.*<use)', chart, re.S)
-    assert level and ring and level[1] == ring[1]
-
-
 def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
-    series = [Series("a", ((0.0, 0.1), (1e9, 0.2), (1e12, 0.3)))]
-    chart = Lines("T", "FLOPs", "share", series, log_x=True)
-    assert [row[0] for row in rows_of(chart)[1:]] == ["1e+09", "1e+12"]
-    assert not Lines("T", "FLOPs", "share", [Series("a", ((0.0, 0.1),))], log_x=True)
-    assert re.findall(r">(\d+[GT])</text>", chart.svg)[:4] == ["1G", "2G", "5G", "10G"]
-
-
-def test_the_frontier_is_what_was_reached_for_at_most_so_much():
-    slow, fast = ((1.0, 0.1), (4.0, 0.9)), ((2.0, 0.5), (3.0, 0.4), (6.0, 0.6))
-    assert frontier([slow, fast]) == (
-        (1.0, 0.1),
-        (2.0, 0.1),
-        (2.0, 0.5),
-        (4.0, 0.5),
-        (4.0, 0.9),
-        (6.0, 0.9),
+    chart = Lines(
+        "T", "step", "loss", [Series("a", ((0.0, 0.0), (1.0, 2.0), (2.0, 1.0)))], log=True
     )
-    assert frontier([]) == ()
+    assert [row[0] for row in rows_of(chart)[1:]] == ["1", "2"]
+    assert not Lines("T", "step", "loss", [Series("a", ((1.0, 0.0), (2.0, 1.0)))], log=True)
 
 
 def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make):
@@ -123,85 +93,51 @@ def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make)
         "poor": make.rl_rows(20, 0.3),
     }
     assert best(runs["good"]) == 0.8
-    assert first_reached(runs["good"], 0.72, "flops_update_total") == 18e12
-    assert first_reached(runs["poor"], 0.72, "flops_update_total") is None
-    drawn = frontier_figures(runs, {"good": [(10.0, 0.35)]})
-    assert len(drawn) == 2 and "90% of the best: 72.0%" in drawn[0].chart.levels
-    chart = drawn[0].chart
-    head, *rows = rows_of(chart)
-    assert [name.partition(" [")[0] for name in head[1:]] == [
-        "frontier",
-        "good",
-        "cheap",
-        "poor",
-        "good, examined",
-    ]
-    assert [row for row in rows if row[-1]] == [["1e+13", *row_at(rows, "1e+13")]]
-    rings = re.findall(r"<use[^>]*stroke: var\(--panel\)", chart.svg)
-    assert len(rings) == 2  # the poor run never reaches it
-
-
-def row_at(rows, x):
-    return next(row for row in rows if row[0] == x)[1:]
+    updates = COSTS["FLOPs of updates"]
+    assert first_reached(runs["good"], 0.72, updates) == 18e12
+    assert first_reached(runs["poor"], 0.72, updates) is None
+    drawn = cost_figures(runs, {"good": [(10.0, 0.35)]}, 0.72)
+    assert len(drawn) == 3
+    head, *rows = rows_of(drawn[1].chart)
+    names = ["good", "cheap", "poor", "good, evaluated", "90% of the best"]
+    assert [name.partition(" [")[0] for name in head[1:]] == names
+    assert [row[0] for row in rows if row[4]] == ["1e+13"]
 
 
 def test_no_cost_is_made_up(make):
     rows = [
-        {key: value for key, value in row.items() if not key.startswith("flops")}
+        {key: value for key, value in row.items() if not key.startswith(("flops", "seconds"))}
         for row in make.rl_rows(5, 0.5)
     ]
-    assert frontier_figures({"a": rows}) == [] == frontier_figures({"a": []})
+    assert cost_figures({"a": rows}, {}, 0.4) == [] == cost_figures({"a": []}, {}, 0.4)
 
 
 def test_darker_cells_hold_more_and_what_is_not_there_is_blank():
-    cells = {("a", "x"): 0.0, ("a", "y"): 0.5, ("b", "y"): 1.0}
-    about = ("T", "row", "column", "things")
-    drawn = Grid(*about, ["a", "b"], ["x", "y"], cells, strong={("b", "y")})
-    opacity = [float(found) for found in re.findall(r"fill-opacity: ([\d.]+)", drawn.svg)]
-    assert opacity == sorted(opacity) and len(set(opacity)) == 3
-    assert re.findall(r'style="(font-weight: 700)?[^"]*"[^>]*>(\d+)</text>', drawn.svg) == [
-        ("", "0"),
-        ("", "50"),
-        ("font-weight: 700", "100"),
+    columns = {"x": {"a": (0.0, 9), "b": (0.25, 8)}, "y": {"b": (0.5, 8), "c": (0.004, 9)}}
+    table = failure_table(columns, "episodes")
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["B", "<strong>25</strong>", "<strong>50</strong>"],
+        ["C", "", "<strong><1</strong>".replace("<1", "&lt;1")],
     ]
-    assert rows_of(drawn) == [
-        ["row [share of things]", "x", "y"],
-        ["a", "0", "0.5"],
-        ["b", "", "1"],
-    ]
-    assert not Grid(*about, [], ["x"], {})
+    assert [[cell.shade for cell in row[1:]] for row in table.rows] == [[0.25, 0.5], [None, 0.004]]
+    assert table.rows[0][1].hint == "25.0% of 8 episodes"
+    assert not failure_table({}, "episodes")
 
 
-def test_every_episode_is_in_one_column_and_those_cut_off_are_apart():
-    lengths = [(0.0, False), (99.0, True), (100.0, False), (240.0, True)]
-    limits = edges(240.0)
-    assert limits[0] == 0 and limits[-1] > 240
-    found = binned(lengths, limits)
-    assert sum(whole for _, _, whole, _ in found) == 0.5 and sum(cut for *_, cut in found) == 0.5
-    assert next(each for each in found if each[0] <= 100 < each[1])[2] == 0.25
-    drawn = Histogram("T", "tokens written", lengths, limits, 0.5)
-    assert "cut off by a limit: 50.0%" in drawn.svg and len(rows_of(drawn)) == len(limits)
-    assert edges(0.0) == [0.0, 1.0] and not Histogram("T", "tokens", [], limits, 0.5)
-
-
-@pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize(
     "points",
     [[], [(1, 0.0)], [(1, 0.0), (2, 0.0)], [(5, -3.0), (6, 2.0)], [(1, 1e-9), (10**6, 1e9)]],
 )
 @pytest.mark.parametrize("log", [False, True])
-def test_charts_stand_any_points(points, log, stacked):
+def test_charts_stand_any_points(points, log):
     series = [Series("a & b", tuple(points))]
-    chart = Lines("t", "step", "unit", series, log=log, stacked=stacked, percent=stacked)
+    chart = Lines("t", "step", "unit", series, log=log)
     if chart:
         ElementTree.fromstring(chart.svg)
         assert "nan" not in chart.svg and "inf" not in chart.svg
 
 
-def test_labels_and_thinning():
-    placed = spread([50, 50, 52, 200], 14, 0, 200)
-    gaps = [b - a for a, b in zip(placed, placed[1:], strict=False)]
-    assert sorted(placed) == placed and min(gaps) >= 14
+def test_a_long_line_is_thinned_by_means():
     thinned = ((1, 0.5), (3, 2.5), (5, 4.5), (7, 6.5), (9, 8.5))
     assert thin([(i, float(i)) for i in range(10)], 5) == thinned
 

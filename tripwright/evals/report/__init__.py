@@ -1,17 +1,14 @@
-"""The report of a run: one offline HTML page and one picture, from the run folder alone; and one
-page over several runs."""
+"""The report: one offline HTML page about a run or over several, and one picture, from run folders
+alone."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from tripwright.errors import UserError
-from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.page import ReportPage
-from tripwright.evals.report.sections import learning_curve_svg, run_page
-from tripwright.evals.report.together import compared_page
+from tripwright.evals.report.sections import learning_curve_svg, page_of
 from tripwright.evals.report.viewer import Budget
 
-__all__ = ["learning_curve_svg", "report_page", "write_report", "write_together"]
+__all__ = ["learning_curve_svg", "report_page", "write_report"]
 
 
 def report_page(
@@ -19,29 +16,13 @@ def report_page(
 ) -> ReportPage:
     """The page about one run folder, or over several. `transcripts` is how many episodes it holds
     the text of: a number, "all", or None for as many as fit in 25 MB. Raises UserError."""
-    budget = Budget.of(transcripts)
-    if len(folders) == 1:
-        return run_page(read_run(folders[0]), budget)
-    return compared_page(folders, allow_unlike, budget)
+    return page_of(folders, allow_unlike, Budget.of(transcripts))
 
 
 def write_report(
     run_folder: Path, transcripts: str | None = None, target: Path | None = None
 ) -> Path:
     """Writes RUN/report.html, or `target`, and returns its path."""
-    target = target or Path(run_folder) / "report.html"
-    report_page([Path(run_folder)], transcripts).write(target)
-    return target
-
-
-def write_together(
-    folders: Sequence[Path],
-    target: Path,
-    allow_unlike: bool = False,
-    transcripts: str | None = None,
-) -> Path:
-    """Writes one page over these run folders and returns its path."""
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        raise UserError(f"Cannot write '{target}': expected a file in a folder that exists.")
-    compared_page(folders, allow_unlike, Budget.of(transcripts)).write(target)
+    target = target or run_folder / "report.html"
+    report_page([run_folder], transcripts).write(target)
     return target

@@ -237,17 +237,10 @@ def evaluation_words(name: str) -> tuple[str, str, int]:
     return EVALUATIONS.get(name, (plain(name).capitalize(), "", 4))
 
 
-class Chance(Estimate):
-    """Of passing, as pass@k: a share that is not k of n."""
-
-    @property
-    def share(self) -> bool:
-        return True
-
-
 def metric_of(score: Json, name: str) -> Estimate | None:
     metric = estimate(object_in(score, "metrics").get(name))
-    return Chance(*metric) if metric and name.startswith(("pass@", "pass^")) else metric
+    chance = metric and name.startswith(("pass@", "pass^"))
+    return metric._replace(kind="chance") if metric and chance else metric
 
 
 def object_in(record: Any, key: str) -> Json:

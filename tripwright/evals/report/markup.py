@@ -14,18 +14,25 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uf
 
 
 class Estimate(NamedTuple):
-    """A number of score.json, with its interval where it has one. `share` tells a rate (k of n)
-    from a mean."""
+    """A number of score.json, with its interval where it has one. `share` tells a rate (k of n) and
+    the chance of passing from a mean."""
 
     value: float
     low: float | None
     high: float | None
     k: int | None
     n: int | None
+    kind: str = ""  # "share", "chance", "mean" or not said
 
     @property
     def share(self) -> bool:
-        return self.k is not None
+        return self.k is not None or self.kind in ("share", "chance")
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of its interval; the number itself where it has none, and never on the other side."""
+        low = self.value if self.low is None else min(self.low, self.value)
+        return low, self.value if self.high is None else max(self.high, self.value)
 
 
 def esc(text: object) -> str:
@@ -61,7 +68,47 @@ def estimate(record: Any) -> Estimate | None:
     if n == 0:
         return None
     low, high = number(record.get("low")), number(record.get("high"))
-    return Estimate(value, low, high, None if k is None else int(k), None if n is None else int(n))
+    k, n = (None if count is None else int(count) for count in (k, n))
+    return Estimate(value, low, high, k, n, str(record.get("kind", "")))
+
+
+class Difference(NamedTuple):
+    """A difference of two figures on the same queries. `sure`: its test says so or, where none was
+    made, its paired interval leaves out zero."""
+
+    words: str
+    interval: str
+    p: str
+    sure: bool
+    value: float
+
+    @classmethod
+    def of(cls, record: Any, share: bool = False) -> Difference | None:
+        """None where nothing was compared. Shares differ by points."""
+        figure = estimate(record)
+        if figure is None:
+            return None
+        share, ends = share or figure.share, (figure.low, figure.high)
+        scale, decimals, unit = (100, 1, " points") if share else (1, 2, "")
+        low, high = ("" if end is None else signed(scale * end, decimals) for end in ends)
+        sure = figure.low is not None and (figure.ends[0] > 0 or figure.ends[1] < 0)
+        said = record if isinstance(record, dict) else {}
+        return cls(
+            f"{signed(scale * figure.value, decimals)}{unit}",
+            f"{low} to {high}" if low and high else "",
+            _p_words(number(said.get("p_holm", said.get("p"))), bool(said.get("p_is_bound"))),
+            bool(said.get("significant", sure)),
+            figure.value,
+        )
+
+
+def _p_words(p: float | None, is_bound: bool) -> str:
+    """'≤' where the draws were too few to give a smaller one."""
+    if p is None:
+        return ""
+    if p < 0.001:
+        return "p < 0.001"
+    return f"p\u00a0{'≤' if is_bound and p < 1 else '='}\u00a0{p:.2g}"
 
 
 def percent(value: float, decimals: int = 1) -> str:

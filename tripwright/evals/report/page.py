@@ -10,12 +10,10 @@ template: a model may write any text, and a page must show it, never run it.
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
-import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -47,6 +45,7 @@ class Cell(NamedTuple):
     hint: str = ""
     marks: Sequence[Bar] = ()  # a few shares on one line from 0 to 100%
     key: int | None = None  # the colour by which charts name it
+    shade: float | None = None  # from 0 to 1: the more, the darker
 
 
 SCALE = Markup('<span class="scale"><span>0</span><span>50</span><span>100%</span></span>')
@@ -62,7 +61,8 @@ class Part:
         return type(self).__name__
 
     def __bool__(self) -> bool:
-        return not self.holds or any(getattr(self, self.holds))
+        held = getattr(self, self.holds) if self.holds else True
+        return any(held) if isinstance(held, list | tuple) else bool(held)
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,6 @@ class PageTable(Part):
     css: str = ""
     named: int = 0
     holds = "rows"
-
-
-@dataclass(frozen=True)
-class Heading(Part):
-    words: str
-    level: int = 3
 
 
 @dataclass(frozen=True)
@@ -98,18 +92,10 @@ class Items(Part):
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A chart with its caption, which is the chart's title unless another is given. `aside` stands
-    at the caption's end."""
-
+class Figure(Part):
     chart: Chart
     note: str = ""
-    caption: str = ""
-    aside: str = ""
-    css: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.chart)
+    holds = "chart"
 
 
 @dataclass(frozen=True)
@@ -117,7 +103,6 @@ class FigureRow(Part):
     """Side by side, those that show anything."""
 
     figures: Sequence[Figure]
-    css: str = "charts"
     holds = "figures"
 
 
@@ -151,40 +136,35 @@ class Episodes(Part):
 
 
 @dataclass(frozen=True)
-class Fold(Part):
-    """What few readers ask for."""
-
-    summary: str
-    parts: Sequence[Part]
-    css: str = "fold"
-    holds = "parts"
-
-
-@dataclass(frozen=True)
 class Section(Part):
-    """`listed`: the menu names it, by its id."""
+    """Its `note` alone is nothing to show. `listed`: the menu names it, by its id. Those of level 3
+    and 4 stand inside others; a `fold` is closed at first."""
 
     id: str
     title: str
     parts: Sequence[Part]
+    note: str = ""
+    level: int = 2
     listed: bool = True
+    fold: bool = False
     holds = "parts"
 
 
-def titled(
-    title: str, content: Part | Sequence[Part], lede: str = "", level: int = 3
-) -> list[Part]:
-    """The content under a heading; nothing where there is none."""
-    parts = list(content) if isinstance(content, Sequence) else [content]
-    return [Heading(title, level), Text(lede), *parts] if any(parts) else []
+def under(title: str, *parts: Part, note: str = "", level: int = 3) -> Section:
+    """These parts under a heading inside a section."""
+    return Section("", title, parts, note, level)
 
 
 def estimate_cell(figure: Estimate | None, missing: str = "–") -> Cell:
-    """The number with its interval below; hovered over, a rate says how many of how many."""
+    """The number with its interval; hovered over, it says of how many."""
     if figure is None:
         return Cell(missing, css="num muted")
-    hint = of_words(figure) if figure.k is not None and figure.n is not None else ""
-    return Cell(shown(figure), (shown_interval(figure),), hint=hint)
+    return Cell(shown(figure), (shown_interval(figure),), hint=of_words(figure))
+
+
+def row_of(name: str, note: str, cells: Iterable[Cell]) -> list[Cell]:
+    """A row of a table: what it is, a note beneath, and its figures."""
+    return [Cell(name, (note,) if note else (), css=""), *cells]
 
 
 # ---- as HTML
@@ -269,10 +249,11 @@ class ReportPage:
         os.replace(partial, target)
 
 
-# ---- as files: SVG, PNG and CSV of each figure, CSV of each table, and index.csv that lists them
+# ---- as files: SVG and CSV of each figure, CSV of each table, and index.csv that lists them
 
 INDEX = "index.csv"
-HEAD = ("name", "kind", "section", "title", "note", "svg", "png", "csv")
+HEAD = ("name", "kind", "section", "title", "note", "svg", "csv")
+OWN_FILES = re.compile(r"\d\d+-[a-z0-9-]+\.(svg|csv)")
 LONGEST_NAME = 90
 
 
@@ -284,45 +265,47 @@ class Exported(NamedTuple):
 def export(page: ReportPage, folder: Path) -> Exported:
     """Writes what the page shows and returns how much that was. Of an earlier export in `folder`
     the files are replaced. Raises UserError where `folder` is no folder, or holds anything else."""
-    _make_room(folder)
+    check_export_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"--export '{folder}' cannot be made: {error.strerror or error}. Expected a folder in a"
+            " place that can be written to."
+        ) from None
+    for path in folder.iterdir():
+        if OWN_FILES.fullmatch(path.name):
+            path.unlink()
     rows: list[list[str]] = []
-    contents: dict[str, str | bytes] = {}
+    contents: dict[str, str] = {}
     for section in filter(None, page.sections):
         for title, part in _shown(section.parts, section.title):
             words = part.chart.title if isinstance(part, Figure) else title
             name = f"{len(rows) + 1:02d}-{_slug(section.id)}-{_slug(words)}"
             name = name[:LONGEST_NAME].rstrip("-")
-            made: list[str | bytes]
             if isinstance(part, Figure):
-                made = [part.chart.standalone + "\n", part.chart.png, part.chart.csv]
-                kind, note = "figure", _plain(part.note)
+                contents |= {f"{name}.svg": part.chart.standalone, f"{name}.csv": part.chart.csv}
+                about = [f"{name}.svg", f"{name}.csv"]
+                rows.append([name, "figure", section.id, words, _plain(part.note), *about])
             else:
-                made, kind, note = ["", "", table_csv(part)], "table", ""
-            names = [
-                f"{name}.{ending}" if content else ""
-                for ending, content in zip(("svg", "png", "csv"), made, strict=True)
-            ]
-            contents |= dict(zip(names, made, strict=True))
-            rows.append([name, kind, section.id, words, note, *names])
+                contents[f"{name}.csv"] = table_csv(part)
+                rows.append([name, "table", section.id, words, "", "", f"{name}.csv"])
     # first: whoever stops us can be followed by another export
     write_atomically(folder / INDEX, csv_text(HEAD, rows))
     for name, content in contents.items():
-        if name:
-            write_atomically(folder / name, content)
+        write_atomically(folder / name, content)
     figures = sum(row[1] == "figure" for row in rows)
     return Exported(figures, len(rows) - figures)
 
 
 def _shown(parts: Sequence[Part], heading: str) -> Iterator[tuple[str, Figure | PageTable]]:
-    """FigureRow and tables in order, each with the nearest heading above it."""
+    """Figures and tables in order, each with the nearest heading above it."""
     for part in filter(None, parts):
-        if isinstance(part, Heading):
-            heading = _plain(part.words)
+        if isinstance(part, Section):
+            yield from _shown(part.parts, _plain(part.title))
         elif isinstance(part, FigureRow):
-            yield from ((heading, figure) for figure in filter(None, part.figures))
-        elif isinstance(part, Fold):
-            yield from _shown(part.parts, heading)
-        elif isinstance(part, PageTable):
+            yield from _shown(part.figures, heading)
+        elif isinstance(part, Figure | PageTable):
             yield heading, part
 
 
@@ -362,22 +345,3 @@ def check_export_folder(folder: Path) -> None:
             f"--export '{folder}' holds other files. Expected a new or an empty folder, or one of"
             f" an earlier export ({INDEX})."
         )
-
-
-def _make_room(folder: Path) -> None:
-    check_export_folder(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"--export '{folder}' cannot be made: {error.strerror or error}. Expected a folder in a"
-            " place that can be written to."
-        ) from None
-    index = folder / INDEX
-    listed = index.read_text(encoding="utf-8", errors="replace") if index.is_file() else ""
-    for row in csv.DictReader(io.StringIO(listed)):
-        for ending in ("svg", "png", "csv"):
-            name = row.get(ending) or ""
-            # nothing outside, whatever the file says
-            if name and Path(name).name == name and name != INDEX:
-                (folder / name).unlink(missing_ok=True)

@@ -1,13 +1,16 @@
-"""What a page about a run shows, section by section: what was asked, results with their intervals,
-what to do next, learning, metrics (T4), constraints (T3), how the agent works, the run card.
+"""What a page shows of one run or of several, section by section: what was asked, results with
+their intervals, what to do next, learning, costs, metrics (T4), constraints (T3), how the agent
+worked, settings. The columns of its tables are the evaluations of one run, or the main ones of
+several, so that one run is the case of one.
 
-A change between two evaluations is only called a change by its paired interval from
-comparison.json; the reader is told so.
+A change between two evaluations is only called a change by a test on the same queries; the reader
+is told so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,14 @@ from markupsafe import Markup
 
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
+from tripwright.evals.comparison import compare_folders, refusal, run_names
 from tripwright.evals.report import charts, evaluations, learning
+from tripwright.evals.report.evaluations import (
+    EvaluationColumn,
+    columns_of,
+    of_one_run,
+    rates_table,
+)
 from tripwright.evals.report.folder import (
     BASELINES,
     Json,
@@ -27,7 +37,7 @@ from tripwright.evals.report.folder import (
     reinforcement,
 )
 from tripwright.evals.report.markup import (
-    Estimate,
+    Difference,
     estimate,
     number,
     of_words,
@@ -40,13 +50,11 @@ from tripwright.evals.report.markup import (
     signed,
 )
 from tripwright.evals.report.page import (
-    SCALE,
     Card,
     CardRow,
     Cell,
     Figure,
     FigureRow,
-    Fold,
     Items,
     PageTable,
     Part,
@@ -54,10 +62,14 @@ from tripwright.evals.report.page import (
     Section,
     Text,
     estimate_cell,
-    titled,
+    parts_html,
+    row_of,
+    under,
 )
 from tripwright.evals.report.viewer import Budget, Viewer, make_viewer
+from tripwright.evals.run_card import ALIKE, TOLD, unlike
 from tripwright.evals.scoreboard import judged_by, slice_order
+from tripwright.runs import CARD, RECIPE
 
 METRICS = {
     "final": ("Final pass", "every check passes"),
@@ -76,63 +88,79 @@ SAMPLE_WORDS = {
     "best_of_": "checks that hold in the best of {k} samples",
     "worst_of_": "checks that hold in the worst of {k} samples",
 }
+TABLES = {
+    "metrics": "Metrics",
+    "samples": "Several samples of a query",
+    "constraints": "Constraints",
+}
 UNSCORED_WARNING = 0.01
 NOT_MEASURED = "not measured"
+UP, DOWN = "▲", "▼"
+MOST_SETTINGS = 200
+CARD_SETTINGS = ("policy", *ALIKE, *TOLD)
+Runs = Mapping[str, ReportedRun]
 
 
-def run_page(run: ReportedRun, budget: Budget) -> ReportPage:
-    viewer = make_viewer({run.path.resolve().name: run}, budget)
+def page_of(
+    folders: Sequence[Path], allow_unlike: bool = False, budget: Budget | None = None
+) -> ReportPage:
+    """The page about one run folder, or over several. Raises UserError for too many or unreadable
+    ones, and for evaluations that are not alike, unless that is allowed; then the page says so."""
+    learning.check_count(len(folders))
+    runs = dict(zip(run_names(folders), map(read_run, folders), strict=True))
+    viewer = make_viewer(runs, budget or Budget())
+    columns, episodes = columns_of(runs), [viewer.section] if viewer else []
+    if len(runs) > 1:
+        sections = [
+            result_section(columns, {}),
+            *compared_sections(runs, columns, allow_unlike),
+            cost_section(runs),
+            learning.variance_section({name: run.rl for name, run in runs.items()}),
+            settings_section(runs),
+            learning_section(runs),
+            evaluations.behaviour_section(columns),
+            *episodes,
+        ]
+        about = f"{plural(len(runs), 'run')} together"
+        return ReportPage(" · ".join(runs), about, "", sections, keys=list(runs), viewer=viewer)
+    ((name, run),) = runs.items()
     sections = [
         asked_section(run, viewer),
-        result_section(run),
+        result_section(columns, run.difficulty, evaluations.validation_columns(run)),
         next_section(run),
         warnings_section(run.warnings),
-        learning_section(run),
-        metrics_section(run),
-        constraints_section(run),
-        evaluations.behaviour_section(run),
+        learning_section(runs),
+        cost_section(runs),
+        learning.variance_section({name: run.rl}),
+        metrics_section(columns),
+        constraints_section(columns),
+        evaluations.behaviour_section(columns),
         evaluations.checkpoints_section(run),
-        *([viewer.section] if viewer else []),
+        *episodes,
         card_section(run),
     ]
-    words = [Items(list(dict.fromkeys(run.missing)), "plain")]
-    sections.append(Section("missing", "What this folder does not hold", words, listed=False))
+    lacking = Items(list(dict.fromkeys(run.missing)), "plain")
+    title = "What this folder does not hold"
+    sections.append(Section("missing", title, [lacking], listed=False))
     recipe = run.card.get("recipe") or run.card.get("name")
     if isinstance(recipe, dict):
         recipe = recipe.get("name")
-    title = str(recipe or run.path.resolve().name)
-    return ReportPage(title, "run report", _subtitle(run), sections, viewer=viewer)
+    return ReportPage(str(recipe or name), "run report", _subtitle(run), sections, viewer=viewer)
 
 
 def _subtitle(run: ReportedRun) -> str:
     parts = []
     if run.card.get("seed") is not None:
         parts.append(f"seed {run.card['seed']}")
-    seconds = [second for row in run.metrics if (second := number(row.get("seconds"))) is not None]
-    if seconds:
-        parts.append(f"{max(seconds) / 60:.0f} minutes of training")
-    if tokens := _training_tokens(run):
-        parts.append(f"{short(tokens)} tokens")
+    if (seconds := learning.most(run.metrics, "seconds")) is not None:
+        parts.append(f"{seconds / 60:.0f} minutes of training")
     policy, world = object_in(run.card, "policy"), object_in(run.card, "world")
-    if isinstance(run.card.get("policy"), dict):
-        parts.append(" ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key)))
+    parts.append(" ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key)))
     if world.get("name"):
         parts.append(f"world {world['name']}")
     if isinstance(run.card.get("machine"), str):
         parts.append(run.card["machine"])
-    return " · ".join(parts) or str(run.path)
-
-
-def _training_tokens(run: ReportedRun) -> float:
-    """The supervised stages log how many tokens they have seen so far; RL logs those of each
-    step."""
-
-    def logged(stage: str) -> list[float]:
-        found = (number(row.get("tokens")) for row in run.stage(stage))
-        return [tokens for tokens in found if tokens is not None]
-
-    supervised = (max(logged(stage), default=0.0) for stage in ("copy_pretraining", "sft"))
-    return sum(logged("rl")) + sum(supervised)
+    return " · ".join(filter(None, parts)) or str(run.path)
 
 
 # ---- what was asked, and what to do next
@@ -141,7 +169,6 @@ def _training_tokens(run: ReportedRun) -> float:
 def asked_section(run: ReportedRun, viewer: Viewer | None) -> Section:
     """What the main evaluation asked, with one trip that passes and one that fails."""
     final = metric_of(run.score, "final")
-    examples = viewer.examples if viewer else []
     words = (
         "Each request is a traveller's, in words. The agent calls tools, reads their rows and"
         " answers; the judge holds the answer against the world that the tools showed."
@@ -150,8 +177,8 @@ def asked_section(run: ReportedRun, viewer: Viewer | None) -> Section:
         which, rules = evaluation_words(str(run.main_evaluation))[0], run.score.get("rules")
         by = f" ({judged_by(str(rules))})" if rules else ""
         words += f" {which}: {of_words(final)} requests are answered by what passes{by}."
-    parts = [Text(words), *examples] if final or examples else []
-    return Section("asked", "What was asked", parts)
+    examples = viewer.examples if viewer else []
+    return Section("asked", "What was asked", [Text(words), *examples] if final or examples else [])
 
 
 def next_section(run: ReportedRun) -> Section:
@@ -160,16 +187,14 @@ def next_section(run: ReportedRun) -> Section:
     if run.warnings:
         words = 'Read <a href="#warnings">{} of the training</a>, each with its advice.'
         steps.append(Markup(words).format(plural(len(run.warnings), "warning")))
+    rates = {name: estimate(each) for name, each in object_in(run.score, "constraints").items()}
     failed = {
         name: rate.n - rate.k
-        for name, record in object_in(run.score, "constraints").items()
-        if (rate := estimate(record)) and rate.k is not None and rate.n is not None
+        for name, rate in rates.items()
+        if rate and rate.k is not None and rate.n is not None
     }
-    if (
-        weakest := max(failed, key=lambda name: failed[name], default="")
-        if any(failed.values())
-        else ""
-    ):
+    if any(failed.values()):
+        weakest = max(failed, key=lambda name: failed[name])
         words = (
             "See what fails most: <strong>{}</strong>, in {}. The filter “Fails at” of the"
             ' <a href="#episodes">episodes</a> lists those that break it.'
@@ -178,9 +203,8 @@ def next_section(run: ReportedRun) -> Section:
     if not run.scores and run.recipe:
         words = "Examine it on requests of its own: <code>tripwright examine {}</code>."
         steps.append(Markup(words).format(run.path))
-    rows = run.rl or run.stage("sft")
-    best, logged = number(run.best.get("step")), [number(row.get("step")) or 0 for row in rows]
-    if best is not None and logged and best < max(logged):
+    best, last = number(run.best.get("step")), learning.most(run.rl or run.stage("sft"), "step")
+    if best is not None and last is not None and best < last:
         words = (
             "The best evaluation while it trained was at step {:.0f}, not at the end:"
             " <code>tripwright examine {} --step best</code>."
@@ -199,109 +223,104 @@ def warnings_section(warnings: Sequence[Json], of: str = "") -> Section:
         line = Markup("<strong>{}: {}.</strong> {}")
         told = line.format(where, warning.get("what", ""), warning.get("advice", ""))
         lines.append(Text(told, "warning"))
-    title = "Warnings during training"
-    return Section("warnings", f"{of}: {title[0].lower()}{title[1:]}" if of else title, lines)
+    title = f"{of}: warnings during training" if of else "Warnings during training"
+    return Section("warnings", title, lines)
 
 
 # ---- results
 
 
-def result_section(run: ReportedRun) -> Section:
-    parts: list[Part] = [
-        _unscored_warning(name, score) for name, score in {**run.scores, **run.validation}.items()
-    ]
-    parts.append(CardRow([card for name in run.scores if (card := _card(run, name))]))
-    bars = baseline_bars(run)
-    shown_at_all = any(parts) or bars
+def result_section(
+    columns: Sequence[EvaluationColumn],
+    difficulty: Json,
+    validation: Sequence[EvaluationColumn] = (),
+) -> Section:
+    """A card for each evaluation, and what scripts reach; what was not scored comes first."""
+    parts: list[Part] = [_unscored_warning(each) for each in (*columns, *validation)]
+    parts.append(CardRow([card for each in columns if (card := _card(each))]))
+    bars, notes = final_bars(columns, difficulty)
     if len(bars) > 1:
-        caption = "Final pass rate on the test queries"
-        parts.append(
-            FigureRow(
-                [Figure(charts.Bars("Final pass rate", bars), caption=caption, css="wide")], ""
-            )
-        )
-    for section in dict.fromkeys(
-        name
-        for score in run.scores.values()
-        for name, slices in score.items()
-        if _is_slices(slices)
-    ):
-        parts += titled(f"Final pass by {section}", _slices_table(run, section))
-    parts.append(_stops(run))
-    title = "What improved" if run.comparison else "Result"
-    return Section("result", title, parts if shown_at_all else [])
+        parts.append(Figure(charts.Bars("Final pass rate", bars), notes))
+    if not any(parts):
+        return Section("result", "Result", [])
+    sections = (
+        name for each in columns for name, slices in each.score.items() if _is_slices(slices)
+    )
+    for section in dict.fromkeys(sections):
+        parts.append(under(f"Final pass by {section}", _slices_table(columns, difficulty, section)))
+    stops = Section("", "How episodes ended", [Items(list(_stops(columns)))], fold=True)
+    improved = any(each.run.comparison for each in columns)
+    return Section("result", "What improved" if improved else "Result", [*parts, stops])
 
 
-def baseline_bars(run: ReportedRun) -> list[charts.Bar]:
-    """Scripted baselines, then the agent at each evaluation, then what the expert reaches."""
-    bars = []
-    for name in run.difficulty:  # by the names that a domain gives its baselines
-        rate = estimate(run.difficulty.get(name)) if name not in ("levels", "expert") else None
+def final_bars(
+    columns: Iterable[EvaluationColumn], difficulty: Json
+) -> tuple[list[charts.Bar], str]:
+    """Scripted baselines, then each evaluation, then what the expert reaches; and what the scripts
+    are."""
+    bars, notes = [], []
+    for name in difficulty:  # by the names that a domain gives its baselines
+        rate = estimate(difficulty.get(name)) if name not in ("levels", "expert") else None
         if rate:
             words, note = BASELINES.get(name, (plain(name).capitalize(), "script"))
-            bars.append(charts.Bar(words, rate, 5, note))
-    for name, score in run.scores.items():
-        if rate := metric_of(score, "final"):
-            words, note, colour = evaluation_words(name)
-            bars.append(charts.Bar(words, rate, colour, note))
-    words, note = BASELINES["expert"]
-    expert = estimate(run.difficulty.get("expert"))
-    return [*bars, charts.Bar(words, expert, 2, note)] if expert else bars
+            bars.append(charts.Bar(words, rate, 5))
+            notes.append(f"{words}: {note}.")
+    for each in columns:
+        if rate := metric_of(each.score, "final"):
+            bars.append(charts.Bar(each.title, rate, each.colour))
+    if expert := estimate(difficulty.get("expert")):
+        words, note = BASELINES["expert"]
+        bars.append(charts.Bar(words, expert, 2))
+        notes.append(f"{words}: {note}.")
+    return bars, " ".join(notes)
 
 
-def _card(run: ReportedRun, name: str) -> Card | None:
-    score = run.scores[name]
-    final = metric_of(score, "final")
+def _card(column: EvaluationColumn) -> Card | None:
+    score, final = column.score, metric_of(column.score, "final")
     if not final:
         return None
-    words, note, colour = evaluation_words(name)
-    rules = f" · {judged_by(str(score['rules']))}" if score.get("rules") else ""
+    rules = judged_by(str(score["rules"])) if score.get("rules") else ""
     lines = [
-        ("muted", note),
+        ("muted", ", ".join(filter(None, (column.note, rules)))),
         ("big", shown(final)),
         ("interval", f"95% interval {shown_interval(final)}"),
-        ("muted", f"{of_words(final)} pass{rules}"),
+        ("muted", f"{of_words(final)} pass"),
     ]
     met = object_in(score, "faults")
     hit, calls = number(met.get("hit")), number(met.get("calls"))
     if hit is not None and calls:  # made to fail, for a run that asked for it (row S9)
-        counts = [(plain(kind), number(hits)) for kind, hits in object_in(met, "kinds").items()]
-        kinds = ", ".join(f"{kind} {count:,.0f}" for kind, count in counts if count)
-        of = f" ({kinds})" if kinds else ""
+        of = f" ({kinds})" if (kinds := _counts(object_in(met, "kinds"))) else ""
         lines.append(("muted", f"{hit:,.0f} of {calls:,.0f} tool calls were made to fail{of}"))
-    failing = object_in(run.comparison, "with_faults")
-    record = {"after_rl": run.comparison, "after_rl_with_faults": failing}.get(name, {}).get(
-        "final"
-    )
-    if change := estimate(record):
-        points, p = f"{signed(100 * change.value, 1)} points", _p_words(record)
-        told = ", ".join(filter(None, (f"{points} against SFT", p)))
-        if _is_sure(change):
+    comparison = column.run.comparison
+    compared = {
+        "after_rl": comparison,
+        "after_rl_with_faults": object_in(comparison, "with_faults"),
+    }
+    if change := Difference.of(compared.get(column.evaluation, {}).get("final"), True):
+        if change.sure:
+            told = ", ".join(filter(None, (f"{change.words} against SFT", change.p)))
             lines.append((f"change {'pass' if change.value > 0 else 'fail'}", told))
         else:  # a colour would call noise a gain
-            told = ", ".join(filter(None, (points, p)))
+            told = ", ".join(filter(None, (change.words, change.p)))
             lines.append(("change muted", f"no sure change against SFT: {told}"))
-    return Card(words, colour, lines)
+    return Card(column.title, column.colour, lines)
 
 
-def _is_sure(change: Estimate) -> bool:
-    """Its paired interval leaves out zero."""
-    if change.low is None or change.high is None:
-        return False
-    return change.low > 0 or change.high < 0
+def _counts(record: Json) -> str:
+    """'max turns 4, answer 56'"""
+    counts = [(plain(name), number(count)) for name, count in record.items()]
+    return ", ".join(f"{name} {count:,.0f}" for name, count in counts if count)
 
 
-def _p_words(record: Any) -> str:
-    p = number(record.get("p")) if isinstance(record, dict) else None
-    if p is None:
-        return ""
-    return f"p\u00a0=\u00a0{p:.2g}" if p >= 0.001 else "p < 0.001"
+def _stops(columns: Iterable[EvaluationColumn]) -> Iterator[str]:
+    for each in columns:
+        if words := _counts(object_in(each.score, "stop_reasons")):
+            yield f"{each.title}: {words}"
 
 
-def _unscored_warning(name: str, score: Json) -> Text:
+def _unscored_warning(column: EvaluationColumn) -> Text:
+    score, title, told = column.score, column.title, ""
     unscored, final = number(score.get("unscored")) or 0, metric_of(score, "final")
-    title = evaluation_words(name)[0]
-    told = ""
     if unscored and not final:
         reason = score.get("warning") or "Every one met a fault on our side."
         told = Markup("<strong>{}: nothing was scored.</strong> {}").format(title, reason)
@@ -326,51 +345,28 @@ def _is_slices(section: Any) -> bool:
     )
 
 
-def _slices_table(run: ReportedRun, section: str) -> PageTable:
+def _slices_table(columns: Sequence[EvaluationColumn], difficulty: Json, section: str) -> PageTable:
     """Final pass by what requests are divided by, where that has several values or the scripts'
-    rates: a column for each evaluation, with the scripts at its sides as in the bars."""
-    columns = {
-        evaluation_words(name)[0]: (rates, "final")
-        for name, score in run.scores.items()
-        if (rates := object_in(score, section))
+    rates: the scripts that measured difficulty, each evaluation, then the expert."""
+    scripts = object_in(difficulty, section)
+    found = {
+        BASELINES.get(name, (plain(name).capitalize(),))[0]: object_in(scripts, name)
+        for name in scripts
     }
-    scripts = object_in(run.difficulty, section)
-    values = sorted({value for rates, _ in columns.values() for value in rates}, key=slice_order)
-    baselines = {
-        BASELINES[name][0]: (scripts, name)
-        for name in BASELINES
-        if any(_level_rate(scripts, value, name) for value in values)
-    }
-    if len(values) < 2 and not baselines:
-        return PageTable([], [])
-    expert = BASELINES["expert"][0]
-    above = {expert: baselines.pop(expert)} if expert in baselines else {}
-    columns = baselines | columns | above
+    above = {expert: found.pop(expert)} if (expert := BASELINES["expert"][0]) in found else {}
+    for each in columns:
+        slices = object_in(each.score, section)
+        found[each.title] = {value: object_in(slices, value).get("final") for value in slices}
+    found |= above
+    values = sorted({value for rates in found.values() for value in rates}, key=slice_order)
     rows = []
     for value in values:
-        found = (_level_rate(levels, value, name) for levels, name in columns.values())
-        rows.append([Cell(value, css=""), *(estimate_cell(rate, NOT_MEASURED) for rate in found)])
-    return PageTable([Cell(css=""), *map(Cell, columns)], rows)
-
-
-def _level_rate(levels: Json, level: str, name: str) -> Estimate | None:
-    """{level: rate}, {level: {name: rate}} or {name: {level: rate}}: whichever way round it was
-    written."""
-    record = object_in(levels, level)
-    if name == "final" and "value" in record:
-        return estimate(record)
-    return estimate(record.get(name)) or estimate(object_in(levels, name).get(level))
-
-
-def _stops(run: ReportedRun) -> Fold:
-    """Why the episodes of each evaluation ended."""
-    lines = []
-    for name, score in run.scores.items():
-        reasons = object_in(score, "stop_reasons").items()
-        counts = [(plain(reason), number(count)) for reason, count in reasons]
-        if words := ", ".join(f"{reason} {count:,.0f}" for reason, count in counts if count):
-            lines.append(f"{evaluation_words(name)[0]}: {words}")
-    return Fold("How episodes ended", [Items(lines)])
+        cells = (
+            estimate_cell(estimate(rates.get(value)), NOT_MEASURED) for rates in found.values()
+        )
+        rows.append(row_of(value, "", cells))
+    several = len(values) > 1 or scripts
+    return PageTable([Cell(css=""), *map(Cell, found)], rows if several else [])
 
 
 # ---- metrics and constraints
@@ -389,117 +385,223 @@ def metric_words(name: str) -> tuple[str, str] | None:
     return None
 
 
-def metrics_section(run: ReportedRun) -> Section:
-    """One row per metric, one column per evaluation, and the paired difference where the run
-    compared two of them."""
-    scores = run.scores.values()
+def metrics_section(columns: Sequence[EvaluationColumn]) -> Section:
+    """One row per metric, one column per evaluation, and the paired difference where a run compared
+    two of its own."""
+    scored = [each for each in columns if each.score]
+    comparison = scored[0].run.comparison if of_one_run(scored) else {}
     rows = []
-    for name in dict.fromkeys(name for score in scores for name in object_in(score, "metrics")):
-        metrics = [metric_of(score, name) for score in scores]
+    for name in dict.fromkeys(n for each in scored for n in object_in(each.score, "metrics")):
+        metrics = [metric_of(each.score, name) for each in scored]
         if not any(metrics):
             continue
         title, note = metric_words(name) or (plain(name).capitalize(), "")
         cells = [estimate_cell(metric, NOT_MEASURED) for metric in metrics]
-        if run.comparison:
+        if comparison:
             share = any(metric.share for metric in metrics if metric)
-            cells.append(_difference_cell(run.comparison.get(name), share))
-        rows.append([Cell(title, (note,), css=""), *cells])
-    head = [Cell(css=""), *(Cell(evaluation_words(name)[0]) for name in run.scores)]
+            cells.append(_change_cell(Difference.of(comparison.get(name), share)))
+        rows.append(row_of(title, note, cells))
+    head = [Cell(css=""), *(Cell(each.title) for each in scored)]
     lede = "Small figures: 95% intervals. "
-    if run.comparison:
+    if comparison:
         head.append(Cell("RL − SFT, same queries"))
         lede += (
             "Intervals of two columns may overlap although the difference is certain: only the last"
             " column compares query by query (bold: its interval leaves out zero)."
         )
-    return Section("metrics", "Metrics", [Text(lede), PageTable(head, rows)] if rows else [])
+    elif not of_one_run(scored):
+        lede += "Runs that were examined on different trips or rules cannot be compared by them."
+    return Section("metrics", "Metrics", [PageTable(head, rows)], lede)
 
 
-def _difference_cell(record: Any, share: bool) -> Cell:
-    difference = estimate(record)
-    if not difference:
+def _change_cell(change: Difference | None, *small: str) -> Cell:
+    if change is None:
         return Cell("–", css="num muted")
-    scale, decimals, unit = (100, 1, " pp") if share else (1, 2, "")
-    ends = [signed(scale * end, decimals) for end in difference[1:3] if end is not None]
-    tag = "strong" if _is_sure(difference) else "span"
-    value = f"{signed(scale * difference.value, decimals)}{unit}"
-    figure = Markup(f"<{tag}>{{}}</{tag}>").format(value)
-    interval = " to ".join(ends) if len(ends) == 2 else ""
-    p = _p_words(record)
-    return Cell(figure, (f"{interval} · {p}" if p else interval,))
+    words = Markup("<strong>{}</strong>").format(change.words) if change.sure else change.words
+    return Cell(words, (" · ".join(filter(None, (change.interval, change.p))), *small))
 
 
-def constraints_section(run: ReportedRun) -> Section:
-    checks = {
-        name: found
-        for name, score in run.scores.items()
-        if (found := object_in(score, "constraints"))
-    }
-    rows = []
+def constraints_section(columns: Sequence[EvaluationColumn]) -> Section:
+    checks = {each: found for each in columns if (found := object_in(each.score, "constraints"))}
+    rows = {}
     for name in dict.fromkeys(name for found in checks.values() for name in found):
-        rates = {evaluation: estimate(found.get(name)) for evaluation, found in checks.items()}
+        rates = {each.title: estimate(found.get(name)) for each, found in checks.items()}
         if any(rates.values()):
-            marks = []
-            for evaluation, rate in rates.items():
-                words, _, colour = evaluation_words(evaluation)
-                marks += [charts.Bar(words, rate, colour)] if rate else []
-            cells = [estimate_cell(rate, NOT_MEASURED) for rate in rates.values()]
-            rows.append(
-                [Cell(fact_title(name), css=""), Cell(css="stripcell", marks=marks), *cells]
-            )
-    key = Markup(" ").join(
-        Markup('<span class="key"><i class="s{}"></i>{}</span>').format(colour, words)
-        for words, _, colour in map(evaluation_words, checks)
-    )
+            rows[fact_title(name)] = rates
     lede = (
         "Share of the answers that passed each check, of those it applies to. Lines: 95% intervals."
     )
-    head = [Cell(css=""), Cell(SCALE, css="stripcell")]
-    head += [Cell(evaluation_words(name)[0]) for name in checks]
-    parts = [Text(Markup("{} {}").format(lede, key)), PageTable(head, rows)] if rows else []
-    return Section("constraints", "Constraints", parts)
+    table = rates_table(rows, {each.title: each.colour for each in checks})
+    return Section("constraints", "Constraints", [table], lede)
 
 
-# ---- learning
+# ---- the queries that all runs played
 
 
-def learning_section(run: ReportedRun) -> Section:
-    """All charts of one run."""
-    rl = run.rl
-    held_out = {
-        key: evaluations.validated(run, metric, "held out", 0)
-        for key, metric in learning.HELD_OUT.items()
+def compared_sections(
+    runs: Runs, columns: Sequence[EvaluationColumn], allow_unlike: bool
+) -> list[Section]:
+    """Of the main evaluations, query by query, from their transcripts; without those, what their
+    cards say is compared, and their metrics stand side by side."""
+    cards = {each.title: card for each in columns if (card := object_in(each.score, "run_card"))}
+    differing = unlike(cards) if len(cards) > 1 else []
+    if differing and not allow_unlike:
+        raise UserError(refusal(differing))
+    played = {
+        each.title: [path.parent]
+        for each in columns
+        if (path := each.run.transcripts.get(each.evaluation))
     }
-    groups, before = (
-        learning.group_parts(rl, held_out),
-        FigureRow(learning.supervised_figures(run.supervised)),
+    without = ", ".join(name for name in runs if name not in played)
+    words = f"No transcripts of an evaluation, so not compared query by query: {without}."
+    parts: list[Part] = [Text(words if without else "", "note")]
+    metrics = metrics_section(columns)
+    if len(played) < 2:
+        parts = [_unlike_warning(differing), *parts] if columns else []
+    else:
+        try:
+            comparison = compare_folders(list(played.values()), allow_unlike, names=list(played))
+            parts, metrics = [*_comparison_parts(comparison), *parts], Section("", "", [])
+        except UserError as problem:
+            if not allow_unlike:
+                raise
+            parts = [_unlike_warning(differing), Text(str(problem), "note"), *parts]
+    return [Section("comparison", "Compared on the same queries", parts), metrics]
+
+
+def _unlike_warning(differing: Sequence[str]) -> Text:
+    words = Markup("<strong>Not alike:</strong> {}.").format("; ".join(differing))
+    return Text(words if differing else "", "warning")
+
+
+def _comparison_parts(comparison: Json) -> list[Part]:
+    """Metric × run with intervals and marks (T4's layout), every two runs tested, and which queries
+    were gained and lost. The same record as `tripwright compare --json` prints."""
+    names = [run["name"] for run in comparison["runs"]]
+    parts: list[Part] = [Text(_lede(comparison)), _unlike_warning(comparison["unlike"])]
+    parts += [Text(note, "note") for note in comparison["notes"]]
+    parts.append(_worst_case(comparison.get("worst_case")))
+    mark = Markup(' <span class="fail">(not alike)</span>') if comparison["unlike"] else ""
+    for table, rows in comparison["tables"].items():
+        title = Markup("{}{}").format(TABLES.get(table, f"Final pass by {table}"), mark)
+        parts.append(under(title, _comparison_table(rows, names)))
+    note = (
+        "Row minus column in points, Holm’s p over this table, queries gained and lost (to read:"
+        " “Compare with” among the episodes’ filters). Bold: significant."
     )
-    if not groups and not before:
-        return Section("learning", "Learning", [])
-    parts = [
-        Text(_learning_note(rl, run.supervised)),
-        Text(_best_words(run)),
-        *groups,
-        *titled("What fails", FigureRow(learning.failure_figures(rl))),
-        *titled("Each constraint during RL", learning.constraint_figures(rl)),
-        *titled("Before RL" if rl else "Imitation", before),
-        _laboratory(run, rl),
+    title = Markup("Final pass, every two runs{}").format(mark)
+    parts.append(under(title, _pairs_table(comparison["pairs"], names), note=note))
+    for name, seeds in comparison.get("seeds", {}).items():
+        each = ", ".join(f"{percent(run['final'])} (seed {run['seed']})" for run in seeds["runs"])
+        words = (
+            f"{name}: {each}; mean {percent(seeds['mean'])}, standard deviation between seeds"
+            f" {100 * seeds['deviation']:.1f} points. Intervals resample seeds and queries."
+        )
+        parts.append(Text(words, "note"))
+    return parts
+
+
+def _lede(comparison: Json) -> str:
+    left = f" {comparison['left_out']:,} that not all of them have are left out."
+    return (
+        f"{comparison['queries']:,} queries that all of them played,"
+        f" {judged_by(comparison['rules'])}.{left if comparison['left_out'] else ''}"
+        " Small figures: 95% intervals, each for itself alone, and p after Holm’s correction over"
+        f" the table. {UP} and {DOWN} mark a significant difference from {comparison['baseline']}:"
+        " p < 0.05 on the same queries, after that correction. Intervals of two runs may overlap"
+        " although their difference is certain."
+    )
+
+
+def _worst_case(worst: Json | None) -> Text:
+    if not worst:
+        return Text("")
+    rates = ", ".join(f"{name} {percent(value)}" for name, value in worst["final"].items())
+    ends = "; ".join(
+        f"{name} {signed(100 * each['failed'], 1)} points, from {signed(100 * each['least'], 1)} to"
+        f" {signed(100 * each['most'], 1)} whatever the unscored would have done"
+        for name, each in worst["differences"].items()
+    )
+    words = (
+        "<strong>More than 1% of a run is unscored</strong> because of faults on our side. Worst"
+        " case, all of them failed: final pass {}. Differences: {}."
+    )
+    return Text(Markup(words).format(rates, ends), "warning")
+
+
+def _comparison_table(rows: Mapping[str, Any], names: Sequence[str]) -> PageTable:
+    """Each run's figure and, beneath it, its difference from the first run."""
+    body = []
+    for name, row in rows.items():
+        cells = []
+        for run in names:
+            cell = estimate_cell(estimate(row["runs"][run]))
+            if change := Difference.of(row["differences"].get(run)):
+                text: str = cell.text
+                if change.sure:
+                    css, kind, sign = ("fail", "lower", DOWN)
+                    if change.value > 0:
+                        css, kind, sign = ("pass", "higher", UP)
+                    marked = '{} <span class="{}" title="significantly {}">{}</span>'
+                    text = Markup(marked).format(text, css, kind, sign)
+                small = f"{change.words} [{change.interval}] · {change.p}"
+                cell = cell._replace(text=text, small=(*cell.small, small))
+            cells.append(cell)
+        words, note = metric_words(name) or (fact_title(name), "")
+        body.append(row_of(words, note, cells))
+    return PageTable([Cell(css=""), *map(Cell, names)], body)
+
+
+def _pairs_table(pairs: Sequence[Json], names: Sequence[str]) -> PageTable:
+    """Row − column, by the final pass rate."""
+    cells = {}
+    for pair in pairs:
+        changed = f"{pair['gained']:,} gained, {pair['lost']:,} lost"
+        cell = _change_cell(Difference.of(pair), changed)
+        cells[pair["b"], pair["a"]] = cell._replace(hint=pair["test"])
+    rows = [
+        row_of(row, "", (cells.get((row, column), Cell()) for column in names[:-1]))
+        for row in names[1:]
     ]
-    return Section("learning", "Learning", parts)
+    return PageTable([Cell(css=""), *map(Cell, names[:-1])], rows)
 
 
-def _laboratory(run: ReportedRun, rl: Sequence[Json]) -> Fold:
-    """What few readers ask for: arithmetic, time, the lemma, how episodes ended."""
-    validation = evaluations.validated_rows(run)
-    findings = (
-        learning.efficiency_words(validation, "on held-out requests")
-        or learning.efficiency_words(rl),
-        learning.time_words(rl, reinforcement(run.recipe)[0]),
-        learning.lemma_words(rl),
-    )
-    groups = learning.group_parts(rl, laboratory=True, validated=validation)
+# ---- learning, and what it cost
+
+
+def learning_section(runs: Runs) -> Section:
+    """All charts of the metrics. Beside those of one run stand what its evaluations found."""
+    rl = {name: run.rl for name, run in runs.items()}
+    supervised = {name: run.supervised for name, run in runs.items()}
+    notes = ["Training trips, with sampling: every run on its own. Thick lines: running means."]
+    held_out = {}
+    if len(runs) == 1:
+        (run,) = runs.values()
+        notes = [_learning_note(run), _best_words(run)]
+        held_out = {
+            key: evaluations.validated(run, metric, "held out", 0)
+            for key, metric in learning.HELD_OUT.items()
+        }
+    parts = learning_parts(rl, supervised, held_out)
+    lede = [Text(note) for note in notes] if any(parts) else []
+    return Section("learning", "Learning", [*lede, *parts])
+
+
+def learning_parts(
+    rl: Mapping[str, learning.Rows],
+    supervised: Mapping[str, learning.Rows],
+    held_out: Mapping[str, charts.Series],
+) -> list[Part]:
+    """The charts of steps, of one run or of several in each; what few readers ask for is folded."""
+    parts: list[Part] = [*learning.training_parts(rl, held_out, laboratory=False)]
+    if len(rl) == 1:
+        parts += map(learning.failure_section, rl.values())
+    before = [learning.supervised_figure(rows) for rows in supervised.values()]
+    titles = [f"{name}: before RL" if len(rl) > 1 else "Before RL" for name in supervised]
+    parts += [under(*each) for each in zip(titles, before, strict=True)]
     summary = "How episodes ended, speed, memory, arithmetic, variance of rewards"
-    return Fold(summary, [*map(Text, findings), *groups])
+    laboratory = learning.training_parts(rl, held_out, laboratory=True)
+    return [*parts, Section("", summary, laboratory, fold=True)]
 
 
 def _best_words(run: ReportedRun) -> str:
@@ -515,62 +617,137 @@ def _best_words(run: ReportedRun) -> str:
     )
 
 
-_WANTED = {  # figures that rows P12 to P14 ask for
-    "constraints": "what fails",
-    "schema_rate": "parts of the reward",
-    "strict_gap": "the gap of official and strict passes",
-    "completion_tokens_mean": "length",
-    "stopped_by_length": "episodes cut off",
-    "flops_update_total": "arithmetic",
-    "peak_memory_mb": "memory",
-}
-
-
-def _learning_note(rl: Sequence[Json], supervised: Sequence[Json]) -> str:
-    words = []
-    if rl:
-        words.append(f"{plural(len(rl), 'logged RL step')}, on training queries and with sampling.")
-        if learning.smoothing(len(rl)) > 1:
-            per_point = -(-len(rl) // learning.MAX_POINTS)
-            words.append(f"Thin lines: every {'step' if per_point == 1 else f'{per_point} steps'}.")
-            words.append("Thick lines, and the figures at their ends: a running mean.")
-            words.append("Single steps jump: their requests are few, and often of one world.")
-    if supervised:
-        before = " before" if rl else ""
-        words.append(f"{plural(len(supervised), 'logged step')} of supervised training{before}.")
-    values = (value for row in (*rl, *supervised) for value in row.values())
+def _learning_note(run: ReportedRun) -> str:
+    words = ["RL: on training requests, with sampling; supervised steps by minutes. Thick lines,"]
+    words.append("and the figures of the legend: a running mean, as single steps jump.")
+    values = (value for row in run.metrics for value in row.values())
     if bad := sum(isinstance(value, float) and number(value) is None for value in values):
         told = "<strong>{} not finite (NaN or infinite) and not drawn.</strong>"
         words.append(Markup(told).format(plural(bad, "logged value")))
     words.append("Hover over a chart to read the values of one step.")
-    absent = [each for key, each in _WANTED.items() if not any(key in row for row in rl)]
-    if rl and absent:
-        words.append(f"Not in this run's metrics.jsonl, so not drawn: {', '.join(absent)}.")
     return Markup(" ").join(words)
 
 
-# ---- the run card
+def cost_section(runs: Runs) -> Section:
+    """Row P12's efficiency: what each run had spent when it first reached 90% of the best pass rate
+    of all of them, on held-out requests where every run has those; and time a step (row S11)."""
+    rl = {name: run.rl for name, run in runs.items()}
+    held_out = {name: evaluations.validated_rows(run) for name, run in runs.items()}
+    counted, where = (
+        (held_out, "on the requests of their evaluations while they trained")
+        if all(held_out.values())
+        else (rl, "running means during training, on its own trips, with sampling")
+    )
+    level = learning.REACHED * max(
+        (learning.best(rows) or 0.0 for rows in counted.values()), default=0.0
+    )
+    algorithms = {name: reinforcement(run.recipe)[0] for name, run in runs.items()}
+    passes = {name: evaluations.evaluated_passes(run) for name, run in runs.items()}
+    note = (
+        f"Where each run first reached {percent(level)}: 90% of the best pass rate of any run here."
+        f" Pass rates: {where}. A dash: never reached, or not logged."
+    )
+    parts = [
+        learning.cost_table(rl, counted, level, algorithms),
+        FigureRow(learning.cost_figures(rl, passes, level)),
+    ]
+    return Section("cost", "What it cost to get there", parts if level else [], note)
+
+
+# ---- settings
 
 
 def card_section(run: ReportedRun) -> Section:
     """The run card, nested fields written as a.b.c; without one, the card inside the main
     evaluation's score."""
-    card = run.card or object_in(run.score, "run_card")
-    rows = []
-    for name, value in leaves(card) if card else ():
-        words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        if isinstance(value, float) and number(value) is not None:
-            words = f"{value:.4g}"
-        rows.append([Cell(name, css=""), Cell(words, css="")])
+    settings = _settings(run.card or object_in(run.score, "run_card"))
+    rows = [row_of(name, "", [Cell(value, css="")]) for name, value in settings.items()]
     return Section("card", "Run card", [PageTable([], rows, "card-table")])
 
 
-def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def settings_section(runs: Runs) -> Section:
+    """By the recipes; of runs that no training made, by the run cards of their main evaluations:
+    what says how the episodes were made, as when and on which machine is no setting."""
+    source, alike = RECIPE, "the recipes"
+    settings = {name: _settings(run.recipe) for name, run in runs.items()}
+    if sum(map(bool, settings.values())) < 2:
+        source, alike = CARD, "the run cards’ settings"
+        for name, run in runs.items():
+            card = object_in(run.score, "run_card")
+            settings[name] = _settings({key: card[key] for key in CARD_SETTINGS if key in card})
+    known = list(filter(None, settings.values()))
+    keys = dict.fromkeys(key for each in known for key in each)
+    differing = [key for key in keys if len({each.get(key) for each in known}) > 1]
+    rows = [
+        row_of(key, "", (Cell(each.get(key, "–"), css="") for each in settings.values()))
+        for key in differing[:MOST_SETTINGS]
+    ]
+    more, without = len(differing) - MOST_SETTINGS, [n for n, each in settings.items() if not each]
+    notes = [
+        f"None: {alike} are the same." if len(known) > 1 and not differing else "",
+        f"{more} more." if more > 0 else "",
+        f"No {source}: {', '.join(without)}." if without else "",
+    ]
+    head = [Cell(source, css=""), *(Cell(name, css="") for name in settings)]
+    table = PageTable(head, rows if len(known) > 1 else [], "card-table")
+    return Section("settings", "Settings that differ", [table, *(Text(n, "note") for n in notes)])
+
+
+def _settings(value: Json) -> dict[str, str]:
+    """Settings as a.b.c with their values in words."""
+    return {name: _setting(each) for name, each in _leaves(value) if name}
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from leaves(inner, f"{name}.{key}" if name else str(key))
+            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
     else:
         yield name, value
+
+
+# ---- the live page
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """`facts`: (what, how much) in words, the first one shown large. `share_done` is None where the
+    end is not known."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...]
+    share_done: float | None
+    warnings: Sequence[Json]
+    rl: Sequence[Json]
+    supervised: Sequence[Json]
+
+
+def live_page(names: Sequence[str]) -> ReportPage:
+    """The page that a browser opens once; it asks for `live_body` every few seconds."""
+    return ReportPage(" · ".join(names), "live", scripts=["live.js"], sealed=False)
+
+
+def live_body(runs: Sequence[LiveRun]) -> str:
+    """Where each run stands, its warnings, and the charts of the report."""
+    several = len(runs) > 1
+    cards = CardRow([_live_card(run, i if several else None) for i, run in enumerate(runs)])
+    warnings = [warnings_section(run.warnings, run.name if several else "") for run in runs]
+    rl = {run.name: run.rl for run in runs}
+    parts = learning_parts(rl, {run.name: run.supervised for run in runs}, {})
+    return parts_html([cards, *warnings, *parts])
+
+
+def _live_card(run: LiveRun, colour: int | None) -> Card:
+    (what, much), *others = run.facts or (("", "no steps yet"),)
+    fact = Markup('<span class="muted">{}</span> {}')
+    lines = [("big", much), ("muted", what), *(("", fact.format(*other)) for other in others)]
+    return Card(run.name, colour, lines, run.share_done)
 
 
 # ---- the README's picture
@@ -580,19 +757,18 @@ def learning_curve_svg(run_folder: str | Path) -> str:
     """A run in one glance, as an SVG file that stands alone. Left, what RL learns step by step;
     right, the final pass rate before and after, with 95% intervals and baselines."""
     run = read_run(Path(run_folder))
-    rows = run.rl
-    parts = next(
-        row for group in learning.chart_groups() for row in group.charts if row.of == "parts"
-    )
-    lines = [learning.curve(rows, *key) for key in learning.chart_keys(parts, rows)]
-    drawn = learning.chart("Learning curves", "share", lines, "RL step", percent=True, height=270)
+    names = dict.fromkeys(name for row in run.rl for name in row)
+    keys = learning.named_like("pass_rate|schema_rate|.*_(micro|macro)", names)
+    lines = [learning.curve(run.rl, *key) for key in keys]
+    drawn = learning.chart("Learning curves", "share", lines, "RL step", percent=True)
+    bars, _ = final_bars(columns_of({run.path.name: run}), run.difficulty)
     panels = [
         ("During RL (training queries, sampled)", drawn),
-        ("Final pass rate, 95% intervals", charts.Bars("Final pass rate", baseline_bars(run))),
+        ("Final pass rate, 95% intervals", charts.Bars("Final pass rate", bars)),
     ]
     if not any(panel for _, panel in panels):
         raise UserError(
-            f"No charts.picture of '{run.path}': it has neither RL steps to draw (two or more in"
+            f"No picture of '{run.path}': it has neither RL steps to draw (two or more in"
             " metrics.jsonl) nor a final pass rate in eval/*/score.json."
         )
     label = "Learning curves and final pass rates"
