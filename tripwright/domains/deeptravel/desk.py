@@ -352,7 +352,7 @@ def _changes(
         if isinstance(proof, Proof) and proof.cheapest is not None:  # None: a price is not known
             words, value = WANTED[wish](request, proof)
             yield RequestChange(words, {wish: value}, proof.cheapest)
-    for changes in (_days(request, days), _nights(request, days)):
+    for changes in (_moved(request, days, longer=False), _moved(request, days, longer=True)):
         for words, values in changes:
             proof = prove(request.model_copy(update=values), survey)
             if isinstance(proof, Proof):
@@ -396,32 +396,21 @@ WANTED: dict[Wish, Callable[[TravelRequest, Proof], tuple[str, Any]]] = {
 }
 
 
-def _days(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
-    """The whole trip moved, by as little as can be, later before earlier."""
-    names = ["depart_date", *(["return_date"] if request.return_date else [])]
-    for by in SHIFTS:
-        moved = {
-            name: str(Date.fromisoformat(getattr(request, name)) + timedelta(days=by))
-            for name in names
-        }
-        if all(days[0] <= day <= days[-1] for day in moved.values()):
-            back = f" and return on {moved['return_date']}" if request.return_date else ""
-            yield f"Leave on {moved['depart_date']}{back}", moved
-
-
-def _nights(request: TravelRequest, days: Sequence[str]) -> Iterator[Change]:
-    """A longer or shorter stay: some hotels take nobody for a night or two."""
+def _moved(request: TravelRequest, days: Sequence[str], longer: bool) -> Iterator[Change]:
+    """The whole trip moved, or the stay made longer or shorter (some hotels take nobody for a night
+    or two): by as little as can be, later before earlier."""
     nights = nights_of(request)
-    for by in SHIFTS:
-        count = nights + by
-        if not nights or count < 1:
-            continue
-        leaves = str(Date.fromisoformat(request.depart_date) + timedelta(days=count))
-        if request.return_date is None:
-            yield f"Stay {counted(count, 'night')}", {"nights": count}
-        elif leaves <= days[-1]:
-            stay = {} if request.nights is None else {"nights": count}
-            yield f"Return on {leaves}", {"return_date": leaves, **stay}
+    for by in SHIFTS if nights or not longer else ():
+        start = Date.fromisoformat(request.depart_date) + timedelta(days=0 if longer else by)
+        count = nights + (by if longer else 0)
+        end = start + timedelta(days=count)
+        words, values = f"Leave on {start}", dict[str, Any](depart_date=str(start))
+        if request.return_date is not None:
+            words, values["return_date"] = f"{words} and return on {end}", str(end)
+        if request.nights is not None:
+            words, values["nights"] = f"{words} for {counted(count, 'night')}", count
+        if days[0] <= str(start) and str(end) <= days[-1] and count >= longer:
+            yield words, values
 
 
 # ---- a finished errand

@@ -1,5 +1,5 @@
-"""People tick requests and better their words; difficulty is what repeated attempts say; nothing is
-accepted that was not looked at."""
+"""People tick requests; difficulty is what repeated attempts say; nothing is accepted that was not
+ticked."""
 
 from __future__ import annotations
 

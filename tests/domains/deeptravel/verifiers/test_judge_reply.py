@@ -82,7 +82,7 @@ def test_json_wherever_it_stands_with_what_judges_do_to_it() -> None:
         "problems": problems,
         "conclusion": "**Very Satisfied.**",
     }
-    vote = read(f"I looked at {{this}}.\n```json\n{json.dumps(loose, indent=1)}\n```\nThat is all.")
+    vote = read(f"I looked at this.\n```json\n{json.dumps(loose, indent=1)}\n```\nThat is all.")
     assert list(vote.rubrics.values()) == [True, False, None] * 2
     assert [(each.kind, each.message) for each in vote.problems] == [("other", "m")]
     assert (vote.said, vote.conclusion) == ("very_satisfied", "dissatisfied_main_requirement")

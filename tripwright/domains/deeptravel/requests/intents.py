@@ -87,9 +87,12 @@ def nights_of(request: TravelRequest) -> int:
 
 
 def checkout_of(request: TravelRequest) -> str:
-    return Date.fromordinal(
-        Date.fromisoformat(request.depart_date).toordinal() + nights_of(request)
-    ).isoformat()
+    return days_after(request.depart_date, nights_of(request))
+
+
+def days_after(day: str, count: int) -> str:
+    """Raises ValueError where that is no day any more."""
+    return Date.fromordinal(Date.fromisoformat(day).toordinal() + count).isoformat()
 
 
 def unmet_outbound(request: TravelRequest, offer: Offer) -> list[Wish]:

@@ -29,6 +29,7 @@ from tripwright.domains.deeptravel.requests.intents import (
     Proof,
     Shape,
     TripSurvey,
+    days_after,
     price_of,
     prove,
 )
@@ -324,11 +325,11 @@ def draw(
 def _skeleton(rng: random.Random, places: RequestScope, combination: Combination) -> dict[str, Any]:
     origin, destination = rng.sample(list(places.cities), 2)
     nights = 0 if combination.shape == "one_way" else rng.choice(NIGHTS)
-    days = [day for day in places.days if _after(day, nights) <= places.days[-1]]
+    days = [day for day in places.days if days_after(day, nights) <= places.days[-1]]
     if not days:
         raise RejectedDraft("too few days")
     depart = rng.choice(days)
-    dates = {"return_date": _after(depart, nights)} if combination.shape == "round_trip" else {}
+    dates = {"return_date": days_after(depart, nights)} if combination.shape == "round_trip" else {}
     says_nights = combination.shape == "one_way_stay" or (dates and rng.random() < 0.4)
     return {
         "origin": origin,
@@ -436,10 +437,6 @@ def _any(rng: random.Random, rows: list[AnswerRow], problem: str) -> AnswerRow:
 def _above(rng: random.Random, price: float, step: int) -> float:
     """A round amount of money over a price."""
     return float(math.ceil(price * rng.uniform(*SLACK_OF_BUDGET) / step) * step)
-
-
-def _after(day: str, nights: int) -> str:
-    return Date.fromordinal(Date.fromisoformat(day).toordinal() + nights).isoformat()
 
 
 def _minutes(moment: str) -> int:

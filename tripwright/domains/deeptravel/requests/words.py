@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from tripwright.domains.deeptravel.request import Transport, TravelRequest
-from tripwright.domains.deeptravel.requests.intents import nights_of, shape_of
+from tripwright.domains.deeptravel.requests.intents import days_after, nights_of, shape_of
 from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
 
 
@@ -326,8 +326,7 @@ def heard_request(text: str) -> tuple[TravelRequest, list[Heard]]:
     try:
         fields = {_OF_ROUTE[slot]: _READ[slot](words) for slot, words in said.items()}
         if is_back and "back" not in said:
-            day = Date.fromisoformat(fields["depart_date"]).toordinal() + fields["nights"]
-            fields["return_date"] = Date.fromordinal(day).isoformat()
+            fields["return_date"] = days_after(fields["depart_date"], fields["nights"])
         for kind in _phrases():
             matches = list(_found(text, kind))
             heard += [Heard(*match.span(), _field(kind)) for match in matches]

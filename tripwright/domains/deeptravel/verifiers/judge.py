@@ -302,21 +302,20 @@ class Vote(BaseModel):
 
 
 def read_reply(completion: Completion, level: RubricLevel, call: int | None = None) -> Vote:
-    """The one JSON object with a conclusion, wherever it stands in the text. Raises
-    UnreadableReply. `call` goes with the problems that are named."""
+    """The JSON object in the text. Raises UnreadableReply. `call` goes with the problems that are
+    named."""
     text = completion.text.rpartition("</think>")[2]
     if completion.finish_reason == "length" or "<think>" in text:
         raise UnreadableReply("the reply was cut off before its end")
-    objects = [each for each in _objects(text) if "conclusion" in each]
-    if len(objects) != 1:
-        count, why = len(objects) or "none", completion.finish_reason
-        raise UnreadableReply(
-            f'expected one JSON object with "conclusion", found {count} (it ended by "{why}")'
-        )
+    body = text[text.find("{") : text.rfind("}") + 1]
     try:
-        reply: Any = level.reply.model_validate(objects[0])
+        said = json.loads(body, strict=False, object_pairs_hook=_without_doubles)
+        reply: Any = level.reply.model_validate(said)
     except ValidationError as error:
         raise UnreadableReply(first_problem(error)) from None
+    except (ValueError, RecursionError) as error:
+        ended = f"it ended by '{completion.finish_reason}'"
+        raise UnreadableReply(f"expected one JSON object ({error}; {ended})") from None
     rubrics = {key: {"met": True, "not_met": False}.get(v) for key, v in reply.rubrics}
     led_to = [level.rubrics[key].unmet for key, met in rubrics.items() if met is False]
     problems = (
@@ -330,19 +329,6 @@ def read_reply(completion: Completion, level: RubricLevel, call: int | None = No
         reason=reply.reason.strip(),
         problems=tuple(problems),
     )
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every JSON object in the text that stands in no other; one that names a key twice is none."""
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_without_doubles)
-    at = text.find("{")
-    while at >= 0:
-        try:
-            value, end = decoder.raw_decode(text, at)
-            yield value
-        except (ValueError, RecursionError):
-            end = at + 1
-        at = text.find("{", end)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
