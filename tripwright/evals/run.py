@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -91,7 +92,8 @@ def run(
         raise ValueError("two tasks of a run have the same id")
     calls = PaidCalls(out / CALLS, spending.prices, spending.max_cost_usd)
     is_new = not (out / CARD).exists()
-    card = _settled(out, card or {}, faults)
+    settings = {"faults": json.loads(json.dumps(asdict(faults)))} if faults else {}
+    card = settle_card(out, {**(card or {}), **settings})
     with TranscriptJournal(out / TRANSCRIPTS) as journal, _nothing_if_refused(out, is_new):
         scored = journal.scored
         spent: Counter[str] = Counter()
@@ -199,21 +201,6 @@ def _leave(policy: Policy, calls: PaidCalls, line: ProgressLine) -> None:
     calls.close(all_done=False)
 
 
-def _settled(out: Path, card: dict[str, Any], faults: Faults | None) -> dict[str, Any]:
-    """The folder's card. Episodes on clean tools and on faulty ones are never counted together."""
-    settings = json.loads(json.dumps(asdict(faults))) if faults else None
-    settled = settle_card(out, {**card, "faults": settings} if settings else card)
-    if settled.get("faults") != settings:
-        there, here = (
-            json.dumps(each) if each else "no faults" for each in (settled.get("faults"), settings)
-        )
-        raise UserError(
-            f"'{out}' holds another run: tools with {there} there and with {here} here. Choose a"
-            " new folder for --out."
-        )
-    return settled
-
-
 def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """How many calls of how many were hit, by kind."""
     faults = [
@@ -233,30 +220,21 @@ def usage_entry(total: Mapping[str, float], prices: Prices | None) -> dict[str, 
     """The entry "usage" of score.json; None for a run that asked no endpoint. Tokens and cost are
     null where they are not known: the endpoint did not count them, or counted those of some
     requests only (`uncounted_requests`)."""
-    requests = int(total.get("requests", 0))
+    requests, uncounted = (int(total.get(name, 0)) for name in ("requests", "uncounted_requests"))
     if not requests:
         return None
-    uncounted = int(total.get("uncounted_requests", 0))
-
-    def tokens(name: str) -> int | None:
-        return int(total.get(name, 0)) if not uncounted else None
-
-    cost = prices.usd(total) if prices and not uncounted else None
+    tokens = {
+        name: int(total.get(name, 0)) if not uncounted else None
+        for name in ("prompt_tokens", "completion_tokens")
+    }
     return {
         "requests": requests,
-        "prompt_tokens": tokens("prompt_tokens"),
-        "completion_tokens": tokens("completion_tokens"),
+        **tokens,
         "cached_tokens": int(total["cached_tokens"]) if "cached_tokens" in total else None,
         "uncounted_requests": uncounted,
         "discarded_requests": int(total.get("discarded_requests", 0)),
-        "cost_usd": cost,
-        "usd_per_million_tokens": {
-            "input": prices.input,
-            "output": prices.output,
-            "cached_input": prices.cached_input,
-        }
-        if prices
-        else None,
+        "cost_usd": prices.usd(total) if prices and not uncounted else None,
+        "usd_per_million_tokens": asdict(prices) if prices else None,
     }
 
 
@@ -264,8 +242,8 @@ def usage_entry(total: Mapping[str, float], prices: Prices | None) -> dict[str, 
 
 
 class ProgressLine:
-    """`results`: of the episodes scored in an earlier start, whether each passed. `calls` has
-    tokens, cost and faults, where there are any.
+    """`results`: of the scored episodes, whether each passed; those given are of an earlier start.
+    `calls` has tokens, cost and faults, where there are any.
 
     The interval is Wilson's over the episodes so far: with several samples of a query the true one
     is wider. As a context it also moves while no episode ends, and says at its end how it ended.
@@ -279,7 +257,7 @@ class ProgressLine:
         calls: PaidCalls | None = None,
         silent: bool = False,
     ):
-        self.total, self.scored, self.passed, self.unscored = total, len(results), sum(results), 0
+        self.total, self.results, self.unscored = total, list(results), 0
         self._earlier, self._calls, self._silent = len(results), calls, silent
         self._line = StatusLine(TERMINAL_SECONDS, LOG_SECONDS)
         self._lock = threading.Lock()
@@ -288,37 +266,35 @@ class ProgressLine:
     def __enter__(self) -> ProgressLine:
         if self._earlier:
             self.say(f"{self._earlier} of {self.total} episodes are there already")
-        if not self._silent:
-            threading.Thread(target=self._tick, daemon=True).start()
+        threading.Thread(target=self._tick, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
+        if len(self.results) + self.unscored > self._earlier:
+            self._show(always=True)
         with self._lock:
-            if not self._silent and self.scored + self.unscored > self._earlier:
-                self._line.show(self.text(), always=True)
             self._line.end()
 
     def _tick(self) -> None:
         while not self._ended.wait(TERMINAL_SECONDS):
-            with self._lock:
-                if not self._ended.is_set():
-                    self._line.show(self.text())
+            self._show()
+
+    def _show(self, always: bool = False) -> None:
+        with self._lock:
+            if not self._silent and (always or not self._ended.is_set()):
+                self._line.show(self.text(), always)
 
     def add(self, episode: Episode) -> None:
-        with self._lock:
-            if episode.verdict is None:
-                self.unscored += 1
-            else:
-                self.scored += 1
-                self.passed += episode.verdict.final
-            if not self._silent:
-                self._line.show(self.text())
+        if episode.verdict is None:
+            self.unscored += 1
+        else:
+            self.results.append(episode.verdict.final)
+        self._show()
 
     def play_again(self, episodes: int) -> None:
         """So many that were unscored are tried again."""
-        with self._lock:
-            self.unscored -= episodes
+        self.unscored -= episodes
         self.say(f"{counted(episodes, 'unscored episode')} tried again")
 
     def say(self, text: str) -> None:
@@ -329,52 +305,33 @@ class ProgressLine:
                 print(text, file=sys.stderr, flush=True)
 
     def text(self) -> str:
-        episodes = self.scored + self.unscored
-        seconds = max(self._line.seconds, 1e-9)
-        per_second = (episodes - self._earlier) / seconds
-        remaining = f", {_clock((self.total - episodes) / per_second)} left" if per_second else ""
-        unscored = f", {self.unscored} unscored" if self.unscored else ""
-        return (
-            f"{episodes}/{self.total} episodes, {self._pass()}{unscored}{self._paid()},"
-            f" {_rate(per_second)}/s{remaining}"
-        )
+        scored, passed = len(self.results), sum(self.results)
+        episodes = scored + self.unscored
+        parts = [f"{episodes}/{self.total} episodes", "pass -"]
+        if scored:
+            low, high = wilson(passed, scored)
+            parts[1] = f"pass {passed / scored:.1%} [{low:.0%}, {high:.0%}]"
+        if self.unscored:
+            parts.append(f"{self.unscored} unscored")
+        if self._calls is not None:
+            parts += _paid(self._calls)
+        per_second = (episodes - self._earlier) / max(self._line.seconds, 1e-9)
+        parts.append(f"{per_second:.2g}/s" if per_second < 10 else f"{per_second:,.0f}/s")
+        if per_second:
+            seconds = round((self.total - episodes) / per_second)
+            parts.append(f"{timedelta(seconds=seconds)} left")
+        return ", ".join(parts)
 
-    def _pass(self) -> str:
-        if not self.scored:
-            return "pass -"
-        low, high = wilson(self.passed, self.scored)
-        return f"pass {self.passed / self.scored:.1%} [{low:.0%}, {high:.0%}]"
 
-    def _paid(self) -> str:
-        calls = self._calls
-        if calls is None or not (calls.usage["requests"] or calls.faults):
-            return ""
-        usage, cost = calls.usage, calls.cost_usd
-        tokens = (
-            f", {_short(usage['prompt_tokens'])} in {_short(usage['completion_tokens'])} out"
-            if usage["prompt_tokens"]
-            else ""
-        )
+def _paid(calls: PaidCalls) -> list[str]:
+    usage, cost, parts = calls.usage, calls.cost_usd, list[str]()
+    if usage["requests"]:
+        parts.append(f"{usage['requests']:,} requests")
+    if usage["prompt_tokens"]:
+        parts.append(f"{usage['prompt_tokens']:,} in {usage['completion_tokens']:,} out")
+    if cost is not None:
         limit = f" of ${calls.max_usd:g}" if calls.max_usd is not None else ""
-        dollars = f", ${cost:.2f}{limit}" if cost is not None else ""
-        faults = f", {calls.faults} faults" if calls.faults else ""
-        return f", {_short(usage['requests'])} requests{tokens}{dollars}{faults}"
-
-
-def _rate(per_second: float) -> str:
-    """Two digits of a slow one, whole numbers of a fast one."""
-    return f"{per_second:.2g}" if per_second < 10 else f"{per_second:,.0f}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def _short(count: float) -> str:
-    """1234567 → 1.2M."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if count >= size:
-            return f"{count / size:.1f}{letter}"
-    return f"{count:.0f}"
+        parts.append(f"${cost:.2f}{limit}")
+    if calls.faults:
+        parts.append(f"{calls.faults} faults")
+    return parts

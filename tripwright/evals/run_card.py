@@ -43,6 +43,7 @@ IDENTITY = (
     "world",
     "samples",
     "emptied_tools",
+    "faults",
     "judging",
 )
 # of an entry that also has a hash: the hash says what it is
