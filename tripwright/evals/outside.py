@@ -22,8 +22,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tripwright.errors import NotJson, UserError, read_json
@@ -43,17 +44,20 @@ DECODING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 class HarnessAnswer:
     """One answer as a harness scored it. `question` is equal for samples of the same question;
     `part` is the subset it belongs to, or how hard it is. `figures` by name, the one that decides
-    first; empty where the harness's side failed, for which `fault` is the reason. `weights`: of a
-    figure that is a share of several checks, how many. `tokens` were written by the model."""
+    first, with the number of checks that each is a share of; empty where the harness's side failed,
+    for which `fault` is the reason. `tokens` were written by the model."""
 
     question: str
     part: str | None
-    messages: tuple[tuple[str, str], ...]  # (role, text)
-    figures: Mapping[str, float]
-    weights: Mapping[str, int] = field(default_factory=dict)
+    messages: Sequence[tuple[str, str]]  # (role, text)
+    figures: Mapping[str, tuple[float, int]]
     stop_reason: StopReason = StopReason.ANSWER
     fault: str | None = None
     tokens: int | None = None
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.figures) and next(iter(self.figures.values()))[0] == 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class HarnessResult:
     model: str
     version: str | None
     decoding: Json
-    answers: tuple[HarnessAnswer, ...]
+    answers: Sequence[HarnessAnswer]
 
 
 def evalscope(path: Path) -> HarnessResult:
@@ -78,17 +82,17 @@ def evalscope(path: Path) -> HarnessResult:
         values, main = score["value"], score.get("main_score_name")
         usable = score.get("status", "success") in ("success", "fallback", "degraded") and values
         first = {main: values[main]} if main in values else {}
+        weights = (score.get("metadata") or {}).get("metric_weights", {})
         answers.append(
             HarnessAnswer(
                 str(sample["sample_id"] if group is None else group),
                 part,
-                tuple(_messages(record.get("messages", ()))),
-                _numbers({**first, **values}) if usable else {},
-                (score.get("metadata") or {}).get("metric_weights", {}),
+                list(_messages(record.get("messages", ()))),
+                _figures({**first, **values}, weights) if usable else {},
                 fault=None if usable else f"evalscope: {score.get('status')}, no score",
             )
         )
-    return HarnessResult(benchmark, path.parent.name, None, {}, tuple(answers))
+    return HarnessResult(benchmark, path.parent.name, None, {}, answers)
 
 
 _INSPECT_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -102,64 +106,53 @@ _INSPECT_LIMITS = {
 def inspect(path: Path) -> HarnessResult:
     log = read_json(path.read_bytes())
     run = log["eval"]
-    settings = {**(log["plan"].get("config") or {}), **run.get("model_generate_config", {})}
     answers = []
     for sample in log["samples"]:
-        figures = dict[str, float]()
+        values = dict[str, Any]()
         for name, score in (sample.get("scores") or {}).items():
             value = score["value"]
             parts = value if isinstance(value, dict) else {"": value}
-            figures |= _numbers(
-                {
-                    f"{name}_{part}".rstrip("_"): _INSPECT_GRADES.get(each, each)
-                    for part, each in parts.items()
-                }
-            )
+            values |= {
+                f"{name}_{part}".rstrip("_"): _INSPECT_GRADES.get(each, each)
+                for part, each in parts.items()
+            }
         error = (sample.get("error") or {}).get("message")
-        usage = (sample.get("model_usage") or {}).get(run["model"], {})
+        figures = {} if error else _figures(values)
+        limit = (sample.get("limit") or {}).get("type")
         level = sample.get("metadata", {}).get("level")
         answers.append(
             HarnessAnswer(
                 str(sample["id"]),
                 None if level is None else str(level),
-                tuple(_messages(sample["messages"])),
-                {} if error else figures,
-                stop_reason=_INSPECT_LIMITS.get(
-                    str((sample.get("limit") or {}).get("type")), StopReason.ANSWER
-                ),
-                fault=error or (None if figures else "Inspect gave no score"),
-                tokens=usage.get("output_tokens"),
+                list(_messages(sample["messages"])),
+                figures,
+                _INSPECT_LIMITS.get(str(limit), StopReason.ANSWER),
+                error or (None if figures else "Inspect gave no score"),
+                (sample.get("model_usage") or {}).get(run["model"], {}).get("output_tokens"),
             )
         )
-    version = run.get("packages", {}).get("inspect_ai")
+    settings = {**(log["plan"].get("config") or {}), **run.get("model_generate_config", {})}
     decoding = {name: settings[name] for name in DECODING if name in settings}
-    return HarnessResult(run["task"], run["model"], version, decoding, tuple(answers))
+    version = run.get("packages", {}).get("inspect_ai")
+    return HarnessResult(run["task"], run["model"], version, decoding, answers)
 
 
-HARNESSES: Mapping[str, Callable[[Path], HarnessResult]] = {
-    "evalscope": evalscope,
-    "inspect": inspect,
+# with what is expected of a file
+HARNESSES: Mapping[str, tuple[Callable[[Path], HarnessResult], str]] = {
+    "evalscope": (evalscope, "reviews/MODEL/BENCHMARK_SUBSET.jsonl"),
+    "inspect": (
+        inspect,
+        "a log in JSON, from 'inspect eval … --log-format json' or 'log convert'",
+    ),
 }
 
 
-def read_result(path: Path, harness: str) -> HarnessResult:
+def _read(path: Path, harness: str) -> HarnessResult:
     """Raises UserError for what is no result of this harness, or an empty one."""
-    expected = {
-        "evalscope": "reviews/MODEL/BENCHMARK_SUBSET.jsonl",
-        "inspect": "a log in JSON, from 'inspect eval … --log-format json' or 'log convert'",
-    }[harness]
+    read, expected = HARNESSES[harness]
     try:
-        result = HARNESSES[harness](path)
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror}.") from None
-    except (
-        NotJson,
-        UnicodeDecodeError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-    ) as problem:
+        result = read(path)
+    except (NotJson, UnicodeDecodeError, LookupError, TypeError, AttributeError) as problem:
         why = f"it has no {problem}" if isinstance(problem, KeyError) else str(problem)
         raise UserError(
             f"'{path}' is no result of {harness}: {why}. Expected {expected}."
@@ -169,10 +162,12 @@ def read_result(path: Path, harness: str) -> HarnessResult:
     return result
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+def _figures(
+    values: Mapping[str, Any], weights: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, tuple[float, int]]:
     """What is a number, NaN (Inspect's "unscored") left out."""
     return {
-        str(name): float(value)
+        str(name): (float(value), weights.get(name, 1))
         for name, value in values.items()
         if isinstance(value, int | float) and not math.isnan(value)
     }
@@ -189,9 +184,8 @@ def _messages(messages: Any) -> Iterator[tuple[str, str]]:
             )
         for call in message.get("tool_calls") or ():
             named = call.get("function", call.get("name"))
-            name = named.get("name") if isinstance(named, dict) else named
-            arguments = call.get("arguments") if not isinstance(named, dict) else named["arguments"]
-            content += f"\n{name}({arguments})"
+            of = named if isinstance(named, dict) else {**call, "name": named}
+            content += f"\n{of.get('name')}({of.get('arguments')})"
         role = message["role"]
         yield (role if role in ("system", "assistant", "tool") else "user"), content.strip()
 
@@ -204,7 +198,7 @@ def import_results(
     nothing behind."""
     if out.exists():
         raise UserError(f"'{out}' is there already. Choose a new folder for --out.")
-    results = [read_result(path, harness) for path in files]
+    results = [_read(path, harness) for path in files]
     first = results[0]
     for path, result in zip(files, results, strict=True):
         if (result.benchmark, result.model) != (first.benchmark, first.model):
@@ -250,7 +244,6 @@ def _records(
     samples = Counter[str]()
     for answer in answers:
         question = answer.question if answer.part is None else f"{answer.part} {answer.question}"
-        final = bool(answer.figures) and next(iter(answer.figures.values())) == 1
         texts = [text for role, text in answer.messages if role == "assistant"]
         transcript = Transcript(
             [Segment(role, text) for role, text in answer.messages],  # type: ignore[arg-type]
@@ -259,12 +252,11 @@ def _records(
             answer.fault,
             {} if answer.tokens is None else {"completion_tokens": answer.tokens},
         )
-        measures = {
-            name: [value, answer.weights.get(name, 1)] for name, value in answer.figures.items()
-        }
+        measures: dict[str, tuple[float, float]] = dict(answer.figures)
         if len(sizes) > 1 and answer.figures:
-            measures["mean_over_parts"] = [float(final), sizes.total() / sizes[answer.part]]
-        verdict = Verdict(rules, (format_group(None),), final) if answer.figures else None
+            weight = sizes.total() / sizes[answer.part]
+            measures["mean_over_parts"] = (float(answer.passed), weight)
+        verdict = Verdict(rules, (format_group(None),), answer.passed)
         request = next((text for role, text in answer.messages if role == "user"), "")
         yield {
             "id": f"{question}-s{samples[question]:02d}",
@@ -272,8 +264,8 @@ def _records(
             "request": {"query": request, "question": question, "level": answer.part},
             "world": benchmark,
             "transcript": transcript.to_json(),
-            "verdict": None if verdict is None else verdict.record(),
-            **({} if verdict else {"asked": {FORMAT: [SCHEMA]}}),
+            "verdict": verdict.record() if answer.figures else None,
+            **({} if answer.figures else {"asked": {FORMAT: [SCHEMA]}}),
             "measures": measures,
         }
         samples[question] += 1
