@@ -5,7 +5,6 @@ and only then is it imported."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -21,29 +20,26 @@ from tripwright.agent.chat import (
 )
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domain_of_file, domains
-from tripwright.domains.domain import Domain, Place, PlaceOptions
+from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.domains.judging import JudgingSettings, rules_without_choice
 from tripwright.episode import Task
 from tripwright.errors import UserError
-from tripwright.files import json_object
+from tripwright.evals.run_card import entry_of
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.settings import PolicyChoice, PolicySettings, plain, thinking_fields
+from tripwright.runs import Run
 from tripwright.tools.remote import RemoteToolBox
 
 SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 
 
-def policy_names(among: Mapping[str, Domain] | None = None) -> tuple[str, ...]:
+def policy_names() -> tuple[str, ...]:
     """Those of the domains first."""
-    own = (
-        name
-        for domain in (domains() if among is None else among).values()
-        for name in domain.policies
-    )
-    return (*dict.fromkeys(own), "person", "endpoint", "local")
+    own = (name for domain in domains().values() for name in domain.policies)
+    return (*dict.fromkeys(own), "person", *SAMPLING)
 
 
 def choose_policy(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
@@ -73,8 +69,6 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         raise UserError(
             "Policy 'endpoint' needs --base-url URL (up to and including /v1) and --model NAME."
         )
-    if settings.concurrency < 1:
-        raise UserError(f"--concurrency is at least 1, found {settings.concurrency}.")
     schemas = dialect.schemas()
     counter: TokenCounter
     if settings.tokenizer is None:
@@ -83,39 +77,33 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         chat = ChatFormat(load_tokenizer(settings.tokenizer), schemas)
         counter = ExactTokens(chat, str(settings.tokenizer))
     check_prompt(dialect, counter)
-    thinking = thinking_fields(settings.thinking, settings.thinking_field)
+    # top_k is named where it is set
+    extra: dict[str, Any] = {} if settings.top_k is None else {"top_k": settings.top_k}
+    extra |= thinking_fields(settings.thinking, settings.thinking_field)
+    decoding: dict[str, Any] = {
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "max_tokens": dialect.max_turn_tokens,
+    }
     endpoint = ChatEndpoint(
         settings.base_url,
         settings.model,
         api_key_env=settings.api_key_env,
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
-        temperature=settings.temperature,
-        top_p=settings.top_p,
-        max_tokens=dialect.max_turn_tokens,
-        extra_body={**_top_k(settings), **thinking},
+        extra_body=extra,
         requests_per_second=settings.requests_per_second,
+        **decoding,
     )
-    address = shown_url(settings.base_url)
     identity = {
         "kind": "endpoint",
         "model": settings.model,
-        "base_url": address,
+        "base_url": shown_url(settings.base_url),
         "native_tools": settings.native_tools,
         "tokens_counted_by": counter.name,
     }
-    decoding = {
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        "max_tokens": dialect.max_turn_tokens,
-    }
-    decoding |= {**_top_k(settings), **thinking}
-    return PolicyChoice(
-        EndpointPolicy(endpoint, settings.concurrency, settings.native_tools, counter),
-        None,
-        identity,
-        decoding,
-    )
+    policy = EndpointPolicy(endpoint, settings.concurrency, settings.native_tools, counter)
+    return PolicyChoice(policy, None, identity, decoding | extra)
 
 
 def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
@@ -124,30 +112,23 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
             "Policy 'local' needs --model DIR, a checkpoint folder (or a model name that"
             " transformers can find)."
         )
-    if settings.rows < 1:
-        raise UserError(f"--rows is at least 1, found {settings.rows}.")
     from tripwright.inference.local import LocalPolicy, Sampling  # torch
 
-    top_p = 1.0 if settings.top_p is None else settings.top_p
     sampling = Sampling(
         settings.temperature,
         rows=settings.rows,
         seed=settings.seed,
         dtype=settings.dtype,
-        top_p=top_p,
+        top_p=1.0 if settings.top_p is None else settings.top_p,
         top_k=settings.top_k,
     )
     policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling, settings.device)
     check_prompt(dialect, ExactTokens(policy.chat, f"of {settings.model}"))
     decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:
-        decoding |= {"seed": settings.seed, "top_p": sampling.top_p, **_top_k(settings)}
+        decoding |= {"seed": settings.seed, "top_p": sampling.top_p}
+        decoding |= {} if settings.top_k is None else {"top_k": settings.top_k}
     return PolicyChoice(policy, policy.chat, {"kind": "local", "model": settings.model}, decoding)
-
-
-def _top_k(settings: PolicySettings) -> dict[str, Any]:
-    """Named where it is set."""
-    return {} if settings.top_k is None else {"top_k": settings.top_k}
 
 
 # ---- requests, their place and their rules
@@ -168,15 +149,23 @@ def open_tasks(
     Raises UserError where the file holds no request of the dialect's domain, and for what the
     domain says of them.
     """
-    domain = domain_of(dialect)
-    _refuse_other_domains(queries, domain, dialect)
+    domain, other = domain_of(dialect), domain_of_file(queries)
+    # told by a field that only that domain has: a mistake of the dialect's, not of the first line
+    if other is not None and other is not domain:
+        raise UserError(
+            f"Dialect '{dialect.name}' takes {domain.title} of '{domain.made_by}', found"
+            f" {other.title} in '{queries}'."
+        )
     requests = list(domain.read(queries))[:limit]  # before a store is made
     if not requests:
         raise UserError(
             f"No {domain.title} in '{queries}'. Expected a JSONL file, as '{domain.made_by}'"
             " writes it."
         )
-    options = replace(options, snapshot=options.snapshot or _day_of(out, options.store))
+    if out is not None and options.store is not None and options.snapshot is None:
+        # after midnight the same command still continues a run under the day that it began with
+        day = entry_of(Run.at(out).card, "world").get("snapshot")
+        options = replace(options, snapshot=day if isinstance(day, str) else None)
     place = stack.enter_context(domain.open_place(options))
     domain.check_requests(requests, place, queries)
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
@@ -228,24 +217,3 @@ def settled_rules(
     if rules is not None and rules not in domain.rules:
         raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
     return rules or domain.rules[0]
-
-
-def _day_of(out: Path | None, store: str | None) -> str | None:
-    """The day under which an interrupted run in `out` keeps its answers: after midnight the same
-    command still continues it."""
-    path = out / "run_card.json" if out is not None and store is not None else None
-    place = (json_object(path) or {}).get("world") if path is not None and path.is_file() else None
-    day = place.get("snapshot") if isinstance(place, dict) else None
-    return day if isinstance(day, str) else None
-
-
-def _refuse_other_domains(queries: Path, domain: Domain, dialect: Dialect) -> None:
-    """A file of another domain, told by a field that only that one has, is a mistake of the
-    dialect's and not of the file's first line."""
-    other = domain_of_file(queries)
-    if other is not None and other is not domain:
-        problem = (
-            f"Dialect '{dialect.name}' takes {domain.title} of '{domain.made_by}', found"
-            f" {other.title}"
-        )
-        raise UserError(f"{problem} in '{queries}'.")
