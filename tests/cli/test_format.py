@@ -126,17 +126,6 @@ def test_a_file_of_something_else_is_not_touched(
         assert main(words) == 2 and other.read_bytes() == mine
 
 
-def test_a_bad_line_is_named_and_the_others_are_done(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    path.write_text("oops\n" + (folder / "itineraries.jsonl").read_text())
-    assert main(["format", str(path), "--out", str(out)]) == 2
-    told = capsys.readouterr().err
-    assert "in.jsonl:1: not JSON" in told and "1 of 7 lines" in told
-    assert plans(out) == expected(folder)
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

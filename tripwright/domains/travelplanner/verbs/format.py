@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,8 @@ from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
-from tripwright.errors import NotJson, UserError, counted, described, read_json
-from tripwright.files import Journal, check_new, write_atomically
+from tripwright.errors import UserError, counted, described
+from tripwright.files import Journal, check_new, json_lines, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.progress import StatusLine
 from tripwright.runs import episode_lines, transcripts_at
@@ -120,22 +120,15 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     check_new(out, restart=True, inputs=(source,))
     endpoint = _endpoint(settings)
     place = World.open(settings.world) if settings.world else None
-    inputs, problems = _read(source)
+    inputs = _of_run(source) if source.is_dir() else list(_of_file(source))
     if not inputs:
-        first = problems[0] if problems else ""
-        raise UserError(f"No itineraries in '{source}'. {EXPECTED} {first}".rstrip())
-    for problem in problems:
-        print(problem, file=sys.stderr)
+        raise UserError(f"No itineraries in '{source}'. {EXPECTED}")
     out.parent.mkdir(parents=True, exist_ok=True)
     counts = _formatted(endpoint, inputs, out, settings.concurrency, place)
     typer.echo(json.dumps(counts) if as_json else _told(counts, out))
     if counts["unscored"]:
         unscored = f"{counts['unscored']} unscored, not in {out}"
         print(f"warning: {unscored}. The same command tries them again.", file=sys.stderr)
-    if problems:
-        lines = counted(len(problems) + len(inputs), "line")
-        bad = f"{len(problems)} of {lines} could not be read (named above)"
-        raise UserError(f"{source}: {bad}; the others are done.")
 
 
 def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
@@ -160,21 +153,23 @@ def _told(counts: dict[str, int], out: Path) -> str:
     return f"{itineraries}: {plans}, {counts['unreadable']} not readable{unscored}\n{out}"
 
 
-def _read(path: Path) -> tuple[list[ItineraryInput], list[str]]:
-    """The itineraries, and what is wrong with the lines that hold none."""
-    if path.is_dir():
-        return _of_run(path), []
+def _of_file(path: Path) -> Iterator[ItineraryInput]:
     if not path.is_file():
         raise UserError(f"No file at '{path}'. {EXPECTED}")
-    inputs, problems = list[ItineraryInput](), list[str]()
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                if line.strip():
-                    inputs.append(_asked(line, number))
-            except BadLine as problem:
-                problems.append(f"{path}:{number}: {problem}.")
-    return inputs, problems
+    for number, record in json_lines(path):
+        try:
+            if (
+                not isinstance(record, dict)
+                or "query" not in record
+                or not isinstance(record.get("itinerary", 0), str | None)
+            ):
+                wanted = 'an object with "query" and "itinerary" (text or null)'
+                raise BadLine(f"expected {wanted}, found {described(record)}")
+            query = read_query(record["query"])
+        except BadLine as problem:
+            raise UserError(f"{path}:{number}: {problem}.") from None
+        made_from = _fingerprint(record)
+        yield ItineraryInput(number, record["query"], query, record["itinerary"] or "", made_from)
 
 
 def _of_run(folder: Path) -> list[ItineraryInput]:
@@ -191,29 +186,13 @@ def _answered(number: int, record: dict[str, Any]) -> ItineraryInput:
         of = f"Episode '{record['id']}' is of domain {record['domain']}"
         raise UserError(f"{of}: only TravelPlanner's itineraries become plans.")
     request, answer = record["request"], record["transcript"]["answer"]
-    digest = _fingerprint(json.dumps([record["id"], request, answer]).encode())
+    digest = _fingerprint([record["id"], request, answer])
     query = Query.model_validate(request)
     return ItineraryInput(number, request, query, answer or "", digest, record)
 
 
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
-
-
-def _asked(line: bytes, number: int) -> ItineraryInput:
-    try:
-        record = read_json(line)
-    except NotJson as problem:
-        raise BadLine(f"not JSON ({problem})") from None
-    if (
-        not isinstance(record, dict)
-        or "query" not in record
-        or not isinstance(record.get("itinerary", 0), str | None)
-    ):
-        wanted = 'an object with "query" and "itinerary" (text or null)'
-        raise BadLine(f"expected {wanted}, found {described(record)}")
-    request, text = record["query"], record["itinerary"] or ""
-    return ItineraryInput(number, request, read_query(request), text, _fingerprint(line.strip()))
+def _fingerprint(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 # ---- by the parser or by a model
