@@ -40,15 +40,9 @@ def plain(text: str) -> str:
 
 def holds(text: str, name: str) -> bool:
     """Whether `text` has `name` as whole words; both are `plain`."""
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        if not (text[at - 1 : at].isalnum() and name[0].isalnum()) and not (
-            text[end : end + 1].isalnum() and name[-1].isalnum()
-        ):
-            return True
-        at = text.find(name, at + 1)
-    return False
+    start = r"(?<![^\W_])" if name[0].isalnum() else ""
+    end = r"(?![^\W_])" if name[-1].isalnum() else ""
+    return re.search(start + re.escape(name) + end, text) is not None
 
 
 def names_of(plan: Any) -> dict[str, set[str]]:

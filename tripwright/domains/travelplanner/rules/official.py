@@ -48,6 +48,7 @@ from tripwright.world.store import World
 # ---- the route
 
 
+SomeLookup = TypeVar("SomeLookup", bound=Lookup)
 Days = list[Any]  # the plan's days within the query's length, official format
 CITY = "current_city"
 
@@ -458,24 +459,26 @@ def is_wanted_room(wish: str, room_type: str) -> bool:
     return wish not in REQUIRED_ROOM or room_type == REQUIRED_ROOM[wish]
 
 
-def costs_of(query: Query, days: Days, lookup: Lookup) -> Iterator[Cost]:
-    """What the official rules charge the whole party, in the order in which they add it up."""
+def costs_of(
+    query: Query,
+    days: Days,
+    lookup: SomeLookup,
+    transport: Callable[[Any, int, int, SomeLookup], Iterable[Cost]],
+) -> Iterator[Cost]:
+    """What the rules charge the whole party, in the order in which they add it up. Prices are those
+    of the first row that matches."""
     party_size = query.people_number
     for number, day in enumerate(days, start=1):
         if filled(day["transportation"]):
-            yield from _transport_cost(day, number, party_size, lookup)
-        yield from meal_and_stay_costs(day, number, party_size, lookup)
-
-
-def meal_and_stay_costs(day: Any, number: int, party_size: int, lookup: Lookup) -> Iterator[Cost]:
-    for meal in MEALS:
-        if filled(day[meal]) and (row := lookup.restaurant(day[meal])) is not None:
-            yield Cost(number, meal, row.name, row.average_cost_usd, party_size)
-    if filled(day["accommodation"]):
-        stay = lookup.stay(day["accommodation"])
-        if stay is not None:
-            rooms = math.ceil(party_size / stay.maximum_occupancy)
-            yield Cost(number, "accommodation", stay.name, stay.price_usd, rooms)
+            yield from transport(day, number, party_size, lookup)
+        for meal in MEALS:
+            if filled(day[meal]) and (row := lookup.restaurant(day[meal])) is not None:
+                yield Cost(number, meal, row.name, row.average_cost_usd, party_size)
+        if filled(day["accommodation"]):
+            stay = lookup.stay(day["accommodation"])
+            if stay is not None:
+                rooms = math.ceil(party_size / stay.maximum_occupancy)
+                yield Cost(number, "accommodation", stay.name, stay.price_usd, rooms)
 
 
 def _transport_cost(day: Any, number: int, party_size: int, lookup: Lookup) -> Iterator[Cost]:
@@ -516,8 +519,6 @@ WISHES = (valid_cuisine, valid_room_rule, valid_transportation, valid_room_type)
 # Kinds of exception that a malformed plan or request raises in the official code and in STAR's.
 PLAN_FAULTS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 
-SomeLookup = TypeVar("SomeLookup", bound=Lookup)
-
 
 @dataclass(frozen=True)
 class StagedRules(Generic[SomeLookup]):
@@ -527,7 +528,7 @@ class StagedRules(Generic[SomeLookup]):
     look_up: Callable[[World], SomeLookup]
     checks: tuple[Callable[[Query, Days, SomeLookup], Result], ...]
     wishes: tuple[Callable[[Query, Days, SomeLookup], Result], ...]
-    costs_of: Callable[[Query, Days, SomeLookup], Iterable[Cost]]
+    transport: Callable[[Any, int, int, SomeLookup], Iterable[Cost]]
 
     def judge(self, query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:
         """Facts about one plan in the official format. None and [] count as not delivered."""
@@ -544,7 +545,7 @@ class StagedRules(Generic[SomeLookup]):
             return PlanVerdict(self.name, True, facts, None, None, None, False)
         try:
             hard_facts = self._facts(self.wishes, query, days, lookup)
-            costs = tuple(self.costs_of(query, days, lookup))
+            costs = tuple(costs_of(query, days, lookup, self.transport))
             hard_facts["valid_cost"] = Fact.of("valid_cost", valid_cost(query, costs))
         except PLAN_FAULTS as error:
             return PlanVerdict(self.name, True, facts, None, None, type(error).__name__, False)
@@ -563,4 +564,4 @@ class StagedRules(Generic[SomeLookup]):
         }
 
 
-OFFICIAL = StagedRules("official", Lookup, CHECKS, WISHES, costs_of)
+OFFICIAL = StagedRules("official", Lookup, CHECKS, WISHES, _transport_cost)

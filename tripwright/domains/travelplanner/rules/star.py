@@ -45,7 +45,6 @@ from tripwright.domains.travelplanner.rules.official import (
     StagedRules,
     is_valid_attractions,
     is_valid_restaurants,
-    meal_and_stay_costs,
     tasted_words,
     too_few_nights,
     travel_route,
@@ -363,16 +362,6 @@ def _unknown(wish: str, vocabulary: Iterable[str]) -> Result:
     return failed(f"The wish '{wish}' is unknown.", None, None, wish, needed)
 
 
-def costs_of(query: Query, days: Days, lookup: StarLookup) -> Iterator[Cost]:
-    """What STAR charges the whole party, in the order in which it adds it up. Prices are those of
-    the first row that matches."""
-    party_size = query.people_number
-    for number, day in enumerate(days, start=1):
-        if filled(day.get("transportation")):
-            yield from _transport_cost(day, number, party_size, lookup)
-        yield from meal_and_stay_costs(day, number, party_size, lookup)
-
-
 def _transport_cost(day: Any, number: int, party_size: int, lookup: StarLookup) -> Iterator[Cost]:
     origin, destination = travel_route(day)
     mode = mode_of(day["transportation"])
@@ -396,4 +385,4 @@ WISHES = (valid_cuisine, valid_room_rule, valid_transportation, valid_room_type)
 # ---- the verdict
 
 
-STAR = StagedRules("star", StarLookup, CHECKS, WISHES, costs_of)
+STAR = StagedRules("star", StarLookup, CHECKS, WISHES, _transport_cost)
