@@ -5,13 +5,13 @@ They are read by writing: what would be true is rendered by the records of the e
 there is one grammar, and whoever shows work in other words has no steps. Each step is held to its
 own place alone: after a wrong one, what follows can be true again.
 
-A way is true where it was shown on its way to the city that was chosen, on whatever day: which of
-them to take is the agent's to choose. That there is none is true where the last search for it says
-so. What the budget has left is that of the calculator's answer.
+A way is true where it was shown for that leg, on whatever day: which of them to take is the agent's
+to choose. That there is none is true where the last search for it says so. A cost is that of the
+ways, nights and meals last noted, and the sum of a trip is asked of the costs that were said.
 
 Not read: letters of cities and dates, said again; what a call is made for ("Look at", "From");
-which cities are left to compare, driven or flown to; how nights may be spent; "Eaten"; in which
-city one eats, what one sees there; a trip, its costs and its plan, which say again what was chosen.
+which cities are driven or flown to, and left for which end; how nights may be spent; "Eaten"; in
+which city one eats, what one sees there, and the plan, which the answer says again.
 """
 
 from __future__ import annotations
@@ -43,10 +43,14 @@ from tripwright.tools.faults import unanswered
 from tripwright.transcript import Rows, Segment, ToolCall, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
-# Of the cities of a trip: the price of one beside the others', and which is taken
+# Of the cities of a trip: the price of one beside the others', which is taken. Of ways: which was
+# taken, all of a trip's. Of costs: of a trip or of meals, all that the sum is asked of, what the
+# budget has left
 KINDS = (
-    *("stay: asked", "stay: row", "stay: choice", "city: price", "city: choice"),
-    *("way: choice", "meal: asked", "meal: row", "meal: choice", "cost: sum"),
+    *("stay: asked", "stay: row", "stay: choice"),
+    *("city: asked", "city: price", "city: choice"),
+    *("way: choice", "way: trip"),
+    *("meal: asked", "meal: row", "meal: choice", "cost: term", "cost: asked", "cost: sum"),
 )
 PURPOSES = tuple(meal.title() for meal in MEALS)
 HEADS = (work.GO, work.BACK, work.TRIP, work.EATING, work.SEE, work.PLAN, work.COST)
@@ -68,10 +72,21 @@ class Sentence(NamedTuple):
 
 class ShownWay(NamedTuple):
     name: str  # a flight's number, "self-driving" or "taxi"
+    cost_usd: float  # of a seat, or a car
     words: str
 
 
+class ChosenStay(NamedTuple):
+    city: str
+    words: str
+    nights: int
+    price_usd: float
+    here: str  # where one is before, by its letter; empty if one cannot know
+    day: int  # on which one is there
+
+
 Look = Callable[[str, Any, Any], work.RowStep]
+Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
         return []
     steps: list[WrittenStep] = []
     shown: Rows | None = None
-    city, letter_of, stays_of, ways = "", dict[str, str](), Stays(), ShownWays(query)
+    city, letter_of, stays_of, ways = "", dict[str, str](), Stays(), WrittenWays(query)
     restaurants: Rows | None = None  # last shown
     turn, said, said_in_vain = 0, "", ""
     for segment in transcript.segments:
@@ -111,11 +126,11 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 kind, letter = shown.kind, letter_of.get(city, city)
                 is_of_stays = kind == "Accommodation"
                 table = shown if is_of_stays else restaurants
+                summed = [*ways.sums(note, shown)]  # of the trip so far: another may come behind it
                 rows = _called(table, note) if table else []
                 if is_of_stays and rows:
                     stays_of[letter] = city, rows
-                read = read_note(query, note, kind, rows, letter, stays_of, ways)
-                found = (*read, *ways.sums(note, shown))
+                found = (*read_note(query, note, kind, rows, letter, stays_of, ways), *summed)
                 steps += [WrittenStep(turn, *each) for each in found]
         if segment.call is not None:
             ways.look(segment.call)
@@ -182,7 +197,7 @@ def read_note(
     rows: Called,
     city: str,
     stays_of: Stays,
-    ways: ShownWays,
+    ways: WrittenWays,
 ) -> Iterator[Found]:
     """What stands in the note behind an answer of this kind, about rows, cities and ways. `rows`:
     the places to stay that the answer has shown, or the restaurants last shown."""
@@ -204,17 +219,26 @@ def read_note(
         own = [e for e in own if rows and (kind == "Restaurant" or e.head in PURPOSES)]
     meals: list[Sentence] = []
     for sentence in sentences:
-        head, _, steps, said = sentence
+        head, asked, steps, said = sentence
         if sentence in own:
             meals.append(sentence)
             continue
         yield from _meals(query, meals, rows)
         if sentence in others:
-            yield from _cities(query, steps, "" if head in HEADS else said, stays_of, ways)
-        if head in (work.GO, work.BACK):
-            yield ways.taken(head, said)
+            yield from _cities(query, asked, steps, "" if head in HEADS else said, stays_of, ways)
+        if head in HEADS:
+            eaten = (meal.said for meal in meals if meal.head in PURPOSES)
+            prices = [_price_usd(taken, rows) for taken in eaten]
+            yield from ways.read(head, said, prices if head == work.COST else [])
         meals = []
     yield from _meals(query, meals, rows)
+
+
+def _price_usd(taken: str, rows: Called) -> float | None:
+    """None where no row has this name, or several have it."""
+    named = zip(_names(rows), rows, strict=True)
+    prices = {row.average_cost_usd for name, (_, row) in named if name == taken}
+    return prices.pop() if len(prices) == 1 else None
 
 
 def _names(rows: Called) -> list[str]:
@@ -273,23 +297,40 @@ def _stay(query: Query, city: str, nights: int, rows: Called) -> tuple[Any, str]
 
 
 def _cities(
-    query: Query, steps: list[str], said: str, stays_of: Stays, ways: ShownWays
+    query: Query, asked: str, steps: list[str], said: str, stays_of: Stays, ways: WrittenWays
 ) -> Iterator[Found]:
     """Prices of the same nights in several cities, and the least of them."""
     nights, words, least = _compared(query, steps), work.NONE, None
     if not nights:
         return
+    letters = [step.partition(" ")[0] for step in steps]
+    free = (at for at in ways.reached() if {*letters}.isdisjoint(at[0]))
+    stops = query.visiting_city_number + 1  # home is no stop
+    may = {
+        _listed(work.asked_of_cities(been, day, to_come, letters)): (been[-1], day)
+        for been, day in free
+        for to_come in _shared(query.days - day, stops - len(been))
+        if to_come[0] == nights
+    }
+    yield "city: asked", asked, asked if asked in may else [*may][-1] if may else ""
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
         row, stay = _stay(query, city, nights, rows)
         yield "city: price", step, work.beside(city, nights, row, least).words()
         if row is not None and said.startswith(f"{work.nights_in(city, nights)} "):
-            ways.city = name
+            at = may.get(asked, ("", 0))
+            ways.stay_in(ChosenStay(name, stay, nights, row.price_usd, *at))
         if step.endswith(f" {work.OK}") and row is not None:
             words, least = stay, row
     if said:
         yield "city: choice", said, words
+
+
+def _shared(nights: int, stops: int) -> Iterator[tuple[int, ...]]:
+    """All ways to share them among so many stops, none where a city has no letter."""
+    shared = itertools.product(work.LENGTHS, repeat=stops) if 0 < stops <= work.MOST_CITIES else ()
+    return (each for each in shared if sum(each) == nights)
 
 
 def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Found]:
@@ -425,18 +466,25 @@ def _listed(asked: tuple[str, ...]) -> str:
     return ", ".join(asked)
 
 
-# ---- ways and the sum
+# ---- ways, costs and the sum
 
 
 @dataclass
-class ShownWays:
-    """What was shown of ways, and to which city the last sentences choose one."""
+class WrittenWays:
+    """What was shown of ways, and what the last sentences chose."""
 
     query: Query
     letter_of: Mapping[str, str] = field(default_factory=dict)  # city → what it is called
-    city: str = ""  # chosen last
+    # what was taken from home on, by letters, as far as one can know; the way back and its cost
+    path: dict[str, work.TripStop] = field(default_factory=dict)
+    _back: tuple[str, str] | None = None
+    is_known: bool = True
     # by the leg's ends; None: there was no way when it was asked for
     _shown: dict[tuple[str, str], list[ShownWay | None]] = field(default_factory=dict)
+    _stay: ChosenStay | None = None  # the last one
+    _was_trip: bool = False  # what the next cost is of, unless meals stand before it
+    _costs: str = ""  # of the trip just said, in its own words
+    _eaten: str = ""  # of its meals so far; wanted cuisines are seen to before the trip is said
     _calculated: str = ""  # the expression, if the last call has one
 
     def look(self, call: ToolCall) -> None:
@@ -452,50 +500,125 @@ class ShownWays:
                 usd, name = row.get("cost_usd"), mode
             if usd is not None:
                 facts = [str(row.get(fact) or "") for fact in ("duration", "distance")]
-                ways.append(ShownWay(name, work.way_words(usd, name, *facts)))
+                ways.append(ShownWay(name, usd, work.way_words(usd, name, *facts)))
         if call.rows and call.rows.problem in NO_WAY:
             ways.append(None)
 
-    def taken(self, head: str, said: str) -> Found:
-        """To the city that was chosen or from it home. Where none was, a way has its own name
-        alone."""
-        may = [way.name for ways in self._shown.values() for way in ways if way]
-        if self.city:
-            home = self.query.org
-            may = [
-                words
-                for ends in self._shown
-                if (ends == (self.city, home) if head == work.BACK else ends[1] == self.city)
-                for words in self._legs(ends)
-            ]
-        several = said.split(", ")  # where no work is shown
-        is_true = all(each in may for each in several)
-        return "way: choice", said, said if is_true else next(iter(may), "")
+    def stay_in(self, stay: ChosenStay) -> None:
+        self._stay, self._back, self._costs = stay, None, ""
+
+    def reached(self) -> list[tuple[Sequence[str], int]]:
+        """Where one has been, and on which day that is: at home, and after each stop of the way so
+        far; if one cannot know, in any cities of the state on any day."""
+        if not self.is_known:
+            letters = [letter for letter in self.letter_of.values() if letter != work.HOME]
+            stops = range(min(self.query.visiting_city_number, len(letters) + 1))
+            paths = (path for n in stops for path in itertools.permutations(letters, n))
+            been = ((work.HOME, *path) for path in paths)
+            return list(itertools.product(been, range(1, self.query.days)))
+        days = itertools.accumulate((stop.nights for stop in self.path.values()), initial=1)
+        letters = [work.HOME, *self.path]
+        return [(letters[:count], day) for count, day in enumerate(days, start=1)]
+
+    def read(self, head: str, said: str, meals: Sequence[float | None]) -> Iterator[Found]:
+        """`meals`: what those cost that the note has just chosen, if one can know."""
+        if head in (work.GO, work.BACK):
+            legs = self._named(head)
+            several = said.split(", ")  # where no work is shown
+            is_true = all(each in legs for each in several)
+            yield "way: choice", said, said if is_true else next(iter(legs), "")
+            self._go(head, said, legs.get(said))
+        elif head == work.TRIP:
+            if trip := self.trip():
+                yield "way: trip", said, trip
+            self._was_trip = True
+        elif head == work.COST and meals:
+            known = [price for price in meals if price is not None]
+            if len(known) == len(meals):
+                cost = work.meals_cost(self.query.party_size, known)
+                is_further = self._costs and self._eaten  # of this trip
+                yield "cost: term", said, f"{self._eaten}+{cost}" if is_further else cost
+            self._eaten = said
+        elif head == work.COST and self._was_trip:
+            if self.trip() and self._back:
+                there = itertools.chain(*(stop.costs for stop in self.path.values()))
+                yield "cost: term", said, "+".join((*there, self._back[1]))
+            self._was_trip, self._costs = False, said
+            if not self.query.local_constraint.cuisine:
+                self._eaten = ""
+        elif head == work.COST:  # of meals of which no work is shown
+            self._eaten = said
+
+    def trip(self) -> str:
+        """Its words; none where a way was taken that nobody has shown."""
+        if not self.is_known or self._back is None:
+            return ""
+        return work.trip_words(self.query.party_size, [*self.path.values()], self._back[0])
+
+    def _go(self, head: str, said: str, leg: Leg | None) -> None:
+        if self._stay is None:
+            return
+        here, there, way = leg or ("", "", None)
+        if way is None:  # there is none, or nobody has shown it
+            self.is_known &= leg is not None
+            return
+        cost = work.way_cost(self.query.party_size, way.cost_usd, way.name)
+        if head == work.BACK:
+            self._back = said, cost
+            return
+        letters = [work.HOME, *self.path]
+        self.is_known = here == work.HOME or (self.is_known and here in letters)
+        city, stay, nights, price_usd, *_ = self._stay
+        costs = cost, work.nights_cost(nights, price_usd)
+        stop = work.TripStop(there, city, said, stay, nights, *costs)
+        before = letters[1 : letters.index(here) + 1] if here in letters else []
+        self.is_known &= bool(there) and there not in before
+        self.path = {**{each: self.path[each] for each in before}, there: stop}
+
+    def _named(self, head: str) -> dict[str, Leg]:
+        """By the words for them, to the city that was chosen or from it home. Where none was, a way
+        has its own name alone."""
+        if self._stay is None:
+            shown = (way for ways in self._shown.values() for way in ways if way)
+            return {way.name: ("", "", way) for way in shown}
+        city, at, legs = self._stay.city, self._stay.here, dict[str, Leg]()
+        for (here, there), ways in self._shown.items():
+            is_there = there == city and at in ("", self.letter_of.get(here, ""))
+            if (here, there) == (city, self.query.org) if head == work.BACK else is_there:
+                legs |= self._legs(here, there, ways)
+        return legs
 
     def shown_legs(self) -> list[str]:
         """The words for each."""
-        return [words for ends in self._shown for words in self._legs(ends)]
+        return [w for ends, ways in self._shown.items() for w, _ in self._legs(*ends, ways)]
 
-    def _legs(self, ends: tuple[str, str]) -> Iterator[str]:
-        ways, (here, there) = self._shown[ends], (self.letter_of.get(end, "") for end in ends)
+    def _legs(
+        self, here: str, there: str, ways: Sequence[ShownWay | None]
+    ) -> Iterator[tuple[str, Leg]]:
+        ends = self.letter_of.get(here, ""), self.letter_of.get(there, "")
         for way in filter(None, ways) if ways[-1:] != [None] else ways:
-            to = work.called(there, ends[1]) if way else there
-            yield work.leg_taken(here, to, way and way.words)
+            to = work.called(ends[1], there) if way else ends[1]
+            yield work.leg_taken(ends[0], to, way and way.words), (*ends, way)
 
     def sums(self, note: str, shown: Rows) -> Iterator[Found]:
-        """Such as "458 left ok", of a calculator's answer or behind what it would be asked."""
+        """Such as "458 left ok", of a calculator's answer or behind what it would be asked; before
+        it, whether all costs of the trip were asked."""
         budget = work.left_of_budget(self.query.budget, ()).removesuffix(")")
         for sentence in note.removesuffix(".").split(". "):
             terms, _, said = sentence.rpartition(": ")
             is_left = said.endswith((f" left {work.OK}", f" left {work.DEAR}"))
             if not is_left or said[0] not in "-0123456789":
                 continue
+            asked = terms or self._calculated
+            if self._costs:
+                costs = filter(None, (self._costs, self._eaten))
+                yield "cost: asked", asked, work.left_of_budget(self.query.budget, costs)
             try:
                 numbers = [row[0] for row in shown.values if shown.kind == "Number"]
                 left = evaluate(terms) if terms else next(iter(numbers), None)
             except ToolError:  # these terms cannot be added up
                 left = None
-            if not (terms or self._calculated).startswith(budget):
+            if not asked.startswith(budget):
                 left = None
             yield "cost: sum", said, "" if left is None else work.left_words(work.to_the_cent(left))
 
