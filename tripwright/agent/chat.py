@@ -319,6 +319,9 @@ class TokenWords:
         from tokenizers.decoders import DecodeStream
 
         stream = DecodeStream(skip_special_tokens=False)
-        words = [stream.step(self.tokenizer, token) or "" for token in token_ids]
+        try:
+            words = [stream.step(self.tokenizer, token) or "" for token in token_ids]
+        except Exception:  # the library's own: it cannot go on after bytes that are no text
+            return None
         spoken = self.tokenizer.decode(token_ids, skip_special_tokens=True)
         return words if text.strip() in (spoken.strip(), "".join(words).strip()) else None

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -333,6 +334,20 @@ def test_tokens_are_words_and_compared_with_the_text(byte_level: Any) -> None:
     assert TokenWords(byte_level).of([0, 1, 5], "Hello<|im_end|>") == ["He", "llo", "<|im_end|>"]
     assert TokenWords(byte_level).of([0, 1], "Goodbye") is None
     assert TokenWords(byte_level).of([0, 99], "Hello") is None
+
+
+def test_bytes_that_are_no_text_have_no_words() -> None:
+    """A model may sample any; the library's stream of letters cannot go on after them."""
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"▁He": 256, "llo": 257}
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], byte_fallback=True))
+    parts = (tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse())
+    made.decoder = tokenizers.decoders.Sequence([tokenizers.decoders.Replace("▁", " "), *parts])
+    words = TokenWords(made)
+    assert words.of([256, 257, 0xC3, 0xBC], " Helloü") == [" He", "llo", "", "ü"]
+    for seed in range(200):
+        ids = Random(seed).choices(range(258), k=20)
+        assert words.of(ids, made.decode(ids)) is None or len(words.of(ids, made.decode(ids))) == 20
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"model": {"vocab": 3}}'])
