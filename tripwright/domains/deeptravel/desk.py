@@ -60,8 +60,7 @@ from tripwright.domains.deeptravel.requests.words import (
     word_request,
 )
 from tripwright.domains.deeptravel.tools.live_source import LiveSource
-from tripwright.domains.deeptravel.worlds.city import CityMap
-from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, WorldProvider
+from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, CityMap, WorldProvider
 from tripwright.domains.desk import (
     EMPTY,
     Check,

@@ -26,8 +26,12 @@ from tripwright.domains.deeptravel.tools.answers import (
     TrainOffer,
     WebPage,
 )
-from tripwright.domains.deeptravel.worlds.city import FASTEST_KMH, LONGEST_KM, dice_of
-from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.deeptravel.worlds.worlds import (
+    FASTEST_KMH,
+    LONGEST_KM,
+    WorldProvider,
+    dice_of,
+)
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables

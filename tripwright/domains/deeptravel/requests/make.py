@@ -43,7 +43,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     ProviderAnswer,
 )
 from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, answer_of
-from tripwright.domains.deeptravel.worlds.city import SIGHT
+from tripwright.domains.deeptravel.worlds.worlds import SIGHT
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError
 
