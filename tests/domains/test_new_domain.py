@@ -170,7 +170,7 @@ def test_its_tools_are_served(package: Path) -> None:
         assert answer.json()["rows"]["kind"] == "Restaurant"
         assert httpx2.get(f"{url}/docs").status_code == 200
         assert httpx2.get(f"{url}/world").json()["content_hash"] == "town-7"
-        call = f'tripwright tool find_restaurants {{"cuisine":"Thai"}} --face dinner --server {url}'
+        call = 'tripwright tool find_restaurants {"cuisine":"Thai"} --face dinner --world town'
         assert run(call, package).strip() == answer.json()["text"]
         assert python(TRAINS_ON_SERVED.format(url=url), package) == "town-7"
     run("tripwright world build --scale nano --seed 1 --out nano", package)

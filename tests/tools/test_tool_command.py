@@ -9,8 +9,6 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.cli.tool import tool
-from tripwright.tools.remote import RemoteToolBox
-from tripwright.tools.toolbox import ToolHostDown
 from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -72,7 +70,6 @@ def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["SearchRestaurant", '{"city": "Oz"}', "--world", "W", "--face", "star"], "Oz"),
         (["SearchRestaurant", "{", "--world", "W", "--face", "star", "--page-rows", "9"], "JSON"),
         (["get_cities", '{"page": 1}', "--world", "W", "--page-rows", "9"], "'page'"),
-        (["get_cities", "{}", "--server", "http://127.0.0.1:99999"], "is not a URL"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(
@@ -99,13 +96,9 @@ def test_the_examples_of_the_help_answer(
     # The official tables and live services are not here; recorded answers have tests of their own
     # (test_live_command.py).
     ours = [words for words in examples() if not {"worlds/real", "runs/live.sqlite"} & set(words)]
-    assert len(ours) >= 7
+    assert len(ours) >= 6
     for words in ours:
-        there = [
-            {"--server": "--world", "http://127.0.0.1:8321": "worlds/nano"}.get(word, word)
-            for word in words
-        ]
-        assert main(there) == 0, (words, capsys.readouterr().err)
+        assert main(words) == 0, (words, capsys.readouterr().err)
 
 
 def test_the_example_on_the_official_tables_answers(
@@ -121,16 +114,3 @@ def test_the_example_on_the_official_tables_answers(
     (words,) = [words for words in examples() if "worlds/real" in words]
     assert main(words) == 0
     assert "35 flights" in capsys.readouterr().out
-
-
-def test_a_server_that_fails_on_the_call_is_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def down(*_: object) -> None:
-        raise ToolHostDown("http://here answered 500: broken (6 attempts)")
-
-    monkeypatch.setattr(RemoteToolBox, "__init__", lambda *_, **__: None)
-    monkeypatch.setattr(RemoteToolBox, "call", down)
-    assert main(["tool", "calculator", '{"expression": "1"}', "--server", "http://here"]) == 2
-    out, err = capsys.readouterr()
-    assert not out and "answered 500: broken" in err and err.count("\n") == 1

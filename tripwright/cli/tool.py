@@ -4,7 +4,6 @@ call is bad input: one line, exit 2."""
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -21,9 +20,6 @@ def tool(  # long: mostly examples, a line for each kind of face
         typer.Argument(help="The tool as the face calls it, for instance search_flights."),
     ] = None,
     arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
-    server: Annotated[
-        str | None, typer.Option(help="Instead of --world: URL of 'tripwright serve tools'.")
-    ] = None,
     face: Annotated[
         str, typer.Option(help=f"How tools are called and answer: {', '.join(OWN_FACES)}.")
     ] = "planner_r1",
@@ -46,7 +42,6 @@ def tool(  # long: mostly examples, a line for each kind of face
       tripwright tool get_cities '{"state": "Thoreria"}' --world worlds/nano
       tripwright tool search_flights '{"origin": "Ashelmont", "destination": "Orford", "date": "2022-03-01"}' --world worlds/nano
       tripwright tool SearchRestaurant '{"city": "Duneworth", "page": 2}' --face star --page-rows 5 --world worlds/nano
-      tripwright tool get_cities '{"state": "Thoreria"}' --server http://127.0.0.1:8321
 
     The six live tools of DeepTravel, answered from a closed world:
       tripwright tool --list --face deeptravel
@@ -65,8 +60,7 @@ def tool(  # long: mostly examples, a line for each kind of face
     """  # noqa: E501
     from tripwright.domains import domain_of_face, face_named
     from tripwright.domains.domain import PlaceOptions
-    from tripwright.tools.remote import RemoteToolBox
-    from tripwright.tools.toolbox import ToolHostDown, Tools
+    from tripwright.tools.toolbox import ToolHostDown
 
     schemas = face_named(face).schemas(
         paged=page_rows is not None
@@ -79,24 +73,9 @@ def tool(  # long: mostly examples, a line for each kind of face
         raise UserError(
             f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments."
         )
-    if place.world is not None and server is not None:
-        raise UserError("Give --world DIR or --server URL, not both.")
-    with ExitStack() as resources:
-        options = PlaceOptions(**vars(place))
-        box: Tools
-        if server is not None:
-            if options.live:
-                raise UserError(
-                    "--services, --store, --snapshot and --replay say who answers here, and --server who answers elsewhere."  # noqa: E501
-                )
-            box = RemoteToolBox(server, face_named(face), page_rows=page_rows)
-        else:
-            domain = domain_of_face(face)
-            box = domain.tools(
-                resources.enter_context(domain.open_place(options)).source,
-                face_named(face),
-                page_rows,
-            )
+    domain = domain_of_face(face)
+    with domain.open_place(PlaceOptions(**vars(place))) as opened:
+        box = domain.tools(opened.source, face_named(face), page_rows)
         try:
             answer = box.call(name, arguments)
         except ToolHostDown as error:

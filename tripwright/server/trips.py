@@ -23,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
 
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
@@ -282,18 +283,13 @@ def _pages() -> APIRouter:
 
     @router.get("/")
     def page() -> Response:
-        return own_file("index.html")
+        return FileResponse(folder / "index.html")
 
     @router.get("/pages/trip/dom.js")  # elements are made as in the report
     def dom() -> Response:
         return Response(page_file("dom.js"), media_type="text/javascript")
 
-    @router.get("/pages/trip/{name:path}")
-    def own_file(name: str) -> Response:
-        file = (folder / name).resolve()
-        if not file.is_relative_to(folder.resolve()) or not file.is_file():
-            raise HTTPException(404, "No such page.")
-        return FileResponse(file)
+    router.mount("/pages/trip", StaticFiles(directory=folder))
 
     @router.get("/healthz")
     def health() -> dict[str, str]:

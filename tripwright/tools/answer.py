@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os.path import commonprefix
 from typing import Any, Literal
@@ -60,13 +60,15 @@ def quoted(value: object) -> str:
 
 
 def harmless(value: object) -> str:
-    """At most LONGEST_QUOTE characters of a value, in time that does not grow with its depth or the
-    number of its parts.
+    """At most LONGEST_QUOTE characters of a value.
 
     Angle brackets go, so that an argument cannot smuggle a control token such as `<|im_end|>` into
     a tool's answer, and so do lone surrogates, which no tokenizer can encode.
     """
-    text = value if isinstance(value, str) else _beginning(value)
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits; a deep nesting
+        text = type(value).__name__
     text = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
     return re.sub(r"[<>]", "?", text).encode("utf-8", "replace").decode()
 
@@ -83,40 +85,6 @@ def defused(text: str) -> str:
     if text.isascii() and "<" not in text and ">" not in text:
         return text
     return _TAG_BRACKET.sub("?", text).encode("utf-8", "replace").decode()
-
-
-def _beginning(value: object) -> str:
-    """As much of `repr(value)` as is shown. Each level adds a character, so the nesting that is
-    looked at is bounded too."""
-    text = ""
-    for piece in _pieces(value):
-        text += piece
-        if len(text) > LONGEST_QUOTE:
-            break
-    return text
-
-
-def _pieces(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield "{"
-        for number, (key, item) in enumerate(value.items()):
-            yield ", " if number else ""
-            yield from _pieces(key)
-            yield ": "
-            yield from _pieces(item)
-        yield "}"
-    elif isinstance(value, list):
-        yield "["
-        for number, item in enumerate(value):
-            yield ", " if number else ""
-            yield from _pieces(item)
-        yield "]"
-    else:
-        try:
-            yield repr(value)
-        except (ValueError, RecursionError):
-            # an integer of thousands of digits; a nested thing that is neither dict nor list
-            yield type(value).__name__
 
 
 TEXT = Rows("text")

@@ -25,7 +25,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,8 +87,11 @@ def write_tables(
     flights_on_day: Counter[int] = Counter()
     place = places.__getitem__
 
+    @lru_cache(10_000)  # rows of one search mostly come together
+    def search_of(origin: str, destination: str, date: str) -> int:
+        return search_key(places[origin], places[destination], days[date])
+
     def flight_rows() -> Iterator[tuple[Any, ...]]:
-        searches = _Searches(places, days)
         for seq, row in enumerate(reported("flights", tables.flights, report)):
             number, price, departure, arrived, duration, date, origin, destination, miles = row
             if seq >> ROW_BITS:
@@ -96,7 +99,7 @@ def write_tables(
                     f"The table of flights has more than {seq:,} rows, which is the most that a"
                     " world can hold."
                 )
-            search = searches[origin, destination, date]
+            search = search_of(origin, destination, date)
             flights_on_day[search & _DAY_MASK] += 1
             yield (
                 search << ROW_BITS | seq,
@@ -189,36 +192,15 @@ class _Numbers(dict[str, int]):
         return number
 
 
-class _Searches(dict[tuple[str, str, str], int]):
-    """(origin, destination, date) → search key, for the latest ones: rows of one search mostly come
-    together."""
-
-    def __init__(self, places: _Numbers, days: _Numbers):
-        super().__init__()
-        self._places, self._days = places, days
-
-    def __missing__(self, search: tuple[str, str, str]) -> int:
-        if len(self) >= 10_000:
-            self.clear()
-        origin, destination, date = search
-        self[search] = key = search_key(
-            self._places[origin], self._places[destination], self._days[date]
-        )
-        return key
-
-
 def reported(table: str, rows: Iterable[Row], report: Report | None) -> Iterator[Row]:
     """The rows, with their number told now and then, and at the end."""
-    return _told(table, rows, report) if report else iter(rows)
-
-
-def _told(table: str, rows: Iterable[Row], report: Report) -> Iterator[Row]:
     count = 0
     for count, row in enumerate(rows, start=1):
-        if count % REPORT_EVERY == 0:
+        if report and count % REPORT_EVERY == 0:
             report(table, count)
         yield row
-    report(table, count)
+    if report:
+        report(table, count)
 
 
 def content_hash(db: sqlite3.Connection) -> str:
