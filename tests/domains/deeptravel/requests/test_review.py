@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.difficulty import (
+from tripwright.domains.deeptravel.requests.file import (
     AttemptCount,
+    accepted,
     measured,
     read_attempts,
-    staged,
-)
-from tripwright.domains.deeptravel.requests.file import (
-    accepted,
     read_requests,
+    staged,
     write_requests,
     write_review,
 )

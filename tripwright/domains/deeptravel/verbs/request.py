@@ -14,7 +14,6 @@ import typer
 
 from tripwright.cli.options import Json, PlaceFlags, Restart, read_levels
 from tripwright.cli.table import table_lines
-from tripwright.domains.deeptravel.requests import difficulty as request_difficulty
 from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
     lines_of,
@@ -240,10 +239,10 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     if settings.out.is_dir():
         for path in files.values():
             check_new(path, settings.restart, inputs=(settings.requests,))
-    tried = request_difficulty.measured(
-        requests, request_difficulty.read_attempts(settings.runs), settings.least
+    tried = request_file.measured(
+        requests, request_file.read_attempts(settings.runs), settings.least
     )
-    stages = request_difficulty.staged(requests, tried, settings.share, settings.seed)
+    stages = request_file.staged(requests, tried, settings.share, settings.seed)
     settings.out.mkdir(parents=True, exist_ok=True)
     measured = (
         {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}

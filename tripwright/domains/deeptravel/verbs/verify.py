@@ -185,7 +185,7 @@ def _verified(
         speed = len(verdicts) / max(status.seconds, 0.001)
         status.show(f"{len(verdicts)} of {len(inputs)} verified, {speed:.1f}/s")
     status.end()
-    return sorted(verdicts, key=lambda verdict: verdict.line)
+    return sorted(verdicts, key=lambda verdict: verdict.episode.line)
 
 
 def _tell(
@@ -212,7 +212,6 @@ def _tell(
 # ---- tables
 
 LONGEST_WHY = 90  # characters of a problem in a row
-MOST_KINDS = 12  # of problems, in the table
 
 
 def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
@@ -261,11 +260,9 @@ def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for verdict in verdicts:
         if first := _first_problem(verdict):
-            kinds.setdefault(first[0], []).append(f"{verdict.id}: {first[1]}".rstrip(": "))
+            kinds.setdefault(first[0], []).append(f"{verdict.episode.id}: {first[1]}".rstrip(": "))
     often = sorted(kinds.items(), key=lambda each: -len(each[1]))
-    rows = [[kind, str(len(examples)), examples[0]] for kind, examples in often[:MOST_KINDS]]
-    if more := often[MOST_KINDS:]:
-        rows.append([f"{len(more)} other kinds", str(sum(len(each) for _, each in more))])
+    rows = [[kind, str(len(examples)), examples[0]] for kind, examples in often]
     return table_lines(rows, "<><", ["what fails first", "", "for instance"]) if rows else []
 
 

@@ -51,28 +51,28 @@ class VerifierInput:
 
 @dataclass(frozen=True)
 class VerifierVerdict:
-    """`passes` is the trajectory's, None where the verdict is unscored."""
-
-    line: int
-    id: str
+    episode: VerifierInput
     finding: JointFinding
-    passes: bool | None = None
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether the trajectory passes; None where the verdict is unscored."""
+        if self.finding.unscored is not None:
+            return None
+        trajectory = self.finding.trajectory
+        return trajectory is not None and trajectory.passes(self.passing)
 
     @property
     def conclusion(self) -> str:
         return self.finding.trajectory.conclusion if self.finding.trajectory else NO_ANSWER
 
     def record(self) -> dict[str, Any]:
-        place, finding = {"line": self.line, "id": self.id}, asdict(self.finding)
+        place, finding = {"line": self.episode.line, "id": self.episode.id}, asdict(self.finding)
         if self.finding.unscored is not None:
             return {**place, "reward": None, "unscored": self.finding.unscored}
-        return {
-            **place,
-            "reward": finding["reward"],
-            "trajectory": finding["trajectory"],
-            "passes": self.passes,
-            **{name: finding[name] for name in ("turns", "turns_saved", "reason")},
-        }
+        del finding["unscored"]
+        return {**place, **finding, "passes": self.passes}
 
 
 def read_episodes(path: Path) -> list[VerifierInput]:
@@ -119,21 +119,19 @@ def verify_all(
         while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
             yield each
 
-    def work(each: VerifierInput) -> tuple[VerifierInput, VerifierVerdict]:
+    def work(each: VerifierInput) -> VerifierVerdict:
         finding = joint(
             verifier, each.request, each.transcript, passing=passing, every_turn=every_turn
         )
-        passes = finding.trajectory is not None and finding.trajectory.passes(passing)
-        unscored = finding.unscored is not None
-        return each, VerifierVerdict(each.line, each.id, finding, None if unscored else passes)
+        return VerifierVerdict(each, finding, passing)
 
-    for each, verdict in map_unordered(work, while_it_lives(), concurrency):
+    for verdict in map_unordered(work, while_it_lives(), concurrency):
         # an episode that has no verdict itself says nothing about the verifier
-        if each.transcript.stop_reason is not StopReason.UNSCORED:
+        if verdict.episode.transcript.stop_reason is not StopReason.UNSCORED:
             faults = faults + 1 if verdict.finding.unscored else 0
         yield verdict
     why = f"not asked: {MOST_FAULTS} in a row were unscored"
-    yield from (VerifierVerdict(e.line, e.id, JointFinding(None, unscored=why)) for e in waiting)
+    yield from (VerifierVerdict(each, JointFinding(None, unscored=why)) for each in waiting)
 
 
 def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
@@ -254,8 +252,8 @@ def calibrate(
     verdicts: Sequence[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
 ) -> Calibration:
     """Trajectories, turns that both sides judged, and rubrics that both sides state."""
-    judged = [verdict for verdict in verdicts if verdict.passes is not None]
-    both = [(verdict, labels[verdict.id]) for verdict in judged if verdict.id in labels]
+    judged = {each.episode.id: each for each in verdicts if each.passes is not None}
+    both = [(verdict, labels[name]) for name, verdict in judged.items() if name in labels]
     turns = [
         [(turn.passes, label.turns[turn.call]) for turn in ours if turn.call in label.turns]
         for ours, label in ((verdict.finding.turns, label) for verdict, label in both)
@@ -269,7 +267,7 @@ def calibrate(
     return {
         "compared": len(both),
         "unscored": sum(verdict.passes is None for verdict in verdicts),
-        "without_label": sum(verdict.id not in labels for verdict in verdicts),
+        "without_label": sum(verdict.episode.id not in labels for verdict in verdicts),
         "trajectory": agreement([[(v.passes, label.trajectory)] for v, label in both], seed=seed),
         "turns": agreement(turns, seed=seed),
         "rubrics": {
