@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.oracle.options import (
     Problem,
-    attractions,
     city_pool,
     flight_leg,
     restaurants,
@@ -365,21 +364,9 @@ class WorldOffers:
         if not to_be_had:
             return HostCity(name, (), f"{those} cannot be had for {span(few)} nights")
         can = tuple(nights for nights in to_be_had if self.problem.offer(name, nights) is not None)
-        return HostCity(name, can, "" if can else self._too_little(name, to_be_had[0]))
-
-    def _too_little(self, name: str, nights: int) -> str:
-        """What a city lacks for this many nights: three meals and an attraction on each whole
-        day."""
-        lacks = [
-            (counted(has, thing), str(need))
-            for has, thing, need in (
-                (len(restaurants(self.world, name)), "restaurant", 3 * (nights - 1)),
-                (len(attractions(self.world, name)), "attraction", nights - 1),
-            )
-            if has < need
-        ]
-        has, need = (" and ".join(pair[side] for pair in lacks) for side in (0, 1))
-        return f"{has} where {counted(nights, 'night')} take {need}"
+        too_few = self.problem.why_not(name, to_be_had[0]) or ""
+        lack = "" if can else too_few.removeprefix(f"{name} has ").removesuffix(".")
+        return HostCity(name, can, lack)
 
     def _none(self) -> str:
         room, rule = self.wishes.room_type, self.wishes.house_rule

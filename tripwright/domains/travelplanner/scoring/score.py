@@ -37,7 +37,6 @@ from tripwright.domains.travelplanner.scoring.lines import (
     LineReader,
     PlanLine,
     QueryFile,
-    check_split,
     plain,
     split_size,
 )
@@ -122,9 +121,6 @@ class Tally:
     # by level, days, source
     _sums: dict[tuple[str, str, str], Counter[Any]] = field(default_factory=dict)
     _constraints: dict[str, list[int]] = field(default_factory=dict)  # passed, asked
-
-    def __post_init__(self) -> None:
-        check_split(self.split)
 
     def add(self, query: Query | None, verdict: PlanVerdict, inferred: bool = False) -> None:
         self.bad_lines += verdict.error == BAD_LINE

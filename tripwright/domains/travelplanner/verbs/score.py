@@ -13,14 +13,14 @@ import typer
 
 from tripwright.cli.options import Json
 from tripwright.cli.table import rate_cells, table_lines
-from tripwright.domains.travelplanner.rules.evaluate import RULES
+from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
 from tripwright.domains.travelplanner.rules.facts import FACT_TITLES
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     BAD_PLAN,
     NOT_INFERRED,
-    SPLITS,
     QueryFile,
+    Split,
     count_unscored,
     split_size,
 )
@@ -50,10 +50,7 @@ class ScoreFlags:
         ),
     ]
     world: Annotated[Path, typer.Option(help="World folder the plans are judged in.")]
-    rules: Annotated[
-        str | None,
-        typer.Option(help=f"Rule set: {', '.join(RULES)}.", show_default=RULES[0]),
-    ] = None
+    rules: Annotated[Rules | None, typer.Option(help="Rule set.", show_default=RULES[0])] = None
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -62,11 +59,8 @@ class ScoreFlags:
         ),
     ] = None
     split: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Count against the official numbers of a split: {', '.join(SPLITS)}.",
-            show_default=False,
-        ),
+        Split | None,
+        typer.Option(help="Count against the official numbers of a split.", show_default=False),
     ] = None
     compare: Annotated[
         tuple[str, str] | None,
