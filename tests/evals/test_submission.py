@@ -14,7 +14,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.scoring.lines import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file
-from tripwright.domains.travelplanner.scoring.submission import (
+from tripwright.domains.travelplanner.verbs.submission import (
     Submission,
     SubmissionCheck,
     read_submission,

@@ -1,22 +1,42 @@
-"""`tripwright submission`: write the leaderboard's file, and check one."""
+"""`tripwright submission`: write the leaderboard's file, and check one. It has a line for each
+request, in the order of the split, with idx, text and plan (null where there is none).
+
+The official evaluation stops at the first plan that it cannot digest, so a submission is checked
+for what makes it crash or silently skip an entry as well as for its order. A submission is a
+format, not a verdict: nothing here says whether a plan is good.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from tripwright.cli.options import Json, Restart
-from tripwright.domains.travelplanner.scoring.lines import QueryFile
-from tripwright.domains.travelplanner.scoring.submission import SubmissionCheck, read_submission
-from tripwright.errors import UserError, counted
+from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.scoring.lines import (
+    BadLine,
+    QueryFile,
+    UnknownQuery,
+    is_p3,
+    official_plan,
+    plain,
+    plan_texts,
+    read_record,
+)
+from tripwright.errors import UserError, counted, described, repeated_key
 from tripwright.files import check_new, make_parent, write_atomically
-from tripwright.runs import transcripts_in
+from tripwright.runs import transcripts_at, transcripts_in
 from tripwright.world.store import World
 
 MOST_PROBLEMS = 20  # different ones, printed for people
+_ROUTE = re.compile(r"from .+? to [^,]+")
+_TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? to [^,]+(?:,.*)?")
 
 
 def write(
@@ -108,3 +128,163 @@ def check(
     if not as_json:
         has = f"{counted(found.plans, 'plan')} for {counted(found.requests, 'request')}"
         typer.echo(f"{submission}: the format is right; {has}")
+
+
+# ---- the file
+
+
+class Submission(NamedTuple):
+    """`plans` by the place of their request; `notes` are the lines that gave no plan, each with its
+    number and the reason."""
+
+    queries: QueryFile
+    plans: dict[int, list[Any]]
+    notes: list[str]
+
+    def lines(self) -> Iterator[str]:
+        for place, record in enumerate(self.queries.records):
+            line = {"idx": self.queries.ids[place], "query": record["query"]}
+            line["plan"] = self.plans.get(place)
+            yield json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def read_submission(source: Path, queries: QueryFile, world: World | None = None) -> Submission:
+    """A plans file as `score` reads it, or a run folder."""
+    path, city_of = transcripts_at(source, "plans"), city_lookup(world) if world else None
+    submission, line_of = Submission(queries, {}, []), dict[int, int]()  # place → line of its plan
+    for number, text in plan_texts(path):
+        if not text.strip():
+            continue
+        try:
+            record = read_record(text)
+            place = queries.find(record.get("idx"), record.get("query"))
+        except (BadLine, UnknownQuery) as problem:
+            submission.notes.append(f"line {number}: {problem}")
+            continue
+        if (first := line_of.setdefault(place, number)) != number:
+            again = f"a second plan for the request of line {first}"
+            raise UserError(f"{path}:{number}: {again}. A submission has one plan per request.")
+        plan = record["plan"]
+        if plan and is_p3(plan) and city_of is None:
+            nowhere = "the plan is in Planner-R1's schema, which names no cities"
+            raise UserError(f"{path}:{number}: {nowhere}; give the world with --world.")
+        official, off_schema = official_plan(plan, city_of)
+        if off_schema is not None:
+            submission.notes.append(f"line {number}: {off_schema}")
+        elif official:
+            submission.plans[place] = official
+    return submission
+
+
+class SubmissionCheck:
+    """`requests` and `plans`: lines read so far, and those of them with a plan."""
+
+    def __init__(self, path: Path, queries: QueryFile | None = None):
+        if not path.is_file():
+            raise UserError(f"No submission file at '{path}'.")
+        self.requests, self.plans = 0, 0
+        self._path, self._queries = path, queries
+        self._start: int | None = None  # official files count from 0 or from 1
+        self._line_of: dict[str, int] = {}  # text of a request → its first line
+
+    def problems(self) -> Iterator[tuple[int, str]]:
+        """(line, problem) for everything that is not as the leaderboard wants it."""
+        number, size = 0, len(self._queries.records) if self._queries else None
+        with self._path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    record = read_record(line)
+                except BadLine as problem:
+                    yield number, str(problem)
+                    continue
+                self.requests += 1
+                self.plans += bool(record["plan"])
+                if size is not None and number > size:
+                    yield number, f"one line too many: the split has {size} requests"
+                    continue
+                yield from ((number, problem) for problem in self._problems_of(number, record))
+        if not number:
+            yield 1, "the file is empty"
+        elif size is not None and number < size:
+            ends = f"the file ends after {number} of {size} requests"
+            yield number, f"{ends}; a missing plan is null"
+
+    def _problems_of(self, number: int, record: dict[str, Any]) -> Iterator[str]:
+        idx, queries = record.get("idx"), self._queries
+        place = queries.ids[number - 1] if queries is not None else number - 1
+        if not isinstance(idx, int) or isinstance(idx, bool):
+            shown = described(idx) if "idx" in record else "nothing"
+            yield f"'idx' must be a whole number, found {shown}"
+        else:
+            if self._start is None:
+                self._start = 1 if idx == place + 1 else 0
+            if idx != place + self._start:
+                yield f"idx {idx} is out of order: expected {place + self._start}"
+        if isinstance(text := record.get("query"), str):
+            first = self._line_of.setdefault(plain(text), number)
+            if first != number:
+                yield f"the 'query' of line {first} again"
+        yield from _problems_of_line(record, queries.records[number - 1] if queries else None)
+
+
+def _problems_of_line(record: dict[str, Any], request: dict[str, Any] | None) -> Iterator[str]:
+    """`request`: the request at this place of the split, where it is known."""
+    text, plan = record.get("query"), record["plan"]
+    if (key := repeated_key(plan)) is not None:
+        yield f"the key {ascii(key)} comes twice in an object"
+    if not isinstance(text, str):
+        found = described(text) if "query" in record else "nothing"
+        yield f"'query' must be the text of the request, found {found}"
+    elif request is not None and text != request["query"]:
+        yield "'query' is not the text of the request at this place of the split"
+    days = request.get("days") if request else None
+    if plan is not None:
+        yield from _problems_of_plan(plan, days if isinstance(days, int) else 0)
+
+
+def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
+    if is_p3(plan):
+        yield "the plan is in Planner-R1's schema; 'tripwright submission write' converts it"
+        return
+    last_day = max((number for number, day in enumerate(plan, start=1) if day), default=0)
+    for number, day in enumerate(plan[: max(last_day, days)], start=1):
+        if not isinstance(day, dict):
+            yield f"day {number}: expected an object, found {described(day)}"
+        elif not day:
+            yield f"day {number} is empty: only the days after the trip may be {{}}"
+        else:
+            yield from (f"day {number}: {problem}" for problem in _problems_of_day(day))
+
+
+def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
+    for key in FIELDS_AS_CHECKED:
+        if key not in day:
+            yield f"'{key}' is missing"
+        elif not isinstance(day[key], str):
+            yield f"'{key}' must be text, '-' for none, found {described(day[key])}"
+        elif problem := _problem_of_entry(key, day[key]):
+            yield f"'{key}' is {ascii(day[key])[:80]}: {problem}"
+
+
+def _problem_of_entry(key: str, text: str) -> str | None:
+    """The forms of the official format; '-' says that there is nothing."""
+    if key == "current_city":
+        wrong = not text.strip() or ("from" in text and not _ROUTE.fullmatch(text))
+        return "expected a city, or 'from A to B' on a day of travel" if wrong else None
+    if text == "-":
+        return None
+    if key == "transportation":
+        road = "'Self-driving, from A to B, …', 'Taxi, from A to B, …'"
+        wanted = f"expected 'Flight Number: F…, from A to B, …', {road} or '-'"
+        return None if _TRANSPORT.fullmatch(text) else wanted
+    if key == "attraction":
+        *pieces, end = text.split(";")
+        if pieces and not end and all(map(_names_a_place, pieces)):
+            return None
+        return "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
+    return None if _names_a_place(text) else "expected 'Name, City' or '-'"
+
+
+def _names_a_place(text: str) -> bool:
+    name, comma, city = text.rpartition(",")
+    return bool(comma and name.strip() and city.strip())
