@@ -142,23 +142,10 @@ class Viewer:
         of one object per episode."""
         works = [work for _, work in self.entries]
         queries = {query: place for place, query in enumerate(self.queries)}
-        marks = [dict(_marks(work)) for work in self.queries.values()]
-        wrong = [
-            [*([] if work.delivered else [NO_ANSWER]), *work.failed] if work.scored else []
-            for work in works
-        ]
-        failures = sorted(
-            {name for names in wrong for name in names},
-            key=lambda name: (name != NO_ANSWER, fact_title(name)),
-        )
-        stops = sorted({work.stop_reason for work in works})
         places = [place or (-1, 0) for place in self.places]
         columns = {
             "sources": [{"key": each.key, "name": each.name} for each in self.sources],
-            "queries": [[w.text, of] for w, of in zip(self.queries.values(), marks, strict=True)],
-            "marks": list(dict.fromkeys(field for of in marks for field in of)),
-            "failures": [fact_title(name) for name in failures],
-            "stops": [plain(name) for name in stops],
+            "queries": [[work.text, _marks(work)] for work in self.queries.values()],
             "prompts": list(self.prompts),
             "command": self.command,
             "id": [work.id for work in works],
@@ -171,8 +158,8 @@ class Viewer:
             "refused": [work.refused for work in works],
             "tokens": [work.completion_tokens or 0 for work in works],
             "cost": [work.cost for work in works],
-            "stop": [stops.index(work.stop_reason) for work in works],
-            "failed": [[failures.index(name) for name in names] for names in wrong],
+            "stop": [plain(work.stop_reason) for work in works],
+            "failed": [_failures(work) for work in works],
             "piece": [piece for piece, _ in places],
             "line": [line for _, line in places],
         }
@@ -236,10 +223,15 @@ def sources_of(runs: dict[str, ReportedRun]) -> Iterator[Source]:
             yield Source(key, words, path, run)
 
 
-def _marks(work: Work) -> Iterator[tuple[str, str]]:
-    """What its request is counted under, in words: ("level", "easy"), ("days", "3 days")."""
-    for field_, value in work.marks.items():
-        yield from ((field_, words) for words in mark_words({field_: value}))
+def _marks(work: Work) -> dict[str, str]:
+    """What its request is counted under, in words: {"level": "easy", "days": "3 days"}."""
+    marks = work.marks.items()
+    return {name: mark_words({name: value})[0] for name, value in marks if value is not None}
+
+
+def _failures(work: Work) -> list[str]:
+    delivered = work.delivered or not work.scored
+    return [*([] if delivered else [NO_ANSWER]), *map(fact_title, work.failed)]
 
 
 # ---- one episode

@@ -64,9 +64,9 @@ const rank = (words) => (LEVELS.includes(words) ? LEVELS.indexOf(words) : parseI
 const FILTERS = [
   {key: "source", label: "Evaluation", values: (i) => [data.source[i]], words: (s) => data.sources[s].name},
   {key: "verdict", label: "Verdict", values: (i) => [data.verdict[i]], words: (v) => VERDICTS[v].words},
-  ...data.marks.map((field) => ({key: field, label: field[0].toUpperCase() + field.slice(1), values: (i) => [request(i)[1][field] || "not said"], words: String, sorted: true})),
-  {key: "stop", label: "Stopped by", values: (i) => [data.stop[i]], words: (stop) => data.stops[stop]},
-  {key: "failed", label: "Fails at", values: (i) => data.failed[i], words: (f) => data.failures[f]},
+  ...[...new Set(data.queries.flatMap(([, marks]) => Object.keys(marks)))].map((field) => ({key: field, label: field[0].toUpperCase() + field.slice(1), values: (i) => [request(i)[1][field] || "not said"], words: String, sorted: true})),
+  {key: "stop", label: "Stopped by", values: (i) => [data.stop[i]], words: String},
+  {key: "failed", label: "Fails at", values: (i) => data.failed[i], words: String},
 ];
 const ORDERS = {"as in the files": null, "most turns first": data.turns, "most tokens first": data.tokens, "most tool errors first": data.errors};
 const OUTCOMES = {10: "passes only here", "01": "passes only there", 11: "both pass", "00": "neither passes"};
@@ -128,7 +128,7 @@ function recount(filters, said) {
 const MOST_LISTED = 300; // rows, before one asks for more
 
 function facts(i) {
-  const stop = data.stops[data.stop[i]];
+  const stop = data.stop[i];
   return [...Object.values(request(i)[1]), counted(data.turns[i], "turn"), stop === "answer" ? "" : stop, data.errors[i] ? counted(data.errors[i], "tool error") : "",
     data.refused[i] ? counted(data.refused[i], "refused turn") : "", hasText(i) ? "" : "text not included"].filter(Boolean);
 }
