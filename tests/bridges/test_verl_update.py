@@ -116,5 +116,5 @@ def test_a_minibatch_is_of_whole_groups_and_none_is_without_a_gradient(trips: Tr
     updates = updates_of(rollouts, settings, seed=3)
     assert [len({row.rollout.group for row in update}) for update in updates] == [1, 1, 1]
     assert {row.rollout.group for update in updates for row in update} == {0, 2, 3}
-    key = updates[0][0].key(["a", "b", "c", "d"])
-    assert key.split("_")[0] == "abcd"[updates[0][0].rollout.group]
+    first = updates[0][0]
+    assert first.key(7).startswith(f"t-{first.rollout.group}-step7_")

@@ -111,13 +111,18 @@ class UpdateRow:
     advantages_T: list[float]
     weights_T: list[float]
 
-    def key(self, uids: Sequence[str]) -> str:
+    def key(self, step: int) -> str:
         """In verl's queue: prompt, member, sequence."""
-        member = self.rollout.episode.task.id.rsplit("/", 1)[1]
-        return f"{uids[self.rollout.group]}_{member}_{self.index}"
+        group, _, member = self.rollout.episode.task.id.rpartition("/")
+        return f"{uid_of(group, step)}_{member}_{self.index}"
 
     def response(self, values_T: Sequence[float]) -> torch.Tensor:
         return torch.tensor(values_T[self.prompt :], dtype=torch.float32)
+
+
+def uid_of(group: str, step: int) -> str:
+    """verl's name of a prompt, which becomes the front of its rows' keys."""
+    return f"{group}-step{step}".replace("_", "-")
 
 
 Update = list[UpdateRow]  # what one step of the optimizer learns from

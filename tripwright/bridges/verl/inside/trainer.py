@@ -13,11 +13,10 @@ from __future__ import annotations
 import json
 import math
 import pickle
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,17 +31,18 @@ from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
-from verl.utils.debug import marked_timer
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.bridges.verl import NAME, STATE, STEPS, STOP
-from tripwright.bridges.verl.step import Update, conditions_of, updates_of
+from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_of
 from tripwright.episode import Episode, Task
+from tripwright.learning.loop import StageClock
 from tripwright.rewards.curriculum import CurriculumState
-from tripwright.rl.grpo import compared
-from tripwright.rl.metrics import Meter, describe
+from tripwright.rewards.reward import Reward
+from tripwright.rl.grpo import Grpo
+from tripwright.rl.metrics import Meter
 from tripwright.rl.objectives import Clip, clipped_loss
 from tripwright.rl.replay import ReplayBuffer
 from tripwright.rl.rollouts import Rollout, RolloutGroup
@@ -93,19 +93,14 @@ def register() -> None:
 
 
 def arranged(
-    batch: KVBatchMeta,
-    updates: list[Update],
-    uids: Sequence[str],
-    ranks: int,
-    members: int,
-    padding_id: int,
+    batch: KVBatchMeta, updates: list[Update], step: int, ranks: int, members: int, padding_id: int
 ) -> tuple[KVBatchMeta, int]:
     """The rows of the updates in the order in which verl deals them out, and how many make an
     update. verl gives each rank a slice and cuts each slice into minibatches; so every update has
     as many rows, filled up with empty ones, and each of its ranks as many of them and about as many
     tokens. The rest of the batch leaves the queue."""
     tags = dict(zip(batch.keys, batch.tags, strict=True))
-    keys = [[row.key(uids) for row in update] for update in updates]
+    keys = [[row.key(step) for row in update] for update in updates]
     wanted = [key for update in keys for key in update]
     if idle := list(tags.keys() - set(wanted)):
         tq.kv_clear(keys=idle, partition_id=batch.partition_id)
@@ -128,9 +123,9 @@ def arranged(
     return KVBatchMeta(order, [tags[key] for key in order], batch.partition_id), rows
 
 
-def write_update(batch: KVBatchMeta, updates: list[Update], uids: Sequence[str]) -> None:
+def write_update(batch: KVBatchMeta, updates: list[Update], step: int) -> None:
     """Columns of the response's tokens into verl's queue."""
-    rows = {row.key(uids): row for update in updates for row in update}
+    rows = {row.key(step): row for update in updates for row in update}
     nothing = torch.zeros(1)
 
     def column(name: str) -> torch.Tensor:
@@ -172,14 +167,6 @@ class StepEnded(Exception):
     """The run was asked to stop, and has saved."""
 
 
-class Submitted(NamedTuple):
-    """A trip that is being played: its number in the stream, the group's id, whether again."""
-
-    number: int
-    group: str
-    replayed: bool
-
-
 class CountingBuffer(VerlBuffer):
     """verl's buffer, which counts what it gives out: n trajectories of each prompt."""
 
@@ -203,211 +190,170 @@ class CountingBuffer(VerlBuffer):
         return batch, metrics
 
 
+class VerlWorker:
+    """In the place of `rl.rollout_worker`: trips go to the agent loops, and groups of episodes come
+    back with their rewards. `batch` is of the step's rows in verl's queue."""
+
+    def __init__(self, trainer: TripTrainer, chat: ChatFormat):
+        self.trainer, self.policy = trainer, SimpleNamespace(chat=chat)
+        self.figures: dict[str, Any] = {}
+        self.begin_step()
+
+    def begin_step(self) -> None:
+        self.batch = KVBatchMeta([], [], "train")
+
+    def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[RolloutGroup]:
+        """`reward` is known to the loops, by the curriculum's stage."""
+        self._submit(tasks)
+        batch, _ = self.trainer.replay_buffer.sample(self.trainer.global_steps, "train", len(tasks))
+        self._check_versions(batch)
+        keys, tags = self.batch.keys + batch.keys, self.batch.tags + batch.tags
+        self.batch, members = KVBatchMeta(keys, tags, "train"), self._taken(batch)
+        groups = []
+        for number, task in tasks:
+            uid, episodes, rewards = uid_of(task.id, self.trainer.global_steps), [], []
+            for g in range(self.trainer.conditions.settings.group_size):
+                transcript, verdict, more, worth = members[f"{uid}_{g}"]
+                member = task.renamed(f"{task.id}/{g}")
+                episodes.append(Episode(member, transcript, verdict, more))
+                rewards.append(worth)
+            groups.append(RolloutGroup(number, task, episodes, rewards))
+        return groups
+
+    def _submit(self, tasks: Sequence[tuple[int, Task]]) -> None:
+        trainer, data = self.trainer, self.trainer.train_dataset
+        rows = collate_fn([data[number % len(data)] for number, _ in tasks])
+        columns = {
+            "uid": [uid_of(task.id, trainer.global_steps) for _, task in tasks],
+            "episode": [task.id for _, task in tasks],
+        }
+        rows |= {name: np.array(values, dtype=object) for name, values in columns.items()}
+        rows["trip"] = np.array([number for number, _ in tasks])
+        rows["curriculum_stage"] = np.array([trainer.loop.curriculum.stage] * len(tasks))
+        batch = tu.get_tensordict(rows)
+        tu.assign_non_tensor_data(batch, "global_steps", trainer.global_steps)
+        trainer._submit_batch_to_rollout(batch)
+
+    def _check_versions(self, batch: KVBatchMeta) -> None:
+        """Of the weights that sampled: those after the last step, or the samplers were not sent
+        them."""
+        step, versions = self.trainer.global_steps, {tag["min_global_steps"] for tag in batch.tags}
+        if versions != {step - 1}:
+            raise RuntimeError(
+                f"step {step} was sampled with the weights after step {sorted(versions)}, expected"
+                f" {step - 1}: they were not sent"
+            )
+
+    def _taken(self, batch: KVBatchMeta) -> dict[str, Any]:
+        """The episodes of these rows. They are big, so what was read of the queue leaves it."""
+        firsts = [key for key in batch.keys if key.endswith("_0")]
+        rows = tq.kv_batch_get(firsts, partition_id="train", select_fields=["extra_fields"])
+        fields = [getattr(row, "data", row) for row in rows["extra_fields"]]
+        empty = list_of_dict_to_tensordict([{"extra_fields": {}} for _ in firsts])
+        tq.kv_batch_put(firsts, partition_id="train", fields=empty)
+        return {
+            key.rsplit("_", 1)[0]: pickle.loads(row["episode"])
+            for key, row in zip(firsts, fields, strict=True)
+        }
+
+
+class VerlGrpo(Grpo):
+    """The local engine's step, whose episodes are played and learned from by verl."""
+
+    def __init__(self, trainer: TripTrainer, worker: Any, meter: Meter):
+        conditions = trainer.conditions
+        self.trainer, self.worker, self.meter = trainer, worker, meter
+        self.settings, self.trips, self.step = conditions.settings, conditions.trips, 0
+        self.trips.place_figures = dict  # trips are played elsewhere
+        self.curriculum = CurriculumState(self.settings.curriculum, conditions.rewards)
+        self.clock = StageClock(self.settings.steps, None)
+        replay = self.settings.replay
+        self.replay = ReplayBuffer(replay, self.trips) if replay else None
+        self.checkpointed = ("trips", "curriculum", "meter", *(["replay"] if replay else []))
+
+    def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
+        self.trainer.on_sample_end()
+        updates = updates_of(rollouts, self.settings, self.trainer.seed + self.step + 1)
+        return self.trainer.learn(updates) if updates else {"grad_norm": 0.0}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name).state_dict() for name in self.checkpointed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name in self.checkpointed:
+            getattr(self, name).load_state_dict(state[name])
+
+
 @register_trainer(NAME)
 class TripTrainer(PPOTrainerSync):
     def __init__(self, config: Any):
-        folder = Path(config.trainer.default_local_dir)
-        self.folder, self.conditions = folder, conditions_of(str(folder.parent))
-        recipe, settings = self.conditions.recipe, self.conditions.settings
+        self.folder = Path(config.trainer.default_local_dir)
+        self.conditions = conditions_of(str(self.folder.parent))
+        self.seed = self.conditions.recipe.seed
         super().__init__(config)
         self.trainer_mode = "sync"  # verl asks for this name to know what it may keep in flight
-        self.settings, self.trips = settings, self.conditions.trips
-        self.curriculum = CurriculumState(settings.curriculum, self.conditions.rewards)
-        self.replay = ReplayBuffer(settings.replay, self.trips) if settings.replay else None
-        self.gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node
-        self.seed = recipe.seed
-        self.began = time.monotonic()
 
     def _build_replay_buffer(self) -> CountingBuffer:
         return CountingBuffer({}, self.config.actor_rollout_ref.rollout.n)
 
     def _init_tokenizer(self) -> None:
         super()._init_tokenizer()
-        self.chat = ChatFormat(self.tokenizer, self.conditions.dialect.schemas())
+        chat = ChatFormat(self.tokenizer, self.conditions.dialect.schemas())
         from transformers import AutoConfig
 
         model = AutoConfig.from_pretrained(self.config.actor_rollout_ref.model.path)
         shape = SimpleNamespace(config=model, parameters=lambda: iter([torch.empty(0)]))
-        self.meter = Meter(shape, self.settings.dtype)
+        meter = Meter(shape, self.conditions.settings.dtype)
+        self.player = VerlWorker(self, chat)
+        self.loop = VerlGrpo(self, self.player, meter)
 
     # ---- a step
 
-    @property
-    def epochs(self) -> float:
-        return self.trips.position / self.trips.per_epoch if self.trips.per_epoch else 0.0
-
     def prepare_step(self) -> dict[str, Any]:
-        self.began = time.monotonic()
-        step, count = self.global_steps - 1, self.settings.prompts_per_step
-        self.curriculum.begin(step, self.epochs)
-        again = self.replay.due(step, count) if self.replay is not None else []
-        replays = [Submitted(number, task.id, True) for number, task in again]
-        self.waiting = self._submit([*replays, *self._fresh(count - len(replays))])
-        return {}
-
-    def _fresh(self, count: int) -> list[Submitted]:
-        first = self.trips.position
-        self.trips.position += count
-        return [Submitted(n, f"train-{n}", False) for n in range(first, first + count)]
-
-    def _submit(self, trips: Sequence[Submitted]) -> dict[str, Submitted]:
-        """Sends trips to the agent loops; by verl's id of each."""
-        rows = collate_fn([self.train_dataset[t.number % len(self.train_dataset)] for t in trips])
-        uids = [f"{trip.group}-step{self.global_steps}".replace("_", "-") for trip in trips]
-        rows["uid"] = np.array(uids, dtype=object)
-        rows["trip"] = np.array([trip.number for trip in trips])
-        rows["episode"] = np.array([trip.group for trip in trips], dtype=object)
-        rows["curriculum_stage"] = np.array([self.curriculum.stage] * len(trips))
-        batch = tu.get_tensordict(rows)
-        tu.assign_non_tensor_data(batch, "global_steps", self.global_steps)
-        self._submit_batch_to_rollout(batch)
-        return dict(zip(uids, trips, strict=True))
+        return {}  # trips are submitted when the loop asks for them
 
     def _step_once(
         self, metrics: dict[str, Any], timing_raw: dict[str, float], sample_batch_size: int
     ) -> KVBatchMeta:
-        with marked_timer("gen", timing_raw, color="red"):
-            batch, groups = self._explore()
-            self.on_sample_end()
-        played = time.monotonic()
-        least = self.settings.filter.min_std
-        kept = [n for n, group in enumerate(groups) if least is None or group.std() > least]
-        rollouts = compared([groups[n] for n in kept], self.settings, self.chat)
-        updates = updates_of(rollouts, self.settings, self.seed + self.global_steps)
-        if updates:
-            keys = [list(self.uids)[n] for n in kept]
-            batch = self._learn(batch, updates, keys, metrics)
-        if self.replay is not None:
-            self.replay.remember(groups)
-        self._write(groups, rollouts, kept, played, metrics)
-        return batch
+        self.step_metrics = metrics
+        row, gpus = self.loop.take_step(), self.config.trainer.n_gpus_per_node
+        gpus *= self.config.trainer.nnodes
+        row |= {"gpus": gpus, "device_hours_total": row["device_hours_total"] * gpus}
+        if UPDATE_FIGURES["mfu"] in metrics:
+            row["mfu"] = float(metrics[UPDATE_FIGURES["mfu"]])
+        with (self.folder / STEPS).open("a", encoding="utf-8") as steps:
+            steps.write(json.dumps({"step": self.global_steps, **row}) + "\n")
+        return self.player.batch
 
-    def _explore(self) -> tuple[KVBatchMeta, list[RolloutGroup]]:
-        """The step's groups; with a refill, more until enough of them have something to teach."""
-        settings = self.settings
-        self.uids = dict(self.waiting)
-        batch, groups = self._collect(self.waiting)
-        if settings.filter.refill and settings.filter.min_std is not None:
-            for _ in range(settings.filter.max_rounds - 1):
-                taught = sum(group.std() > settings.filter.min_std for group in groups)
-                if taught >= settings.prompts_per_step:
-                    break
-                more = self._submit(self._fresh(settings.prompts_per_step - taught))
-                self.uids |= more
-                again, new = self._collect(more)
-                batch = KVBatchMeta(
-                    batch.keys + again.keys, batch.tags + again.tags, batch.partition_id
-                )
-                groups += new
-        batch.extra_info["temperature"] = self.config.actor_rollout_ref.rollout.temperature
-        return batch, groups
-
-    def _collect(self, waiting: dict[str, Submitted]) -> tuple[KVBatchMeta, list[RolloutGroup]]:
-        """Waits for the groups of these trips. They are big, so what was read of the queue leaves
-        it."""
-        batch, _ = self.replay_buffer.sample(self.global_steps, "train", len(waiting))
-        self._check_versions(batch)
-        firsts = [key for key in batch.keys if key.endswith("_0")]
-        rows = tq.kv_batch_get(firsts, partition_id="train", select_fields=["extra_fields"])
-        fields = [getattr(row, "data", row) for row in rows["extra_fields"]]
-        members = {
-            key.rsplit("_", 1)[0]: pickle.loads(row["episode"])
-            for key, row in zip(firsts, fields, strict=True)
-        }
-        empty = list_of_dict_to_tensordict([{"extra_fields": {}} for _ in firsts])
-        tq.kv_batch_put(firsts, partition_id="train", fields=empty)
-        groups = []
-        for uid, trip in waiting.items():
-            task = self.trips.at(trip.number).renamed(trip.group)
-            whole = [members[f"{uid}_{g}"] for g in range(self.settings.group_size)]
-            groups.append(
-                RolloutGroup(
-                    trip.number,
-                    task,
-                    [_episode(task, g, *each[:3]) for g, each in enumerate(whole)],
-                    [each[3] for each in whole],
-                    trip.replayed,
-                )
-            )
-        return batch, groups
-
-    def _check_versions(self, batch: KVBatchMeta) -> None:
-        """Of the weights that sampled: those after the last step, or the samplers were not sent
-        them."""
-        versions = {tag["min_global_steps"] for tag in batch.tags}
-        if versions != {self.global_steps - 1}:
-            raise RuntimeError(
-                f"step {self.global_steps} was sampled with the weights after step"
-                f" {sorted(versions)}, expected {self.global_steps - 1}: they were not sent"
-            )
-
-    def _learn(
-        self, batch: KVBatchMeta, updates: list[Update], uids: list[str], metrics: dict[str, Any]
-    ) -> KVBatchMeta:
+    def learn(self, updates: list[Update]) -> dict[str, float]:
         """verl's update of the rows that have a gradient; the other rows leave the queue."""
         ranks = 1 + max(self.actor_rollout_wg._query_dispatch_info("actor"))
-        members = self.config.actor_rollout_ref.rollout.n
-        batch, rows = arranged(batch, updates, uids, ranks, members, self.tokenizer.eos_token_id)
-        batch.extra_info["temperature"] = self.config.actor_rollout_ref.rollout.temperature
-        write_update(batch, updates, uids)
+        rollout, padding = self.config.actor_rollout_ref.rollout, self.tokenizer.eos_token_id
+        batch, rows = arranged(
+            self.player.batch, updates, self.global_steps, ranks, rollout.n, padding
+        )
+        batch.extra_info["temperature"] = rollout.temperature
+        write_update(batch, updates, self.global_steps)
         if self.use_reference_policy:
-            batch = self._compute_ref_log_prob(batch, metrics=metrics)
+            batch = self._compute_ref_log_prob(batch, metrics=self.step_metrics)
         actor = self.config.actor_rollout_ref.actor
-        actor.ppo_mini_batch_size = rows // members  # verl counts in prompts
-        batch = self._update_actor(batch, metrics=metrics)
-        self._check_gap(metrics[UPDATE_FIGURES["logprob_gap"]], len(updates))
-        return batch
+        actor.ppo_mini_batch_size = rows // rollout.n  # verl counts in prompts
+        self.player.batch = self._update_actor(batch, metrics=self.step_metrics)
+        found = self.step_metrics
+        figures = {ours: float(found[n]) for ours, n in UPDATE_FIGURES.items() if n in found}
+        self._check_gap(figures["logprob_gap"], len(updates))
+        return figures
 
     def _check_gap(self, gap: float, updates: int) -> None:
         """Of all updates of the step; from the second on it holds what was learned, too."""
         on_cpu = self.config.actor_rollout_ref.rollout.name == NAME
-        nothing_learned = updates * self.settings.epochs_per_batch == 1
+        nothing_learned = updates * self.conditions.settings.epochs_per_batch == 1
         most = MAX_GAP_ON_CPU if on_cpu and nothing_learned else RolloutServer.max_gap
         if not gap <= most:
             raise RuntimeError(
                 f"step {self.global_steps}: sampler and trainer differ by {gap:.2g} nats per token"
                 f" (accepted: {most:g}): likely weights that did not arrive"
             )
-
-    # ---- what is written down
-
-    def _write(
-        self,
-        groups: list[RolloutGroup],
-        rollouts: list[Rollout],
-        kept: list[int],
-        played: float,
-        metrics: dict[str, Any],
-    ) -> None:
-        """The step's line, as `RlLoop.end_step` makes it."""
-        now, next_reward = time.monotonic(), self.curriculum.next_reward
-        rate = self.config.actor_rollout_ref.actor.optim
-        figures = {ours: metrics[name] for ours, name in UPDATE_FIGURES.items() if name in metrics}
-        row = {
-            **describe(groups),
-            "grad_norm": 0.0,
-            **{name: float(value) for name, value in figures.items()},
-            "trained_groups": len(kept) / len(groups),
-            "curriculum_stage": self.curriculum.stage + 1,
-            "learning_rate": rate.lr * rate_scale(self.global_steps - 1, rate),
-            **({"epoch": self.epochs} if self.trips.per_epoch else {}),
-            **({"replay_buffer": len(self.replay)} if self.replay is not None else {}),
-            "rollout_seconds": played - self.began,
-            "update_seconds": now - played,
-            **self.meter.step(
-                groups, rollouts, self.settings.epochs_per_batch, now - self.began, now - played
-            ),
-            "gpus": self.gpus,
-        }
-        row["device_hours_total"] *= self.gpus
-        if "mfu" in figures:
-            row["mfu"] = float(figures["mfu"])
-        scored = [group for group in groups if group.scored]
-        if scored:
-            differing = sum(group.std(next_reward) > 0 for group in scored) if next_reward else 0
-            self.curriculum.end(row["reward_mean"], differing / len(scored))
-        with (self.folder / STEPS).open("a", encoding="utf-8") as steps:
-            steps.write(json.dumps({"step": self.global_steps, **row}) + "\n")
 
     def _compute_metrics(self, *args: Any, **kwargs: Any) -> None:
         """Ours are written; verl's own would need columns that we leave out."""
@@ -421,29 +367,14 @@ class TripTrainer(PPOTrainerSync):
     # ---- checkpoints
 
     def _save_checkpoint(self) -> None:
-        state: dict[str, Any] = {
-            "trips": self.trips.state_dict(),
-            "curriculum": self.curriculum.state_dict(),
-            "meter": self.meter.state_dict(),
-            "replay": self.replay.state_dict() if self.replay is not None else None,
-        }
         folder = self.folder / f"global_step_{self.global_steps}"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / STATE).write_text(json.dumps(state), encoding="utf-8")
+        (folder / STATE).write_text(json.dumps(self.loop.state_dict()), encoding="utf-8")
         super()._save_checkpoint()  # last of all: it names the newest whole checkpoint
 
     def _load_checkpoint(self) -> None:
         super()._load_checkpoint()
-        if not self.global_steps:
-            return
-        path = self.folder / f"global_step_{self.global_steps}" / STATE
-        state = json.loads(path.read_text(encoding="utf-8"))
-        self.trips.load_state_dict(state["trips"])
-        self.curriculum.load_state_dict(state["curriculum"])
-        self.meter.load_state_dict(state["meter"])
-        if self.replay is not None:
-            self.replay.load_state_dict(state["replay"])
-
-
-def _episode(task: Task, member: int, transcript: Any, verdict: Any, more: Any) -> Episode:
-    return Episode(task.renamed(f"{task.id}/{member}"), transcript, verdict, more)
+        self.loop.step = self.global_steps
+        if self.global_steps:
+            path = self.folder / f"global_step_{self.global_steps}" / STATE
+            self.loop.load_state_dict(json.loads(path.read_text(encoding="utf-8")))
