@@ -184,11 +184,10 @@ def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(
 # ---- going on
 
 
-@pytest.mark.parametrize("packing", [False, True])
 def test_ten_steps_are_five_and_five_bit_for_bit(
-    packing: bool, tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
+    tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
 ) -> None:
-    settings = replace(SETTINGS, steps=10, packing=packing)
+    settings = replace(SETTINGS, steps=10)
 
     def new() -> FineTuning:
         return FineTuning(tiny_model("qwen3", len(nano_tokenizer)), Given(transcripts), settings)

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tripwright.inference.decoder import Cache, Decoder, round_up
+from tripwright.inference.decoder import Decoder, round_up
 from tripwright.inference.models import autocast
 
 MOST_KEPT = 1 << 27  # numbers of the logits of one forward pass: half a GB in fp32
@@ -222,38 +222,19 @@ def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
     return spread_NT
 
 
-def token_logprobs(
-    decoder: Decoder,
-    batch: Batch,
-    dtype: str,
-    where: Tensor,
-    positions: Tensor | None = None,
-    cache: Cache | None = None,
-) -> Tensor:
+def token_logprobs(decoder: Decoder, batch: Batch, dtype: str, where: Tensor) -> Tensor:
     """Log-probabilities in fp32 of the targets at the places of `where` (B, T) bool: (N,). The
-    logits of all places never exist at once. `dtype` of the matrix products, one of `PRECISIONS`.
-
-    `positions` and `cache` are for rows that hold several transcripts (`sft.trainer.pack`); without
-    them a row is one transcript.
-    """
+    logits of all places never exist at once. `dtype`: of matrix products, one of `PRECISIONS`."""
     kind = decoder.precision(dtype)
-    hidden = hidden_at(decoder, batch, dtype, where, positions, cache)
+    hidden = hidden_at(decoder, batch, dtype, where)
     return logprobs_from(hidden, decoder.model.lm_head.weight, batch.targets[where], kind)
 
 
-def hidden_at(
-    decoder: Decoder,
-    batch: Batch,
-    dtype: str,
-    where: Tensor,
-    positions: Tensor | None = None,
-    cache: Cache | None = None,
-) -> Tensor:
+def hidden_at(decoder: Decoder, batch: Batch, dtype: str, where: Tensor) -> Tensor:
     """(N, hidden) at the places of `where`, and some that are not asked for at the end: processors
     like shapes that come again."""
-    if positions is None:
-        positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
+    positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
     places = where.flatten().nonzero()[:, 0]
     places = torch.nn.functional.pad(places, (0, round_up(len(places), 256) - len(places)))
     with autocast(decoder.precision(dtype), decoder.device.type):
-        return decoder.hidden(batch.ids, positions, cache, places=places)
+        return decoder.hidden(batch.ids, positions, places=places)

@@ -3,12 +3,6 @@ masked.
 
 Where the transcripts come from is the source's affair: an endless stream of the expert's, in which
 nothing is seen twice, or a file that is read for some epochs (`data`).
-
-Packed, several transcripts lie in one row without padding: each attends to itself alone, and its
-positions begin at 0 again. Everything but attention looks at one token at a time, so only attention
-is told where each begins. It runs on each transcript's own square, so nothing is computed across
-them. The decoder asks the cache it is given how to attend; `Blocks` is such a "cache" that keeps
-nothing. Loss and gradients are those of the unpacked rows.
 """
 
 from __future__ import annotations
@@ -20,66 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
-import torch
-import torch.nn.functional as F
 from annotated_types import Ge, Gt, Le, Lt
-from torch import Tensor
 
 from tripwright.errors import UserError
-from tripwright.inference.decoder import Cache, CacheView, Decoder, round_up
+from tripwright.inference.decoder import Decoder
 from tripwright.inference.models import AUTO
-from tripwright.learning.batches import Batch, collate, token_logprobs
+from tripwright.learning.batches import collate, token_logprobs
 from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.transcript import Transcript
-
-
-class Blocks(Cache):
-    """`lengths`: tokens of each transcript, in the order in which they lie in the row; what comes
-    after them is padding."""
-
-    def __init__(self, lengths: Sequence[int]):
-        self.lengths = list(lengths)
-
-    def view(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> CacheView:
-        return _BlockView(self.lengths, ids.shape[1] - sum(self.lengths))
-
-
-class _BlockView(CacheView):
-    def __init__(self, lengths: list[int], padding: int):
-        self.lengths = [*lengths, *([padding] if padding else [])]
-
-    def attend(self, index: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """q (1, H, S, D), k and v (1, K, S, D) → (1, H, S, D)."""
-        gqa = q.shape[1] != k.shape[1]
-        parts = [part.split(self.lengths, dim=2) for part in (q, k, v)]
-        return torch.cat(
-            [
-                F.scaled_dot_product_attention(a, b, c, is_causal=True, enable_gqa=gqa)
-                for a, b, c in zip(*parts, strict=True)
-            ],
-            dim=2,
-        )
-
-
-def pack(
-    rows: Sequence[tuple[Sequence[int], Sequence[int]]], pad_id: int = 0
-) -> tuple[Batch, Tensor, Blocks]:
-    """(token ids, loss mask) of each transcript → one row, its positions, and who may attend to
-    whom."""
-    lengths = [len(ids) - 1 for ids, _ in rows]
-    padding = round_up(sum(lengths)) - sum(lengths)
-
-    def laid(parts: list[list[int]], fill: int) -> Tensor:
-        return torch.tensor([[*(x for part in parts for x in part), *[fill] * padding]])
-
-    ids = laid([list(tokens[:-1]) for tokens, _ in rows], pad_id)
-    targets = laid([list(tokens[1:]) for tokens, _ in rows], 0)
-    mask = laid([list(loss_mask[1:]) for _, loss_mask in rows], 0).float()
-    positions = laid([list(range(length)) for length in lengths], 0)
-    real = torch.arange(ids.shape[1])[None] < sum(lengths)
-    return Batch(ids, targets, mask, torch.zeros_like(mask), real), positions, Blocks(lengths)
-
 
 # steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step
 # would be padding
@@ -106,7 +49,6 @@ class SftSettings:
     micro_batch_size: Annotated[int, Ge(1)] | None = (
         None  # transcripts per forward pass; None: all of the step's
     )
-    packing: bool = False  # all transcripts of a pass in one row, without padding
     warm_up: Annotated[float, Ge(0), Lt(1)] = (
         0.02  # share of the stage in which the learning rate rises; 0.1 in row S4
     )
@@ -208,22 +150,15 @@ class FineTuning:
     def _backward(self, samples: Sequence[Sample], said: int, sums: Sums) -> None:
         """Adds the gradient of these samples' share of the step's loss, in which the agent `said`
         so many tokens."""
-        positions, blocks = None, None
-        if self.settings.packing:
-            batch, positions, blocks = pack(
-                [(sample.token_ids, sample.loss_mask) for sample in samples]
-            )
-            positions = positions.to(self.decoder.device)
-        else:
-            batch = collate(
-                [
-                    (sample.token_ids, sample.loss_mask, [0.0] * len(sample.token_ids))
-                    for sample in samples
-                ]
-            )
+        batch = collate(
+            [
+                (sample.token_ids, sample.loss_mask, [0.0] * len(sample.token_ids))
+                for sample in samples
+            ]
+        )
         batch = batch.to(self.decoder.device)
         dtype, action_mask_BT = self.settings.dtype, batch.mask > 0
-        nll = -token_logprobs(self.decoder, batch, dtype, action_mask_BT, positions, blocks).sum()
+        nll = -token_logprobs(self.decoder, batch, dtype, action_mask_BT).sum()
         (nll / max(1, said)).backward()
         sums.nll += float(nll.detach())
         sums.tokens += int(batch.real.sum())

@@ -110,7 +110,6 @@ def trl_settings(
     return {
         "output_dir": str(folder / "trl"),
         "max_length": most_tokens,
-        "packing": settings.packing,
         "per_device_train_batch_size": rows,
         "gradient_accumulation_steps": settings.batch_size // rows,
         "max_steps": -1 if steps is None else steps,
