@@ -14,12 +14,11 @@ import pytest
 
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.wording import (
-    CLOSINGS,
     HOUSE_RULE,
-    LEAD_INS,
     ROOM_TYPE,
     TRANSPORTATION,
     Style,
+    phrases,
     unwordable,
     word_query,
 )
@@ -159,7 +158,7 @@ def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None
     for _ in range(800):
         text = word_query(rng, drawn(rng, ["Homer", "Aston"], ["Westland"]), "rich")
         sentences = re.split(r"(?<=[.?!]) ", text)
-        leads = [sentence.startswith(LEAD_INS) for sentence in sentences]
+        leads = [sentence.startswith(tuple(phrases()["lead_ins"])) for sentence in sentences]
         assert not any(both == (True, True) for both in pairwise(leads)), text
         assert all(
             sentence.count(", and we") + sentence.count(", and I ") < 2 for sentence in sentences
@@ -169,7 +168,9 @@ def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None
             at for at, sentence in enumerate(sentences) if sentence.startswith("Everything else")
         ]
         closings = {
-            said.format(us=us, We=we) for said in CLOSINGS for us, we in (("us", "We"), ("me", "I"))
+            said.format(us=us, We=we)
+            for said in phrases()["closings"]
+            for us, we in (("us", "We"), ("me", "I"))
         }
         assert all(set(sentences[at + 1 :]) <= closings for at in left), text
 
