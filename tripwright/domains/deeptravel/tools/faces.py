@@ -12,15 +12,17 @@ clock than its departure is on the next day.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import date as calendar_date
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
     FlightOffer,
     HotelOffer,
-    Money,
     PointOfInterest,
     ProviderAnswer,
     Record,
@@ -29,7 +31,17 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.domains.deeptravel.tools.live_tools import LiveTools
-from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, ToolResult, letters, number
+from tripwright.tools.face import (
+    Column,
+    Face,
+    Pieces,
+    Refusal,
+    Table,
+    ToolResult,
+    columns,
+    letters,
+    number,
+)
 from tripwright.world.store import World
 
 ROW = "row"
@@ -55,12 +67,10 @@ def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
     beside no rows."""
     if not isinstance(result, ProviderAnswer):
         return _without_rows(result, (",", ":"))
-    rows = []
-    for n, record in enumerate(result.records, start=1):
-        table = face.tables[type(record)]
-        values = table.as_dict(record)
-        cells = [letters(n) if c is NUMBER else values[c.field] for c in table.columns]
-        rows.append(_tight(cells))
+    rows = [
+        _tight([letters(n), *face.tables[type(record)].as_dict(record).values()])
+        for n, record in enumerate(result.records, start=1)
+    ]
     note = f'],"note":{_tight(result.note)}}}' if not rows and result.note else "]}"
     return Pieces('{"rows":[', rows, ",", note)
 
@@ -80,20 +90,9 @@ def _tight(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def amount(price: Money | None) -> float | None:
-    return None if price is None else price.amount
-
-
-def currency(price: Money | None) -> str | None:
-    return None if price is None else price.currency
-
-
-def short_amount(price: Money | None) -> int | float | None:
-    return None if price is None else number(price.amount)
-
-
-def short(value: float | None) -> int | float | None:
-    return None if value is None else number(value)
+def known(form: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Writes what is known so, and nothing else."""
+    return lambda value: None if value is None else form(value)
 
 
 def clock(stamp: str) -> str:
@@ -101,69 +100,49 @@ def clock(stamp: str) -> str:
     return stamp.partition("T")[2] or stamp
 
 
-def minutes(value: float) -> int:
-    return round(value)
+AMOUNT, CURRENCY = known(attrgetter("amount")), known(attrgetter("currency"))
 
 
 def _table(record: type[Record]) -> Table:
     """Every field by its name; money as `price` and `currency`."""
-    columns: list[Column] = []
+    money = columns(("price", "price", AMOUNT), ("currency", "price", CURRENCY, "currency"))
+    shown: list[Column] = []
     for field in fields(record):
-        if field.name == "price":
-            columns += [
-                Column("price", "price", amount),
-                Column("currency", "price", currency, "currency"),
-            ]
-        else:
-            columns.append(Column(field.name, field.name))
-    return Table(tuple(columns))
+        shown += money if field.name == "price" else columns(field.name)
+    return Table(tuple(shown))
 
 
 DEEPTRAVEL = Face(
     name="deeptravel",
     write=write_rows,
-    tables={
-        record: _table(record)
-        for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, PointOfInterest, WebPage)
-    },
+    tables={record: _table(record) for record in RECORDS.values()},
     core=LiveTools,
 )
 
-NUMBER = Column(ROW, "")  # of the row, as a letter: no field of a record
-_NAME = Column("name", "name")
-_BY_CLOCK = (
-    NUMBER,
-    Column("number", "number"),
-    Column("departs_at", "departs_at", clock),
-    Column("arrives_at", "arrives_at", clock),
-    Column("price", "price", short_amount),
+_SHORT_PRICE = ("price", "price", known(lambda price: number(price.amount)))
+_BY_CLOCK = Table(
+    columns(
+        "number",
+        ("departs_at", "departs_at", clock),
+        ("arrives_at", "arrives_at", clock),
+        _SHORT_PRICE,
+    )
 )
 
 DEEPTRAVEL_COMPACT = Face(
     name="deeptravel_compact",
     write=write_compact_rows,
     tables={
-        FlightOffer: Table(_BY_CLOCK),
-        TrainOffer: Table(_BY_CLOCK),
+        FlightOffer: _BY_CLOCK,
+        TrainOffer: _BY_CLOCK,
         RouteLeg: Table(
-            (
-                NUMBER,
-                Column("mode", "mode"),
-                Column("minutes", "minutes", minutes),
-                Column("distance_km", "distance_km", number),
-            )
+            columns("mode", ("minutes", "minutes", round), ("distance_km", "distance_km", number))
         ),
         HotelOffer: Table(
-            (
-                NUMBER,
-                _NAME,
-                Column("price", "price", short_amount),
-                Column("guests", "guests"),
-                Column("rating", "rating", short),
-            )
+            columns("name", _SHORT_PRICE, "guests", ("rating", "rating", known(number)))
         ),
-        PointOfInterest: Table((NUMBER, _NAME, Column("category", "category"))),
-        WebPage: Table((NUMBER, Column("title", "title"), Column("snippet", "snippet"))),
+        PointOfInterest: Table(columns("name", "category")),
+        WebPage: Table(columns("title", "snippet")),
     },
     core=LiveTools,
 )
