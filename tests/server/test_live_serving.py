@@ -24,8 +24,7 @@ from tripwright.domains.deeptravel.routes.live_answers import (
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.faces import sample_arguments
-from tripwright.domains.deeptravel.tools.live_source import live_source
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.server.tools_api import ToolsApp
 from tripwright.tools.answer import ToolAnswer

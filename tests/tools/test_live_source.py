@@ -10,8 +10,7 @@ import pytest
 from tripwright.domains import face_named
 from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, SandboxAnswer
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
-from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world

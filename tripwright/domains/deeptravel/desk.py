@@ -59,7 +59,7 @@ from tripwright.domains.deeptravel.requests.words import (
     heard_request,
     word_request,
 )
-from tripwright.domains.deeptravel.tools.live_source import LiveSource
+from tripwright.domains.deeptravel.tools.live_tools import LiveSource
 from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, CityMap, WorldProvider
 from tripwright.domains.desk import (
     EMPTY,

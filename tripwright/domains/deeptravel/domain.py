@@ -32,8 +32,7 @@ from tripwright.domains.deeptravel.task import (
     unjudged,
 )
 from tripwright.domains.deeptravel.tools.faces import FACES, sample_arguments
-from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier

@@ -19,8 +19,7 @@ from typing import cast, get_args
 
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
 from tripwright.domains.deeptravel.tools.faces import FACES, Json, live_samples, sample_arguments
-from tripwright.domains.deeptravel.tools.live_source import live_source
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault, live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.server.tools_api import ServedTools

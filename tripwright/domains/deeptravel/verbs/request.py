@@ -35,7 +35,7 @@ from tripwright.domains.deeptravel.requests.make import (
     named_places,
     possible_with,
 )
-from tripwright.domains.deeptravel.tools.live_source import live_source
+from tripwright.domains.deeptravel.tools.live_tools import live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically

@@ -20,7 +20,7 @@ from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money
 from tripwright.domains.deeptravel.tools.faces import live_samples
-from tripwright.domains.deeptravel.tools.live_source import live_source
+from tripwright.domains.deeptravel.tools.live_tools import live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.runs import episodes, transcripts_in
