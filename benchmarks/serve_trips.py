@@ -1,7 +1,7 @@
 """Many travellers at once on `tripwright serve`: how long each waits for the first call of a trip,
 what goes wrong, and what the server's memory does.
 
-    python benchmarks/serve_trips.py [--travellers 64] [--seconds 120] [--workers 1] [--json]
+    python benchmarks/serve_trips.py [--travellers 64] [--seconds 120] [--json]
 
 Each traveller has a cookie of their own, asks for a trip (drawn requests of a generated nano world,
 planned by the expert), reads its events to the end, thinks for up to `--think` seconds and asks
@@ -48,27 +48,26 @@ def main() -> None:
     parser.add_argument("--travellers", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--think", type=float, default=10.0, help="seconds, at most")
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     settings = parser.parse_args()
     with TemporaryDirectory() as folder:
         build_world(Path(folder, "world"), "nano", 990)
         world = World.open(Path(folder, "world"))
         forms = [DESK.values(query) for query in make_queries(world, 200, 8)]
-        with served(folder, settings.workers) as (url, server):
+        with served(folder) as (url, server):
             seen = asyncio.run(travel(url, server, forms, settings))
     figures = summary(seen, settings)
     print(json.dumps(figures) if settings.json else table(figures))
 
 
 @contextmanager
-def served(folder: str, workers: int) -> Iterator[tuple[str, int]]:
+def served(folder: str) -> Iterator[tuple[str, int]]:
     """(its address, its process)"""
     log = Path(folder, "log")
     with log.open("wb") as out:
         server = subprocess.Popen(
             [sys.executable, "-m", "tripwright", "serve", "--world", f"{folder}/world", "--port"]
-            + ["0", "--state", f"{folder}/trips.sqlite", "--workers", str(workers)],
+            + ["0", "--state", f"{folder}/trips.sqlite"],
             stderr=out,
         )
     try:
@@ -144,7 +143,6 @@ def summary(seen: Seen, settings: argparse.Namespace) -> dict[str, Any]:
     return {
         "travellers": settings.travellers,
         "seconds": settings.seconds,
-        "workers": settings.workers,
         "trips": len(seen.trip_ms),
         "trips_per_second": len(seen.trip_ms) / settings.seconds,
         "errors": len(seen.errors),
@@ -164,7 +162,7 @@ def table(figures: dict[str, Any]) -> str:
     return "\n".join(
         [
             f"{figures['travellers']} travellers, {figures['seconds']:g} s,"
-            f" {figures['workers']} worker(s): {figures['trips']:,} trips"
+            f" {figures['trips']:,} trips"
             f" ({figures['trips_per_second']:.1f}/s), {figures['errors']} errors"
             f" {figures['first_errors'] or ''}",
             f"first call after p50 {first['p50']:.0f} ms, p95 {first['p95']:.0f} ms,"

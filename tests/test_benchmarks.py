@@ -33,7 +33,7 @@ SMALLEST = {
     "rollouts": "--model {model} --episodes 1 --threads 1",
     "serve_tools": "--world {world} --out {out} --seconds 1 --slice 0.5 --clients 2 --requests 20"
     " --load-processes 1 --workers 1",
-    "serve_trips": "--travellers 2 --seconds 8 --think 0.1 --workers 1",
+    "serve_trips": "--travellers 2 --seconds 8 --think 0.1",
     "speedrun": "--recipe {recipe} --seeds 0 --out {out}",
     "tool_calls": "{world}",
     "trip_page": "--times 1",

@@ -25,8 +25,6 @@ from tripwright.domains.desk import (
     Understood,
 )
 from tripwright.domains.domain import Place
-from tripwright.server import agency as agency_room
-from tripwright.server import store
 from tripwright.server.agency import Agency, Planner
 from tripwright.server.trips import make_app
 from tripwright.tools.toolbox import Tools
@@ -96,8 +94,6 @@ def agency(seconds: float = 0.0) -> Agency:
 
 
 def app() -> FastAPI:
-    """Of a process that a test may kill: another notices soon."""
-    for module in (store, agency_room):
-        module.LEASE_SECONDS = 2.0
+    """Of a process that a test may kill."""
     seconds = float(os.environ.get("SECONDS_A_CALL", "0"))
     return make_app(agency(seconds), Path(os.environ["STATE"]))

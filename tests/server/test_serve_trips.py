@@ -35,7 +35,7 @@ def opened(world: Path, tmp_path: Path) -> Iterator[Open]:
     with ExitStack() as resources:
 
         def made(**settings: Any) -> TestClient:
-            agency = open_agency(TripServer(str(world), "", "127.0.0.1", **settings), resources)
+            agency = open_agency(TripServer(world, Path(), "127.0.0.1", **settings), resources)
             app = make_app(agency, tmp_path / "trips.sqlite")
             return resources.enter_context(TestClient(app, "http://127.0.0.1"))
 
@@ -53,9 +53,9 @@ def example(client: TestClient) -> dict[str, Any]:
     return client.post("/v1/read", json={"text": text}).json()["values"]  # type: ignore[no-any-return]
 
 
-def test_workers_share_trips_behind_keys(world: Path, tmp_path: Path) -> None:
+def test_trips_are_served_behind_keys(world: Path, tmp_path: Path) -> None:
     place = ["--world", str(world), "--state", str(tmp_path / "trips.sqlite")]
-    options = ["--port", "0", "--workers", "2", "--key-env", "TRIP_KEYS"]
+    options = ["--port", "0", "--key-env", "TRIP_KEYS"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tripwright", "serve", *place, *options],
         env={"TRIP_KEYS": "one,two", "PATH": ""},
@@ -123,7 +123,7 @@ def test_a_checkpoint_plans_first_and_may_fail(opened: Open, tmp_path: Path) -> 
         ("--dialect compact", "--model"),
         ("--model m --dialect klingon", "klingon"),
         ("--endpoint http://127.0.0.1:9/v1", "--model NAME"),
-        ("--services s.toml --world w", "neither --world"),
+        ("--services s.toml --world w", "in place of --world"),
         ("--domain nowhere", "no desk"),
         ("--key-env NOT_SET", "holds no keys"),
         ("--runs nowhere", "No folder"),

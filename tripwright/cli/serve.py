@@ -174,7 +174,6 @@ class TripServeFlags:
     ] = None
     host: Host = "127.0.0.1"
     port: Port = 8000
-    workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1
     runs: Annotated[
         Path | None,
         typer.Option(
@@ -194,7 +193,7 @@ def serve(settings: TripServeFlags) -> None:
 
     Examples:
       tripwright serve
-      tripwright serve --world worlds/nano --port 9000 --workers 2
+      tripwright serve --world worlds/nano --port 9000
       tripwright serve --domain deeptravel
       tripwright serve --model runs/quickstart/model/rl
       tripwright serve --endpoint http://localhost:8001/v1 --model Qwen3-8B --dialect planner_r1
@@ -217,7 +216,7 @@ def serve(settings: TripServeFlags) -> None:
     if settings.services is None and settings.world is None:
         given["world"] = _nano(settings.state)
     served = TripServer(**given)
-    with ExitStack() as resources:  # what is wrong is said here, once, and not by every worker
+    with ExitStack() as resources:  # what is wrong is said here, and not by the worker
         where = open_agency(served, resources).place.where
     if not served.keys and settings.host not in LOOPBACK:
         what = "plan trips here" + (" and read the runs" if settings.runs else "")
@@ -227,7 +226,7 @@ def serve(settings: TripServeFlags) -> None:
         also = f"; runs at {url}/runs" if settings.runs else ""
         line = f"serving trips of '{where}' at {url}{also}"
         make = partial(trip_app, served)
-        raise typer.Exit(serve_app(make, listener, settings.workers, line))
+        raise typer.Exit(serve_app(make, listener, 1, line))
 
 
 def _check(settings: TripServeFlags) -> None:
@@ -236,8 +235,8 @@ def _check(settings: TripServeFlags) -> None:
         raise UserError("--endpoint needs --model NAME: which of its models plans?")
     if settings.dialect and not settings.model:
         raise UserError("--dialect is the model's: give --model too.")
-    if settings.services is not None and (settings.world is not None or settings.workers > 1):
-        raise UserError("--services goes with neither --world nor several --workers.")
+    if settings.services is not None and settings.world is not None:
+        raise UserError("--services is in place of --world: give one of them.")
     if settings.runs is not None and settings.key_env:
         raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
     if settings.runs is not None and not settings.runs.is_dir():

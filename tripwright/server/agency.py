@@ -1,9 +1,9 @@
 """What one server offers travellers: from the settings of `tripwright serve` to a desk at a place
 and planners, and trips as jobs.
 
-Jobs are threads that claim a trip, play its episode and keep what happens as it happens. Planners
+Jobs are threads that take a trip, play its episode and keep what happens as it happens. Planners
 are short bursts of Python and endpoints mostly wait, so threads do; a model of our own is played by
-one thread at a time. Workers are processes of their own, which learn keys only by their variable's
+one thread at a time. The server is a process of its own, which learns keys only by their variable's
 name.
 
 Where there is an endpoint, its LLM reads what a traveller typed: it names, for each field of the
@@ -15,7 +15,6 @@ reader does."""
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from prometheus_client import Counter, Histogram
@@ -49,7 +49,7 @@ from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.policies.base import Policy
 from tripwright.policies.settings import PolicySettings
 from tripwright.server.serving import say, say_traceback
-from tripwright.server.store import LEASE_SECONDS, TripStore
+from tripwright.server.store import TripStore
 from tripwright.transcript import ToolCall
 
 PROMPT = """A traveller's words follow. Fill this form from them.
@@ -135,11 +135,10 @@ def _said(text: str) -> list[tuple[str, Any, str]]:
 TRIPS = Counter("tripwright_trips_total", "Trips by how they ended.", ["status"])
 TRIP_SECONDS = Histogram("tripwright_trip_seconds", "Planning a trip, without its wait.")
 MOST_EXAMPLES = 2
-LOOK_SECONDS = 0.2  # between two looks for trips that other workers were asked for
 
 
 class GivenUp(Exception):
-    """The trip is no longer this worker's, or the server stops."""
+    """The trip was cancelled or deleted, or the server stops."""
 
 
 @dataclass(frozen=True)
@@ -191,48 +190,40 @@ class Agency:
 class TripJobs:
     def __init__(self, agency: Agency, store: TripStore, threads: int = 4):
         self._agency, self._store = agency, store
-        self._worker = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._wake, self._stopping = threading.Semaphore(0), threading.Event()
+        self._waiting, self._stopping = SimpleQueue[str | None](), threading.Event()
         self._model = threading.Lock()
-        self._threads = [
-            threading.Thread(target=target, daemon=True)
-            for target in (*([self._work] * threads), self._renew)
-        ]
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
 
     def start(self) -> None:
+        for id in self._store.unfinished_trips():
+            self.add(id)
         for thread in self._threads:
             thread.start()
 
     def stop(self, seconds: float = 5.0) -> None:
-        """What is under way goes back into the queue, at its next call."""
+        """What is under way ends at its next call, and is played again by the next server."""
         self._stopping.set()
         until = time.monotonic() + seconds
+        for _ in self._threads:
+            self._waiting.put(None)
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def wake(self) -> None:
-        """A trip has been added."""
-        self._wake.release()
-
-    def _renew(self) -> None:
-        while not self._stopping.wait(LEASE_SECONDS / 3):
-            self._store.renew(self._worker)
+    def add(self, id: str) -> None:
+        self._waiting.put(id)
 
     def _work(self) -> None:
-        while not self._stopping.is_set():
-            trip = self._store.claim(self._worker)
-            if trip is None:
-                self._wake.acquire(timeout=LOOK_SECONDS)
-                continue
+        while (id := self._waiting.get()) is not None and not self._stopping.is_set():
             try:
-                with TRIP_SECONDS.time():
-                    self._play(trip)
+                if (trip := self._store.begin(id)) is not None:
+                    with TRIP_SECONDS.time():
+                        self._play(trip)
             except GivenUp:
-                self._store.put_back(trip["id"], self._worker)
+                pass
             except Exception:
                 say_traceback()
                 error = "The server failed on this trip; its log says why."
-                self._store.finish(trip["id"], self._worker, "failed", {"error": error}, None)
+                self._store.finish(id, "failed", {"error": error})
                 TRIPS.labels("failed").inc()
 
     def _play(self, trip: dict[str, Any]) -> None:
@@ -259,7 +250,7 @@ class TripJobs:
             status, outcome["no_plan"] = "no_plan", asdict(no_plan)
         if status == "failed":
             outcome["error"] = episode.transcript.fault or "The agent ended without a plan."
-        self._store.finish(trip["id"], self._worker, status, outcome, record)
+        self._store.finish(trip["id"], status, outcome, record)
         TRIPS.labels(status).inc()
 
     def _episode(self, id: str, request: Any, planner: Planner, policy: Policy) -> Episode:
@@ -269,7 +260,7 @@ class TripJobs:
         return next(closed(policy.play([session])))
 
     def _tell(self, id: str, kind: str, body: dict[str, Any]) -> None:
-        if self._stopping.is_set() or not self._store.tell(id, self._worker, kind, body):
+        if self._stopping.is_set() or not self._store.tell(id, kind, body):
             raise GivenUp
 
 

@@ -1,9 +1,8 @@
-"""Trips on disk: one SQLite file (WAL) that all workers of a server share.
+"""Trips on disk: one SQLite file (WAL) of one server.
 
-A trip is a row, and so is each event of it, so that any worker can tell a browser what happened,
-from the start or after an event it has seen. A worker that plays a trip holds a *lease*, which it
-renews; when the lease ends (the worker was killed), another takes the trip and plays it again from
-the start. Every write of a worker asks whether the trip is still its own.
+A trip is a row, and so is each event of it, so that a browser can be told what happened, from the
+start or after an event it has seen. What a server that was killed had under way is queued again by
+the next one, and played from the start.
 """
 
 from __future__ import annotations
@@ -12,20 +11,18 @@ import json
 import secrets
 import sqlite3
 import threading
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 Json = Mapping[str, Any]
-LEASE_SECONDS = 10.0
 OVER = ("done", "no_plan", "failed", "cancelled")
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS trips (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL,
     status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT, asked TEXT NOT NULL,
-    outcome TEXT, record TEXT, worker TEXT, lease REAL);
+    outcome TEXT, record TEXT);
 CREATE INDEX IF NOT EXISTS trips_of_owner ON trips (owner, number);
 CREATE INDEX IF NOT EXISTS trips_by_status ON trips (status, number);
 CREATE TABLE IF NOT EXISTS events (
@@ -84,7 +81,7 @@ class TripStore:
 
     def cancel(self, id: str) -> None:
         """Who plays it notices before the next call."""
-        self._finish("id=? AND status IN ('queued','running')", (id,), id, "cancelled", {})
+        self.finish(id, "cancelled", {})
 
     def delete(self, id: str) -> None:
         self._db.execute("DELETE FROM trips WHERE id=?", (id,))
@@ -103,16 +100,19 @@ class TripStore:
         )
         return [(row["number"], row["kind"], row["body"]) for row in rows]
 
-    # ---- workers
+    # ---- jobs
 
-    def claim(self, worker: str) -> dict[str, Any] | None:
-        """The oldest trip that waits, or whose worker is gone; what was seen of a first try is
-        taken back."""
+    def unfinished_trips(self) -> list[str]:
+        """Of a server that ended, the first asked for first; all of them are in the queue again."""
+        self._db.execute("UPDATE trips SET status='queued' WHERE status='running'")
+        rows = self._db.execute("SELECT id FROM trips WHERE status='queued' ORDER BY number")
+        return [row["id"] for row in rows]
+
+    def begin(self, id: str) -> dict[str, Any] | None:
+        """A trip of the queue, which is under way now; None where it was cancelled or deleted. What
+        was seen of a first try is taken back."""
         row = self._db.execute(
-            "UPDATE trips SET status='running', worker=?, lease=? WHERE number=(SELECT number FROM"
-            " trips WHERE status='queued' OR (status='running' AND lease<?) ORDER BY number"
-            " LIMIT 1) RETURNING *",
-            (worker, time.time() + LEASE_SECONDS, time.time()),
+            "UPDATE trips SET status='running' WHERE id=? AND status='queued' RETURNING *", (id,)
         ).fetchone()
         if row is None:
             return None
@@ -127,43 +127,20 @@ class TripStore:
         )
         return self._json(row)
 
-    def renew(self, worker: str) -> None:
-        self._db.execute(
-            "UPDATE trips SET lease=? WHERE worker=? AND status='running'",
-            (time.time() + LEASE_SECONDS, worker),
-        )
-
-    def holds(self, id: str, worker: str) -> bool:
-        query = "SELECT 1 FROM trips WHERE id=? AND worker=? AND status='running'"
-        return self._db.execute(query, (id, worker)).fetchone() is not None
-
-    def tell(self, id: str, worker: str, kind: str, body: Json) -> bool:
-        """False where the trip is no longer this worker's: cancelled, deleted, or taken over."""
-        if held := self.holds(id, worker):
+    def tell(self, id: str, kind: str, body: Json) -> bool:
+        """False where the trip is not under way any more: cancelled or deleted."""
+        query = "SELECT 1 FROM trips WHERE id=? AND status='running'"
+        under_way = self._db.execute(query, (id,)).fetchone() is not None
+        if under_way:
             self._tell(id, kind, body)
-        return held
+        return under_way
 
-    def put_back(self, id: str, worker: str) -> None:
-        if self.holds(id, worker):
-            self._db.execute("UPDATE trips SET status='queued', worker=NULL WHERE id=?", (id,))
-
-    def finish(self, id: str, worker: str, status: str, outcome: Json, record: Json | None) -> None:
+    def finish(self, id: str, status: str, outcome: Json, record: Json | None = None) -> None:
         """`outcome`: view, no_plan, replan, changed, error."""
-        where = "id=? AND worker=? AND status='running'"
-        self._finish(where, (id, worker), id, status, outcome, record)
-
-    def _finish(
-        self,
-        where: str,
-        keys: tuple[str, ...],
-        id: str,
-        status: str,
-        outcome: Json,
-        record: Json | None = None,
-    ) -> None:
         done = self._db.execute(
-            f"UPDATE trips SET status=?, finished_at=?, outcome=?, record=? WHERE {where}",
-            (status, _now(), json.dumps(outcome), json.dumps(record) if record else None, *keys),
+            "UPDATE trips SET status=?, finished_at=?, outcome=?, record=? WHERE id=? AND status IN"
+            " ('queued','running')",
+            (status, _now(), json.dumps(outcome), json.dumps(record) if record else None, id),
         )
         if done.rowcount:
             self._tell(id, "status", {"status": status})

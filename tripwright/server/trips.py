@@ -142,7 +142,7 @@ class TripRoutes:
 
     async def add(self, asked: AskedTrip, request: Request, response: Response) -> Response:
         trip = await run_in_threadpool(self._add, asked, request, response)
-        self._jobs.wake()
+        self._jobs.add(trip["id"])
         headers = {"Location": f"/v1/trips/{trip['id']}"}
         if cookie := getattr(request.state, "cookie", None):
             headers["Set-Cookie"] = cookie
