@@ -91,7 +91,6 @@ MOST_NIGHTS = 60
 MOST_VISITS = 2  # the agent has seven look-ups, and ways to look for a near hotel cost one each
 LARGEST_BUDGET_USD = 1_000_000
 MOST_WORDS = 400  # of a text; the patterns of longer ones take time
-SHOWN = 3  # names of a city, to somebody who knows none
 WORDINGS = 50  # that are tried before a request is given up as one that has no words
 ASKED = {
     "origin": "Where does the trip start?",
@@ -205,7 +204,8 @@ def _named(
     if asked.hotel is not None:
         hotels = tuple(stay.name for stay in world.accommodations(city.city))
         if not any(is_called(hotel, asked.hotel) for hotel in hotels):
-            problems.append(_unknown_there(fields["hotel"], asked.hotel, hotels, city.city))
+            told = unknown(fields["hotel"], asked.hotel, hotels, f"in {city.city}")
+            problems.append(FieldProblem("hotel", *told))
         yield "hotel", " ".join(asked.hotel.split())
     for name in ("hotel_near", "visit"):
         said = getattr(asked, name) or ()
@@ -213,24 +213,12 @@ def _named(
         for each in (said,) if isinstance(said, str) else said:
             spot = city.named(each)
             if spot is None:
-                spots = tuple(city.spots)
-                problems.append(_unknown_there(fields[name], each, spots, city.city))
+                told = unknown(fields[name], each, tuple(city.spots), f"in {city.city}")
+                problems.append(FieldProblem(name, *told))
             else:
                 known.append(spot.place.name)
         if known:
             yield name, known[0] if isinstance(said, str) else tuple(dict.fromkeys(known))
-
-
-def _unknown_there(
-    field: FormField, name: str, options: tuple[str, ...], city: str
-) -> FieldProblem:
-    """With the nearest names; without any, a few of those that there are, since no list on the page
-    has them."""
-    message, near = unknown(field, name, options, f"in {city}")
-    if not near and options:
-        near = options[:SHOWN]
-        message += f" Known are, among others, {', '.join(near)}."
-    return FieldProblem(field.name, message, near)
 
 
 def _worded(asked: TravelRequest) -> TravelRequest:

@@ -225,13 +225,6 @@ class Proof:
         """How much the wishes leave out: 1 for each halving of a part's choice."""
         return sum(math.log2(rows / meet) for meet, rows in self.choices.values())
 
-    def record(self) -> dict[str, Any]:
-        return {
-            "witnesses": [asdict(witness) for witness in self.witnesses],
-            "cheapest": self.cheapest,
-            "choices": {part: list(counts) for part, counts in self.choices.items()},
-        }
-
 
 @dataclass(frozen=True)
 class AnswerRow:

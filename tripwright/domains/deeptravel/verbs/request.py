@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,7 +135,7 @@ def make(  # long: most of it is help
     make_parent(settings.out)
     # the proofs first: where there are requests, there are proofs of them
     proofs = proofs_beside(settings.out)
-    records = ({"id": request.id, **proof.record()} for request, proof in proven)
+    records = ({"id": request.id, **asdict(proof)} for request, proof in proven)
     write_atomically(proofs, lines_of(records))
     write_requests(settings.out, [request for request, _ in proven])
     figures = {

@@ -12,7 +12,6 @@ that says otherwise. (Number and name are held against the row where references 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
@@ -80,7 +79,8 @@ class RuleVerifier:
     name = "rules"
 
     def __init__(self) -> None:
-        self._memory = threading.local()
+        # what the next turn asks for again
+        self._last: tuple[Transcript, tuple[Any, ...], _Judged] | None = None
 
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
         trip = self._judged(request, transcript).trip
@@ -111,17 +111,16 @@ class RuleVerifier:
         )
 
     def _judged(self, request: TravelRequest, transcript: Transcript) -> _Judged:
-        key = (transcript.answer, len(transcript.segments))
-        last = getattr(self._memory, "last", None)
-        if last is not None and last[0] is transcript and last[1:3] == (request, key):
-            remembered: _Judged = last[3]
-            return remembered
+        asked = (request, transcript.answer, len(transcript.segments))
+        last = self._last  # of whichever thread
+        if last is not None and last[0] is transcript and last[1] == asked:
+            return last[2]
         try:
             trip = Itinerary(request, read_cards(transcript.answer or ""), evidence(transcript))
             judged = _Judged(trip, tuple(field_problems(trip)))
         except NotCards as problem:
             judged = _Judged(str(problem), ())
-        self._memory.last = (transcript, request, key, judged)
+        self._last = (transcript, asked, judged)
         return judged
 
 
