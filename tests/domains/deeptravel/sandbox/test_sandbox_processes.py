@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -24,8 +24,8 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
+    copy_day,
     describe,
-    export_day,
     recorded_providers,
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
@@ -189,7 +189,8 @@ def test_no_key_of_the_environment_gets_in_anywhere(
         "flight_search", unstable.question(4)
     )
     assert isinstance(missed.answer, NoRecording)
-    export_day(store, unstable.DAY, tmp_path / "day.sqlite")
+    with closing(open_store(str(tmp_path / "day.sqlite"))) as exported:
+        copy_day(store, unstable.DAY, exported)
     printed = capfd.readouterr()
     seen: list[Any] = [asked, error.value, sandbox.counts.as_dict(), describe(store, unstable.DAY)]
     seen += [printed.out, printed.err, caplog.text, store.name, list(store.recorded(unstable.DAY))]

@@ -22,7 +22,6 @@ from tripwright.domains.deeptravel.sandbox.snapshot import (
     Snapshot,
     copy_day,
     describe,
-    export_day,
     only_day,
     recorded_providers,
     refresh,
@@ -99,6 +98,11 @@ def record(
 # ---- as a file
 
 
+def exported(store: Store, file: Path) -> Snapshot:
+    with closing(open_store(str(file))) as target:
+        return copy_day(store, DAY, target)
+
+
 def imported(file: Path, store: Store) -> Snapshot:
     with closing(open_store(str(file), create=False)) as source:
         return copy_day(source, only_day(source), store)
@@ -110,7 +114,7 @@ def test_a_day_goes_through_a_file_unchanged(store: Store, sqlite: Store, tmp_pa
     record(store)
     record(store, day=NEXT)
     file = tmp_path / "deeper" / "day.sqlite"
-    written = export_day(store, DAY, file)
+    written = exported(store, file)
     assert imported(file, sqlite) == written == describe(store, DAY) == describe(sqlite, DAY)
     assert imported(file, sqlite) == written  # twice changes nothing
     assert list(sqlite.recorded(DAY)) == list(store.recorded(DAY))
@@ -131,7 +135,7 @@ def test_a_file_that_contradicts_the_store_is_refused_whole(
     store: Store, sqlite: Store, tmp_path: Path
 ) -> None:
     record(store)
-    export_day(store, DAY, tmp_path / "day.sqlite")
+    exported(store, tmp_path / "day.sqlite")
     record(sqlite, trains=1, places=0, railway=Railway(price=500))
     before = describe(sqlite, DAY)
     with pytest.raises(UserError, match="contradicts the store .*: 1 answers of 2026-06-20 differ"):
@@ -167,31 +171,33 @@ def test_a_file_that_is_no_day_as_it_was_recorded(
     assert not sqlite.counts()
 
 
-def test_no_file_without_answers(store: Store, tmp_path: Path) -> None:
-    record(store)
-    with pytest.raises(UserError, match="has no snapshot of 2026-06-21: it has 2026-06-20"):
-        export_day(store, NEXT, tmp_path / "out" / "day.sqlite")
-    with pytest.raises(UserError, match="named by its day"):
-        export_day(store, "yesterday", tmp_path / "out" / "day.sqlite")
-    with pytest.raises(UserError, match="is a folder: name the file to write, for instance .*sqli"):
-        export_day(store, DAY, tmp_path)
+def test_no_file_without_answers(store_name: str, tmp_path: Path) -> None:
+    with closing(open_store(store_name)) as store:
+        record(store)
+    out = tmp_path / "out" / "day.sqlite"
+    for day, file in ((NEXT, out), ("yesterday", out), (DAY, tmp_path)):
+        export = ["sandbox", "export", "--store", store_name, "--snapshot", day]
+        assert main([*export, "--out", str(file)], VERBS) == 2
     assert not (tmp_path / "out").exists()
 
 
-def test_an_old_file_stays_until_the_new_one_is_whole(
+def test_a_copy_that_breaks_off_leaves_nothing(
     sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(sqlite)
-    (tmp_path / "day.sqlite").write_bytes(b"old")
+    rows = list(sqlite.recorded(DAY))
 
     def breaking(day: str) -> Iterator[Any]:
-        yield next(iter(list(type(sqlite).recorded(sqlite, day))))
-        raise KeyboardInterrupt
+        yield from rows
+        if reads.pop() == "the last":
+            raise KeyboardInterrupt
 
+    reads = ["the last", "checked", "described"]
     monkeypatch.setattr(sqlite, "recorded", breaking)
-    with pytest.raises(KeyboardInterrupt):
-        export_day(sqlite, DAY, tmp_path / "day.sqlite")
-    assert (tmp_path / "day.sqlite").read_bytes() == b"old"
+    with closing(open_store(str(tmp_path / "day.sqlite"))) as target:
+        with pytest.raises(KeyboardInterrupt):
+            copy_day(sqlite, DAY, target)
+        assert not target.counts()
 
 
 # ---- replay without the vendors' clients
@@ -247,7 +253,7 @@ def test_trains_are_asked_again_and_places_are_copied(store: Store) -> None:
 def test_a_refresh_goes_on_where_it_was_stopped(store: Store) -> None:
     record(store, trains=20)
     slow = Railway()
-    slow.terms = Terms(requests_per_second=25)
+    slow.terms = Terms(requests_per_second=10)
     stopping = Sandbox({"train_search": slow}, store, "record", NEXT)
 
     def stop(so_far: Any) -> None:
@@ -357,7 +363,7 @@ def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
         f"import pathlib, runpy\nunstable = runpy.run_path({unstable.__file__!r})\n"
         "from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\n"
         "from tripwright.domains.deeptravel.sandbox.snapshot import refresh\n"
-        "terms = unstable['Terms'](requests_per_second=20)\n"
+        "terms = unstable['Terms'](requests_per_second=10)\n"
         f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
         f"store = unstable['open_store']({store_name!r})\n"
         f"sandbox = Sandbox({{'flight_search': client}}, store, 'record', {NEXT!r})\n"

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault, Terms
@@ -31,7 +28,6 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.errors import UserError
-from tripwright.files import make_parent
 
 if TYPE_CHECKING:
     from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
@@ -86,26 +82,8 @@ def copy_day(source: Store, day: str, target: Store) -> Snapshot:
     return snapshot
 
 
-def export_day(store: Store, day: str, out: Path) -> Snapshot:
-    """One day as a SQLite file, whole or not at all."""
-    from tripwright.domains.deeptravel.sandbox.store import SqliteStore
-
-    check_recorded(store, checked_day(day))
-    if out.is_dir():
-        raise UserError(
-            f"'{out}' is a folder: name the file to write, for instance {out / f'{day}.sqlite'}."
-        )
-    make_parent(out)
-    partial = out.with_name(out.name + ".partial")
-    partial.unlink(missing_ok=True)
-    with closing(SqliteStore(partial)) as copy:
-        snapshot = copy_day(store, day, copy)
-    os.replace(partial, out)
-    return snapshot
-
-
 def only_day(store: Store) -> str:
-    """Of a file that `export_day` wrote. Raises UserError."""
+    """Raises UserError where a store has none or several."""
     days = {count.snapshot for count in store.counts()}
     if len(days) != 1:
         raise UserError(

@@ -33,7 +33,7 @@ class BadRow(ValueError):
 def record_of_row(
     tool: str, row: Any, arguments: Mapping[str, Any], lenient: bool = False
 ) -> Record:
-    """Of a dict, or of a record itself. Fields that have a default may be missing; those that the
+    """Fields that have a default may be missing; those that the
     call names are then the call's, and texts without which a record still says something are empty.
     `price` is an amount with `currency` beside it. Raises BadRow.
 
@@ -41,8 +41,6 @@ def record_of_row(
     and what is unknown is left out.
     """
     kind = RECORDS[tool]
-    if isinstance(row, kind):
-        row = {each.name: getattr(row, each.name) for each in fields(kind)}
     if not isinstance(row, Mapping):
         raise BadRow(f"as {type(row).__name__}: expected a dict.")
     hints = get_type_hints(kind)
@@ -78,7 +76,7 @@ def _value(name: str, hint: Any, row: Mapping[str, Any], lenient: bool) -> Any:
     number = number_or_none(value) if lenient or not isinstance(value, str) else None
     read: Any
     if name == "price":
-        read = value if isinstance(value, Money) else money_or_none(number, currency)
+        read = money_or_none(number, currency)
         expected = "amount with a currency beside it, as 129.5 and 'USD'"
     elif name in MOMENTS:
         moment = moment_or_none(value)

@@ -15,7 +15,7 @@ import typer
 from tripwright.cli.table import table_lines
 from tripwright.domains.deeptravel.sandbox import snapshot as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, check_recorded, checked_day
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.errors import UserError, counted, printable
 from tripwright.progress import StatusLine
@@ -125,17 +125,19 @@ def refresh_day(
 def export_day(
     store: StoreName,
     snapshot: Day,
-    out: Annotated[Path, typer.Option(help="The file to write, for instance 2026-06-20.sqlite.")],
+    out: Annotated[str, typer.Option(help="The file, for instance 2026-06-20.sqlite.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write one day as one file: a store of its own, to replay from or to import elsewhere.
+    """Copy one day into a file: a store of its own, to replay from or to import elsewhere.
 
     Examples:
       tripwright sandbox export --store runs/live.sqlite --snapshot 2026-06-20 \\
         --out 2026-06-20.sqlite
     """
-    with _opened(store) as answer_store:
-        _say(snapshots.export_day(answer_store, snapshot, out), f"wrote {out}", as_json)
+    with _opened(store) as source:
+        check_recorded(source, checked_day(snapshot))  # before a file is made
+        with _opened(out, create=True) as target:
+            _say(snapshots.copy_day(source, snapshot, target), f"wrote {target.name}", as_json)
 
 
 def import_day(

@@ -18,8 +18,7 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.store import open_store
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money
-from tripwright.domains.deeptravel.tools.faces import live_samples
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, Money
 from tripwright.domains.deeptravel.tools.live_tools import live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
@@ -121,7 +120,8 @@ def test_the_travellers_page_plans_with_it(at_the_root: Path) -> None:
     from tripwright.server.trips import make_app
 
     assert main(shlex.split(COMMANDS[0])[1:]) == 0
-    served = TripServer("", "", "127.0.0.1", services="docs/examples/own_flights.toml")
+    services = Path("docs/examples/own_flights.toml")
+    served = TripServer(None, Path(), "127.0.0.1", services=services)
     wish = {"origin": "Ashelmont", "destination": "Orford", "transport": "flight"}
     days = {"depart_date": "2022-03-04", "return_date": "2022-03-06", "party_size": 2}
     with ExitStack() as resources:
@@ -149,19 +149,6 @@ def test_a_row_becomes_a_record_with_the_cities_of_the_call(made: Callable[..., 
         *("A7", "", "Rome", "", "Oslo", "", "2026-07-01T09:00", "2026-07-01T12:00", 180),
         price=Money(90.5, "EUR"),
     )
-
-
-def test_a_record_may_be_answered_itself(made: Callable[..., Any]) -> None:
-    provider = made(
-        "from tripwright.domains.deeptravel.tools.answers import HotelOffer, Money\n"
-        "def search(city_name: str, checkin_date: str, checkout_date: str):\n"
-        "    return [HotelOffer('Inn', city_name, checkin_date, checkout_date,"
-        " price=Money(80.0, 'EUR'))]\n",
-        "hotel_search",
-    )
-    asked = {**live_samples("Rome", "Oslo", "2026-07-01")["hotel_search"], "hotel_name": ""}
-    (record,) = provider.ask("hotel_search", asked).records
-    assert isinstance(record, HotelOffer) and record.price == Money(80.0, "EUR")
 
 
 def test_no_rows_are_an_answer_and_a_value_error_is_a_refusal(made: Callable[..., Any]) -> None:
