@@ -83,7 +83,7 @@ def place(tmp_path_factory):
             )
         ),
         ("study make {place}/run_1 --out {place}/w", "is not empty"),
-        ("show {place}/plans.json --world {place}/w", "expected one plan, found a list of plans"),
+        ("show {place}/plans.json --world {place}/w", "expected a list of days, or an object"),
         (
             "query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart",
             "is what the command reads",
