@@ -321,20 +321,9 @@ def is_p3(plan: list[Any]) -> bool:
 # ---- one plan out of a file
 
 
-@dataclass(frozen=True)
-class PlanEntry:
-    """`plan` is in the official format where it can be. `unreadable`: why the plan counts as not
-    delivered; `inferred`: the fields that were read from the request's text."""
-
-    line: int  # 1 of a file that holds one plan
-    query: Query | None
-    plan: list[Any] | None
-    unreadable: str | None = None
-    inferred: tuple[str, ...] = ()
-
-
-def read_plan(path: Path, which: str | None, world: World | None) -> PlanEntry:
-    """`which`: a line number or an id; None is the first line."""
+def read_plan(path: Path, which: str | None, world: World | None) -> PlanLine:
+    """`which`: a line number or an id; None is the first line. A plan off its schema is kept as it
+    is, to be shown."""
     if not path.is_file():
         expected = "a .json file with a plan, or a .jsonl file of plans or transcripts"
         raise UserError(f"No file at '{path}'. Expected {expected}.")
@@ -366,7 +355,7 @@ def _json(text: bytes, where: str) -> Any:
         raise UserError(f"{where}: not JSON ({problem}).") from None
 
 
-def _entry(path: Path, line: int, record: Any, world: World | None) -> PlanEntry:
+def _entry(path: Path, line: int, record: Any, world: World | None) -> PlanLine:
     where = f"{path}:{line}" if path.suffix == ".jsonl" else str(path)
     content = record if isinstance(record, dict) else {"plan": record}
     plan = content.get("plan", 0)
@@ -382,10 +371,10 @@ def _entry(path: Path, line: int, record: Any, world: World | None) -> PlanEntry
             query, inferred = _completed(request, Gazetteer(world.cities if world else {}))
         except (BadLine, CouldNotInfer) as problem:
             raise UserError(f"{where}: {problem}.") from None
-    official, unreadable = official_plan(plan, city_lookup(world) if world else None)
-    if unreadable is None and not official:
-        unreadable = _problem(content)
-    return PlanEntry(line, query, official or plan, unreadable, inferred)
+    official, off_schema = official_plan(plan, city_lookup(world) if world else None)
+    if off_schema:
+        return PlanLine(line, query, plan, BAD_PLAN, off_schema, inferred)
+    return PlanLine(line, query, official, None, None if official else _problem(content), inferred)
 
 
 def _problem(record: dict[str, Any]) -> str | None:

@@ -20,9 +20,9 @@ from tripwright.domains.travelplanner.plan_view import (
     usd,
     verdict_words,
 )
-from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN, PlanEntry, read_plan
+from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
+from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
+from tripwright.domains.travelplanner.scoring.score import judge_line
 from tripwright.errors import UserError, printable
 from tripwright.runs import transcripts_in
 from tripwright.world.store import World
@@ -72,33 +72,25 @@ def show(
     plan_file = transcripts_in(settings.plan)
     place = World.open(settings.world) if settings.world else None
     entry = read_plan(plan_file, settings.line, place)
-    verdict = _verdict(entry, place, settings.rules)
+    verdict = judge_line(entry, place, settings.rules) if place and entry.query else None
     if as_json:
         if verdict is None:
             needed = "--world DIR and a plan with its request"
             raise UserError(f"--json prints a verdict, which needs {needed}.")
-        typer.echo(json.dumps(verdict.to_contract(entry.line)))
+        typer.echo(json.dumps(verdict.to_contract(entry.number)))
     else:
         view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
         typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
         if plan_file.suffix == ".jsonl" and settings.line is None:
-            print(f"this is {plan_file}:{entry.line}; --line N shows another", file=sys.stderr)
+            print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
 
 
-def _verdict(entry: PlanEntry, world: World | None, rules: Rules) -> PlanVerdict | None:
-    if world is None or entry.query is None:
-        return None
-    if entry.unreadable:
-        return PlanVerdict.undelivered(rules, BAD_PLAN if entry.plan else None)
-    return judge(entry.query, entry.plan, world, rules)
-
-
-def _notes(entry: PlanEntry, world: World | None) -> list[str]:
+def _notes(entry: PlanLine, world: World | None) -> list[str]:
     notes = []
     if entry.inferred:
         notes.append(f"Read from the request's text: {', '.join(entry.inferred)}.")
-    if entry.unreadable:
-        notes.append(f"The plan could not be read: {printable(entry.unreadable)}")
+    if entry.problem:
+        notes.append(f"The plan could not be read: {printable(entry.problem)}")
     if entry.query is None:
         notes.append(
             'Not judged: the file holds no trip request. Expected {"query": …, "plan": …}.'
