@@ -229,7 +229,7 @@ def test_runs_without_recipe_score_or_figures_are_named_not_filled_in(two, tmp_p
     assert "No recipe.json: bare." in text
     alike = [run_of(tmp_path / name, [{"stage": "rl", "step": 1}], {"seed": 1}) for name in "xy"]
     same = report_page(alike).html()
-    assert "None: the recipes are the same." in words(same)
+    assert "None: all settings of recipe.json are the same." in words(same)
 
 
 def test_text_of_a_recipe_is_shown_and_never_run(tmp_path):

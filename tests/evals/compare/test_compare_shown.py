@@ -73,7 +73,7 @@ def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(
     (cells,) = (re.findall(r">([^<>]+)</t[hd]>", row) for row in rows)
     assert cells == ["policy.model", "m", "other"]
     alike = report_page([a, made("c", AFTER)]).html()
-    assert "None: the run cards’ settings are the same." in alike
+    assert "None: all settings of run_card.json are the same." in alike
 
 
 def test_the_page_shows_the_same_comparison(made: Maker, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,43 +59,10 @@ COLOURS = len(SERIES)
 SMALL = 10.5  # letters of ticks and units
 QUIET: dict[str, Any] = {"color": LIGHT["muted"], "size": SMALL}
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
-_STYLE: Any = {
-    "svg.fonttype": "none",  # letters as text, to be searched and read aloud
-    "svg.hashsalt": "tripwright",  # the same drawing, the same text
-    "text.parse_math": False,  # a name may hold dollars
-    "figure.dpi": 72,  # one point is one pixel
-    "font.size": 11,
-    "text.color": LIGHT["ink"],
-    "axes.edgecolor": LIGHT["axis"],
-    "axes.labelcolor": LIGHT["muted"],
-    "axes.labelsize": SMALL,
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.axisbelow": True,
-    "axes.xmargin": 0,
-    "axes.ymargin": 0,
-    "axes.labelpad": 6,
-    "grid.color": LIGHT["rule"],
-    "lines.linewidth": 2,
-    "lines.markersize": 6,
-    "legend.frameon": False,
-    "legend.fontsize": SMALL,
-    "legend.borderaxespad": 0,
-    "legend.handlelength": 1.2,
-} | {
-    f"{axis}.{setting}": value
-    for axis in ("xtick", "ytick")
-    for setting, value in (
-        ("labelcolor", LIGHT["muted"]),
-        ("labelsize", SMALL),
-        ("major.pad", 6),
-        ("major.size", 0),
-    )
-}
+STYLE = Path(__file__).with_name("charts.mplstyle")
 _LOCK = RLock()  # matplotlib's settings belong to the process, and a server has threads
-# what a spreadsheet takes for a formula when a text begins with it
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# how a text begins that a spreadsheet takes for a formula: a number is none
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+(e[+-]?\d+)?$)")
 _ATTRIBUTE = re.compile(r' (style|d|x|y|transform)="([^"]*)"')
 
 Point = tuple[float, float]
@@ -168,7 +136,7 @@ def _page_style() -> Iterator[None]:
     """The page's style, whatever matplotlib is set to elsewhere in the process."""
     from matplotlib import rc_context
 
-    with _LOCK, rc_context(_STYLE), warnings.catch_warnings():
+    with _LOCK, rc_context(fname=STYLE), warnings.catch_warnings():
         # a letter that our font lacks is drawn by the reader's
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         yield
@@ -235,18 +203,10 @@ def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _csv_cell(value: object) -> str:
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return ""
     if isinstance(value, float):
-        return f"{value:.6g}"
-    text = str(value)
-    if not isinstance(value, str) or not text.startswith(_FORMULA):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text
+        return f"{value:.6g}" if math.isfinite(value) else ""
+    text = "" if value is None else str(value)
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def picture(label: str, panels: Sequence[tuple[str, Chart]], columns: int) -> str:
@@ -322,7 +282,7 @@ class Lines(Chart):
             for line, curve in zip(lines, curves, strict=True)
         ]
         right = min(34 + 6.2 * max(map(len, labels)), self.width - 190)
-        axes = self._axes(new_axes(self.width, self.height, 48, right, 22, 40))
+        axes = new_axes(self.width, self.height, 48, right, 22, 40)
         drawn = sorted(zip(lines, curves, labels, strict=True), key=lambda each: -each[1][-1][1])
         for line, curve, label in drawn:
             ink = SERIES[line.colour % COLOURS]
@@ -335,32 +295,22 @@ class Lines(Chart):
             style: Any = {"marker": alone, "ls": "" if alone else "-", "c": ink, "label": label}
             axes.plot(*zip(*curve, strict=True), clip_on=False, **style)
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
+        self._scale(axes)
         return Drawn(axes, self._words(), self._figures(), self._spots(axes))
 
-    def _axes(self, axes: Axes) -> Axes:
-        """They show all values; a linear y axis begins at 0 or below and ends at round numbers."""
+    def _scale(self, axes: Axes) -> None:
+        """Of what was drawn; a linear y axis begins at 0 or below."""
         from matplotlib.ticker import LogLocator, MaxNLocator
 
-        round_numbers = [1, 2, 5, 10]
-        ys = [y for line in self._drawable for _, y in line.points]
-        ys += [y for line in self._drawable for edge in line.band for y in edge[1:]]
-        low, high = self._xs()[0], self._xs()[-1]
-        axes.set_xlim(*((low, high) if low < high else (low - 0.5, high + 0.5)))
-        axes.xaxis.set_major_locator(MaxNLocator(6, steps=round_numbers))
-        if self.percent:
-            axes.set_ylim(0, 1)
-            axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
-        elif self.log:
+        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        if self.log:
             axes.set_yscale("log")
-            axes.set_ylim(min(ys) * 0.9, max(ys) * 1.1)
-            many = max(ys) > 1e4 * min(ys)
-            axes.yaxis.set_major_locator(LogLocator(subs=(1,) if many else (1, 2, 5), numticks=7))
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=7))
             axes.yaxis.set_minor_locator(LogLocator(subs=()))
         else:
-            floor, ceiling = min(0.0, *ys), max(0.0, *ys)
-            levels = MaxNLocator(4, steps=round_numbers).tick_values(floor, ceiling or floor + 1)
-            axes.set_ylim(levels[0], levels[-1])
-            axes.set_yticks(levels)
+            low, high = axes.get_ylim()
+            axes.set_ylim(min(0.0, low), 1 if self.percent else max(0.0, high))
+            axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         axes.xaxis.set_major_formatter(lambda value, _: short(round(value, 9)))
         axes.yaxis.set_major_formatter(
             lambda value, _: percent(value, 0) if self.percent else short(round(value, 12))
@@ -368,7 +318,6 @@ class Lines(Chart):
         axes.grid(axis="y")
         axes.set_xlabel(self.x)
         axes.figure.text(2 / self.width, 1 - 11 / self.height, self.y, **QUIET)
-        return axes
 
     def _xs(self) -> list[float]:
         return sorted({x for line in self._drawable for x, _ in line.points})

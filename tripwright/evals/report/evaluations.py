@@ -48,6 +48,7 @@ from tripwright.evals.report.page import (
     Section,
     estimate_cell,
     row_of,
+    sentence,
     under,
 )
 from tripwright.runs import Run
@@ -190,21 +191,6 @@ MOST_TOOLS = 12  # in a matrix
 MOST_MARKS = 4  # in one strip
 QUANTILES = 100  # points of a line of lengths
 OTHER = "other tools"
-_FOLLOWS = (
-    "Each row: of all times this came before, how often which came next, in percent. Errors are"
-    " counted like answers."
-)
-_STRIPS = (
-    "One row per episode, one cell per call, sorted by outcome. Hover over a row to read its calls."
-)
-_GAP = (
-    "Evaluations whose run cards differ in nothing but the rules, paired by episode. Where decoding"
-    " samples, plans differ too."
-)
-_FAILS = (
-    "In percent of the episodes held to it. Bold: the three commonest of each evaluation. What was"
-    " not judged (no plan, or behind a gate) counts as failed."
-)
 _MISTAKES = {
     "repeated": ("Repeated calls", "of calls: the tool and arguments of an earlier one"),
     "errors": ("Calls that failed", "of calls: an error of the agent's making"),
@@ -223,29 +209,20 @@ _LENGTHS: tuple[tuple[str, str, Callable[[Work], float | None]], ...] = (
 
 def behaviour_section(columns: Sequence[EvaluationColumn]) -> Section:
     """Of the evaluations of the exam, or the main ones of several runs."""
-    lede = "From the transcripts of each evaluation. Episodes that were not scored are left out."
-    return _section("behaviour", "Behaviour", lede, columns)
+    return _section("behaviour", "Behaviour", columns)
 
 
 def checkpoints_section(run: ReportedRun) -> Section:
     """The same of the evaluations while it trained, on requests that no stage trains on."""
-    lede = (
-        "From the transcripts of the evaluations between the steps of training, on requests that no"
-        " stage trains on. Episodes that were not scored are left out."
-    )
     lengths = validated(run, "completion_tokens_mean", "tokens written", 0, dots=False)
     unit = "tokens written per episode"
     figure = Figure(Lines("Length, examined checkpoints", STEP, unit, [lengths]))
     columns = validation_columns(run)
-    return _section("checkpoints", "Behaviour over training", lede, columns, [figure])
+    return _section("checkpoints", "Behaviour over training", columns, [figure])
 
 
 def _section(
-    id: str,
-    title: str,
-    lede: str,
-    columns: Sequence[EvaluationColumn],
-    figures: Sequence[Figure] = (),
+    id: str, title: str, columns: Sequence[EvaluationColumn], figures: Sequence[Figure] = ()
 ) -> Section:
     """Reads each transcripts.jsonl once. Of checkpoints of one run there are curves over steps."""
     found = {each.title: behaviour for each in columns if (behaviour := each.behaviour)}
@@ -260,15 +237,23 @@ def _section(
     over += [sub_reward_figure(columns)] if steps else []
     parts = [
         under("Mistakes and lengths", mistakes_table(behaviours)),
-        under("What fails, examined", learning.failure_table(shares, "episodes"), note=_FAILS),
+        under(
+            "What fails, examined",
+            learning.failure_table(shares, "episodes"),
+            note=sentence("fails"),
+        ),
         under("Over the checkpoints", FigureRow(over)),
-        under("Which tool follows which", *_matrices(behaviours), note=_FOLLOWS),
-        under("Calls, episode by episode", FigureRow(_strips(behaviours)), note=_STRIPS),
+        under("Which tool follows which", *_matrices(behaviours), note=sentence("follows")),
+        under("Calls, episode by episode", FigureRow(_strips(behaviours)), note=sentence("strips")),
         under("How long episodes are", Figure(length_chart(behaviours))),
         under("Names and claims without ground", *_groundless_parts(behaviours, steps)),
-        under("Strict and official rules on the same episodes", _gap_table(behaviours), note=_GAP),
+        under(
+            "Strict and official rules on the same episodes",
+            _gap_table(behaviours),
+            note=sentence("gap"),
+        ),
     ]
-    return Section(id, title, parts, f"{lede} Intervals: 95%, over queries.")
+    return Section(id, title, parts, sentence("behaviour", bool(figures)))
 
 
 def _failing_over(steps: Mapping[float, Behaviour]) -> Figure:
@@ -326,13 +311,9 @@ def _spread_cell(works: Sequence[Work], value: Callable[[Work], float | None]) -
 
 
 def _shown(behaviours: Behaviours) -> dict[str, Behaviour]:
-    """Those with calls that have pictures of their own: of many the first, the last and some evenly
-    between."""
+    """Those with calls that have pictures of their own, evenly chosen where they are many."""
     names = [name for name, each in behaviours.items() if each.has_steps]
-    if len(names) > MOST_SHOWN:
-        apart = (len(names) - 1) / (MOST_SHOWN - 1)
-        names = list(dict.fromkeys(names[round(i * apart)] for i in range(MOST_SHOWN)))
-    return {name: behaviours[name] for name in names}
+    return {name: behaviours[name] for name in names[:: -(-len(names) // MOST_SHOWN) or 1]}
 
 
 def _tools(behaviours: Behaviours) -> list[str]:

@@ -34,6 +34,7 @@ from tripwright.evals.report.page import (
     PageTable,
     Section,
     row_of,
+    sentence,
     under,
 )
 
@@ -61,6 +62,7 @@ GAIN, GAIN_START = 0.05, 3  # of the share that passes, above the mean of so man
 REACHED = 0.9  # of the best level, in the efficiency of row P12
 ROUNDING = 1e-12
 LEVEL_COLOUR = 5
+ABSENT = {"stop_reasons": 0.0}  # what a table says of a name that it does not hold
 
 Rows = Sequence[Json]
 Column = Callable[[Json], float | None]
@@ -92,7 +94,9 @@ COSTS = {  # what passes are laid over: its name, its column
 def points(rows: Rows, key: str, inside: str = "", at: Column = at_step) -> tuple[Point, ...]:
     """(x, y) of the rows that hold a finite number; of `inside`, the table of a row that has it."""
     tables = ((at(row), object_in(row, inside) if inside else row) for row in rows)
-    pairs = ((x, number(table.get(key))) for x, table in tables)
+    pairs = (
+        (x, number(table.get(key, ABSENT.get(inside) if table else None))) for x, table in tables
+    )
     return tuple((x, y) for x, y in pairs if x is not None and y is not None)
 
 
@@ -274,10 +278,7 @@ def failure_section(rows: Rows) -> Section:
     """The five that fail most over the steps of RL, and what fails in a dozen stretches of them."""
     curves = failures(rows)
     longest = max(map(len, curves.values()), default=0)
-    note = (
-        "The five constraints with the largest area under their curve. One that a gate keeps from"
-        " being judged counts as failed."
-    )
+    note = sentence("fails_most")
     top = Figure(top_failures(curves, "What fails most", smoothing(min(longest, MAX_POINTS))), note)
     stretches: dict[float, dict[str, Share]] = {}
     for name, curve in curves.items():
@@ -286,8 +287,8 @@ def failure_section(rows: Rows) -> Section:
             stretches.setdefault(x, {})[name] = share, size
     columns = {f"to {short(x)}": stretches[x] for x in sorted(stretches)}
     table = failure_table(columns, "steps") if longest > 1 else PageTable([], [])
-    words = "By steps, in percent of the episodes; bold: the three commonest."
-    return under("What fails", FigureRow([top]), under("", table, note=words))
+    by_steps = "By steps, in percent of the episodes; bold: the three commonest."
+    return under("What fails", FigureRow([top]), under("", table, note=by_steps))
 
 
 def top_failures(curves: dict[str, tuple[Point, ...]], title: str, smooth: int = 1) -> Lines:
@@ -449,14 +450,7 @@ def variance_section(runs: Mapping[str, Rows]) -> Section:
         "bound on its time",
         f"steps to {GAIN:.0%} more passes",
     )
-    note = (
-        f"Means over prompts and the first {FIRST_STEPS} steps. Lemma 2: where the covariance is"
-        " not negative, the dense reward varies at least as much as the sparse one. Theorem 1: the"
-        " time to a gain is at least a constant over the variance of the reward under the policy as"
-        " RL found it; the bound is a share of that of the run whose variance is the smallest."
-        " Corollary 1 says that a smaller bound leaves room for a faster start, not that there is"
-        " one. One run each says little: compare several seeds."
-    )
+    note = sentence("variance", FIRST_STEPS)
     return Section(
         "variance",
         "Variance and the start",

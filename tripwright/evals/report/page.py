@@ -18,13 +18,23 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
 from tripwright.errors import UserError
 from tripwright.evals.report.charts import DARK, LIGHT, Bar, Chart, csv_text
-from tripwright.evals.report.markup import Estimate, of_words, printable, shown, shown_interval
+from tripwright.evals.report.markup import (
+    Estimate,
+    of_words,
+    percent,
+    plural,
+    printable,
+    short,
+    shown,
+    shown_interval,
+    signed,
+)
 from tripwright.files import write_atomically
 
 if TYPE_CHECKING:
@@ -193,8 +203,15 @@ def _templates() -> Environment:
 
     loader = PackageLoader("tripwright.evals.report", "page")
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.globals |= {"shown": shown, "shown_interval": shown_interval}
+    written = (percent, plural, short, shown, shown_interval, signed)
+    made.globals |= {function.__name__: function for function in written}
     return made
+
+
+def sentence(name: str, *values: Any) -> Markup:
+    """A sentence of `page/words.html`, by its name there."""
+    macro = getattr(_templates().get_template("words.html").module, name)
+    return Markup(" ".join(macro(*values).split()))
 
 
 def parts_html(parts: Sequence[Part]) -> str:

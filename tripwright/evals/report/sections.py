@@ -9,6 +9,7 @@ is told so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,13 +42,10 @@ from tripwright.evals.report.markup import (
     estimate,
     number,
     of_words,
-    percent,
     plain,
     plural,
-    short,
     shown,
     shown_interval,
-    signed,
 )
 from tripwright.evals.report.page import (
     Card,
@@ -64,6 +62,7 @@ from tripwright.evals.report.page import (
     estimate_cell,
     parts_html,
     row_of,
+    sentence,
     under,
 )
 from tripwright.evals.report.viewer import Budget, Viewer, make_viewer
@@ -71,32 +70,24 @@ from tripwright.evals.run_card import ALIKE, TOLD, unlike
 from tripwright.evals.scoreboard import judged_by, slice_order
 from tripwright.runs import CARD, RECIPE
 
-METRICS = {
-    "final": ("Final pass", "every check passes"),
-    "delivery": ("Delivery", "an answer was given"),
-    "schema": ("Schema", "the answer can be read"),
-    "flip_rate": ("Flip rate", "queries whose samples disagree"),
-    "dense_reward": ("Dense reward", "all terms of the verdict, each with weight 1"),
-    "turns_mean": ("Turns", "mean per episode"),
-    "completion_tokens_mean": ("Tokens written", "by the agent, mean per episode"),
-}
-# of a group of a verdict
-GROUP_WORDS = {"_micro": "checks passed", "_macro": "answers with all checks passed"}
-SAMPLE_WORDS = {
-    "pass@": "one of {k} samples passes",
-    "pass^": "all of {k} samples pass",
-    "best_of_": "checks that hold in the best of {k} samples",
-    "worst_of_": "checks that hold in the worst of {k} samples",
-}
-TABLES = {
-    "metrics": "Metrics",
-    "samples": "Several samples of a query",
-    "constraints": "Constraints",
-}
+METRICS = (  # a pattern of its name, its title, what it is
+    ("final", "Final pass", "every check passes"),
+    ("delivery", "Delivery", "an answer was given"),
+    ("schema", "Schema", "the answer can be read"),
+    ("flip_rate", "Flip rate", "queries whose samples disagree"),
+    ("dense_reward", "Dense reward", "all terms of the verdict, each with weight 1"),
+    ("turns_mean", "Turns", "mean per episode"),
+    ("completion_tokens_mean", "Tokens written", "by the agent, mean per episode"),
+    ("(.*)_micro", "{}, micro", "checks passed"),
+    ("(.*)_macro", "{}, macro", "answers with all checks passed"),
+    (r"pass@(\d+)", "Pass@{}", "one of {} samples passes"),
+    (r"pass\^(\d+)", "Pass^{}", "all of {} samples pass"),
+    (r"best_of_(\d+)", "Best of {}", "checks that hold in the best of {} samples"),
+    (r"worst_of_(\d+)", "Worst of {}", "checks that hold in the worst of {} samples"),
+)
+TABLES = {"metrics": "Metrics", "samples": "Several samples", "constraints": "Constraints"}
 UNSCORED_WARNING = 0.01
 NOT_MEASURED = "not measured"
-UP, DOWN = "▲", "▼"
-MOST_SETTINGS = 200
 CARD_SETTINGS = ("policy", *ALIKE, *TOLD)
 Runs = Mapping[str, ReportedRun]
 
@@ -137,7 +128,7 @@ def page_of(
         evaluations.behaviour_section(columns),
         evaluations.checkpoints_section(run),
         *episodes,
-        card_section(run),
+        settings_section(runs),
     ]
     lacking = Items(list(dict.fromkeys(run.missing)), "plain")
     title = "What this folder does not hold"
@@ -168,25 +159,16 @@ def _subtitle(run: ReportedRun) -> str:
 
 def asked_section(run: ReportedRun, viewer: Viewer | None) -> Section:
     """What the main evaluation asked, with one trip that passes and one that fails."""
-    final = metric_of(run.score, "final")
-    words = (
-        "Each request is a traveller's, in words. The agent calls tools, reads their rows and"
-        " answers; the judge holds the answer against the world that the tools showed."
-    )
-    if final and final.n is not None:
-        which, rules = evaluation_words(str(run.main_evaluation))[0], run.score.get("rules")
-        by = f" ({judged_by(str(rules))})" if rules else ""
-        words += f" {which}: {of_words(final)} requests are answered by what passes{by}."
-    examples = viewer.examples if viewer else []
-    return Section("asked", "What was asked", [Text(words), *examples] if final or examples else [])
+    final, examples = metric_of(run.score, "final"), viewer.examples if viewer else []
+    which, rules = evaluation_words(str(run.main_evaluation))[0], str(run.score.get("rules") or "")
+    of = final and final.n is not None and of_words(final)
+    text = Text(sentence("asked", final, of, which, rules and judged_by(rules)))
+    return Section("asked", "What was asked", [text, *examples] if final or examples else [])
 
 
 def next_section(run: ReportedRun) -> Section:
     """What the files say should be looked at or run next."""
-    steps = []
-    if run.warnings:
-        words = 'Read <a href="#warnings">{} of the training</a>, each with its advice.'
-        steps.append(Markup(words).format(plural(len(run.warnings), "warning")))
+    steps = [sentence("read_warnings", len(run.warnings))] if run.warnings else []
     rates = {name: estimate(each) for name, each in object_in(run.score, "constraints").items()}
     failed = {
         name: rate.n - rate.k
@@ -195,36 +177,20 @@ def next_section(run: ReportedRun) -> Section:
     }
     if any(failed.values()):
         weakest = max(failed, key=lambda name: failed[name])
-        words = (
-            "See what fails most: <strong>{}</strong>, in {}. The filter “Fails at” of the"
-            ' <a href="#episodes">episodes</a> lists those that break it.'
-        )
-        steps.append(Markup(words).format(fact_title(weakest), plural(failed[weakest], "answer")))
+        steps.append(sentence("see_failures", fact_title(weakest), failed[weakest]))
     if not run.scores and run.recipe:
-        words = "Examine it on requests of its own: <code>tripwright examine {}</code>."
-        steps.append(Markup(words).format(run.path))
+        steps.append(sentence("examine", run.path))
     best, last = number(run.best.get("step")), learning.most(run.rl or run.stage("sft"), "step")
     if best is not None and last is not None and best < last:
-        words = (
-            "The best evaluation while it trained was at step {:.0f}, not at the end:"
-            " <code>tripwright examine {} --step best</code>."
-        )
-        steps.append(Markup(words).format(best, run.path))
+        steps.append(sentence("examine_best", best, run.path))
     return Section("next", "What to do next", [Items(steps)])
 
 
 def warnings_section(warnings: Sequence[Json], of: str = "") -> Section:
     """What training warned of, with its advice, oldest first."""
-    lines = []
-    for warning in warnings:
-        where = f"{warning.get('stage', '')} step {warning.get('since_step', '')}"
-        until = number(warning.get("until_step"))
-        where += f" to {until:.0f}" if until is not None else ""
-        line = Markup("<strong>{}: {}.</strong> {}")
-        told = line.format(where, warning.get("what", ""), warning.get("advice", ""))
-        lines.append(Text(told, "warning"))
+    lines = (sentence("warned", each, number(each.get("until_step"))) for each in warnings)
     title = f"{of}: warnings during training" if of else "Warnings during training"
-    return Section("warnings", title, lines)
+    return Section("warnings", title, [Text(each, "warning") for each in lines])
 
 
 # ---- results
@@ -248,9 +214,8 @@ def result_section(
     )
     for section in dict.fromkeys(sections):
         parts.append(under(f"Final pass by {section}", _slices_table(columns, difficulty, section)))
-    stops = Section("", "How episodes ended", [Items(list(_stops(columns)))], fold=True)
-    improved = any(each.run.comparison for each in columns)
-    return Section("result", "What improved" if improved else "Result", [*parts, stops])
+    improved = of_one_run(columns) and columns[0].run.comparison
+    return Section("result", "What improved" if improved else "Result", parts)
 
 
 def final_bars(
@@ -312,28 +277,16 @@ def _counts(record: Json) -> str:
     return ", ".join(f"{name} {count:,.0f}" for name, count in counts if count)
 
 
-def _stops(columns: Iterable[EvaluationColumn]) -> Iterator[str]:
-    for each in columns:
-        if words := _counts(object_in(each.score, "stop_reasons")):
-            yield f"{each.title}: {words}"
-
-
 def _unscored_warning(column: EvaluationColumn) -> Text:
-    score, title, told = column.score, column.title, ""
+    score, title, words = column.score, column.title, ""
     unscored, final = number(score.get("unscored")) or 0, metric_of(score, "final")
     if unscored and not final:
-        reason = score.get("warning") or "Every one met a fault on our side."
-        told = Markup("<strong>{}: nothing was scored.</strong> {}").format(title, reason)
+        words = sentence("nothing_scored", title, score.get("warning"))
     elif final and final.k is not None and final.n is not None:
         every = final.n + unscored
         if unscored > UNSCORED_WARNING * every:
-            told = Markup(
-                "<strong>{}: {} unscored</strong> because of faults on our side. Worst case, all of"
-                " them failed: final pass {} instead of {}."
-            ).format(
-                title, plural(int(unscored), "episode"), percent(final.k / every), shown(final)
-            )
-    return Text(told, "warning")
+            words = sentence("unscored", title, int(unscored), final.k / every, final)
+    return Text(words, "warning")
 
 
 def _is_slices(section: Any) -> bool:
@@ -374,14 +327,10 @@ def _slices_table(columns: Sequence[EvaluationColumn], difficulty: Json, section
 
 def metric_words(name: str) -> tuple[str, str] | None:
     """Title and note of a metric; None for a name that is none."""
-    if name in METRICS:
-        return METRICS[name]
-    for end, note in GROUP_WORDS.items():
-        if name.endswith(end):
-            return f"{plain(name.removesuffix(end)).capitalize()}, {end[1:]}", note
-    for start, words in SAMPLE_WORDS.items():
-        if name.startswith(start) and (k := name.removeprefix(start)).isdigit():
-            return plain(name).capitalize(), words.format(k=k)
+    for pattern, title, note in METRICS:
+        if match := re.fullmatch(pattern, name):
+            of = [plain(group) for group in match.groups()]
+            return title.format(*(each.capitalize() for each in of)), note.format(*of)
     return None
 
 
@@ -402,16 +351,10 @@ def metrics_section(columns: Sequence[EvaluationColumn]) -> Section:
             cells.append(_change_cell(Difference.of(comparison.get(name), share)))
         rows.append(row_of(title, note, cells))
     head = [Cell(css=""), *(Cell(each.title) for each in scored)]
-    lede = "Small figures: 95% intervals. "
     if comparison:
         head.append(Cell("RL − SFT, same queries"))
-        lede += (
-            "Intervals of two columns may overlap although the difference is certain: only the last"
-            " column compares query by query (bold: its interval leaves out zero)."
-        )
-    elif not of_one_run(scored):
-        lede += "Runs that were examined on different trips or rules cannot be compared by them."
-    return Section("metrics", "Metrics", [PageTable(head, rows)], lede)
+    note = sentence("metrics", bool(comparison), not of_one_run(scored))
+    return Section("metrics", "Metrics", [PageTable(head, rows)], note)
 
 
 def _change_cell(change: Difference | None, *small: str) -> Cell:
@@ -428,11 +371,8 @@ def constraints_section(columns: Sequence[EvaluationColumn]) -> Section:
         rates = {each.title: estimate(found.get(name)) for each, found in checks.items()}
         if any(rates.values()):
             rows[fact_title(name)] = rates
-    lede = (
-        "Share of the answers that passed each check, of those it applies to. Lines: 95% intervals."
-    )
     table = rates_table(rows, {each.title: each.colour for each in checks})
-    return Section("constraints", "Constraints", [table], lede)
+    return Section("constraints", "Constraints", [table], sentence("constraints"))
 
 
 # ---- the queries that all runs played
@@ -452,9 +392,8 @@ def compared_sections(
         for each in columns
         if (path := each.run.transcripts.get(each.evaluation))
     }
-    without = ", ".join(name for name in runs if name not in played)
-    words = f"No transcripts of an evaluation, so not compared query by query: {without}."
-    parts: list[Part] = [Text(words if without else "", "note")]
+    without = [name for name in runs if name not in played]
+    parts: list[Part] = [Text(sentence("not_played", without) if without else "", "note")]
     metrics = metrics_section(columns)
     if len(played) < 2:
         parts = [_unlike_warning(differing), *parts] if columns else []
@@ -470,63 +409,29 @@ def compared_sections(
 
 
 def _unlike_warning(differing: Sequence[str]) -> Text:
-    words = Markup("<strong>Not alike:</strong> {}.").format("; ".join(differing))
-    return Text(words if differing else "", "warning")
+    return Text(sentence("unlike", differing) if differing else "", "warning")
 
 
 def _comparison_parts(comparison: Json) -> list[Part]:
     """Metric × run with intervals and marks (T4's layout), every two runs tested, and which queries
     were gained and lost. The same record as `tripwright compare --json` prints."""
     names = [run["name"] for run in comparison["runs"]]
-    parts: list[Part] = [Text(_lede(comparison)), _unlike_warning(comparison["unlike"])]
+    lede, unlike = (
+        sentence("compared", comparison, judged_by(comparison["rules"])),
+        comparison["unlike"],
+    )
+    parts: list[Part] = [Text(lede), _unlike_warning(unlike)]
     parts += [Text(note, "note") for note in comparison["notes"]]
-    parts.append(_worst_case(comparison.get("worst_case")))
-    mark = Markup(' <span class="fail">(not alike)</span>') if comparison["unlike"] else ""
+    if worst := comparison.get("worst_case"):
+        parts.append(Text(sentence("worst_case", worst), "warning"))
     for table, rows in comparison["tables"].items():
-        title = Markup("{}{}").format(TABLES.get(table, f"Final pass by {table}"), mark)
+        title = sentence("table_title", TABLES.get(table, f"Final pass by {table}"), unlike)
         parts.append(under(title, _comparison_table(rows, names)))
-    note = (
-        "Row minus column in points, Holm’s p over this table, queries gained and lost (to read:"
-        " “Compare with” among the episodes’ filters). Bold: significant."
-    )
-    title = Markup("Final pass, every two runs{}").format(mark)
-    parts.append(under(title, _pairs_table(comparison["pairs"], names), note=note))
-    for name, seeds in comparison.get("seeds", {}).items():
-        each = ", ".join(f"{percent(run['final'])} (seed {run['seed']})" for run in seeds["runs"])
-        words = (
-            f"{name}: {each}; mean {percent(seeds['mean'])}, standard deviation between seeds"
-            f" {100 * seeds['deviation']:.1f} points. Intervals resample seeds and queries."
-        )
-        parts.append(Text(words, "note"))
+    title = sentence("table_title", "Final pass, every two runs", unlike)
+    parts.append(under(title, _pairs_table(comparison["pairs"], names), note=sentence("pairs")))
+    for each in comparison.get("seeds", {}).items():
+        parts.append(Text(sentence("seeds", *each), "note"))
     return parts
-
-
-def _lede(comparison: Json) -> str:
-    left = f" {comparison['left_out']:,} that not all of them have are left out."
-    return (
-        f"{comparison['queries']:,} queries that all of them played,"
-        f" {judged_by(comparison['rules'])}.{left if comparison['left_out'] else ''}"
-        " Small figures: 95% intervals, each for itself alone, and p after Holm’s correction over"
-        f" the table. {UP} and {DOWN} mark a significant difference from {comparison['baseline']}:"
-        " p < 0.05 on the same queries, after that correction. Intervals of two runs may overlap"
-        " although their difference is certain."
-    )
-
-
-def _worst_case(worst: Json | None) -> Text:
-    if not worst:
-        return Text("")
-    rates = ", ".join(f"{name} {percent(value)}" for name, value in worst["final"].items())
-    ends = "; ".join(
-        f"{name} {signed(100 * each['failed'], 1)} points, from {signed(100 * each['least'], 1)} to"
-        f" {signed(100 * each['most'], 1)} whatever the unscored would have done"
-        for name, each in worst["differences"].items()
-    )
-    words = (
-        "<strong>More than 1% of a run is unscored</strong> because of faults on our side. Worst"
-        " case, all of them failed: final pass {}. Differences: {}."
-    )
-    return Text(Markup(words).format(rates, ends), "warning")
 
 
 def _comparison_table(rows: Mapping[str, Any], names: Sequence[str]) -> PageTable:
@@ -537,18 +442,13 @@ def _comparison_table(rows: Mapping[str, Any], names: Sequence[str]) -> PageTabl
         for run in names:
             cell = estimate_cell(estimate(row["runs"][run]))
             if change := Difference.of(row["differences"].get(run)):
-                text: str = cell.text
+                text = cell.text
                 if change.sure:
-                    css, kind, sign = ("fail", "lower", DOWN)
-                    if change.value > 0:
-                        css, kind, sign = ("pass", "higher", UP)
-                    marked = '{} <span class="{}" title="significantly {}">{}</span>'
-                    text = Markup(marked).format(text, css, kind, sign)
+                    text = sentence("significant", text, change.value > 0)
                 small = f"{change.words} [{change.interval}] · {change.p}"
                 cell = cell._replace(text=text, small=(*cell.small, small))
             cells.append(cell)
-        words, note = metric_words(name) or (fact_title(name), "")
-        body.append(row_of(words, note, cells))
+        body.append(row_of(*(metric_words(name) or (fact_title(name), "")), cells))
     return PageTable([Cell(css=""), *map(Cell, names)], body)
 
 
@@ -573,11 +473,13 @@ def learning_section(runs: Runs) -> Section:
     """All charts of the metrics. Beside those of one run stand what its evaluations found."""
     rl = {name: run.rl for name, run in runs.items()}
     supervised = {name: run.supervised for name, run in runs.items()}
-    notes = ["Training trips, with sampling: every run on its own. Thick lines: running means."]
     held_out = {}
+    values = [value for run in runs.values() for row in run.metrics for value in row.values()]
+    bad = sum(isinstance(value, float) and number(value) is None for value in values)
+    notes: list[str] = [sentence("learning", bad)]
     if len(runs) == 1:
         (run,) = runs.values()
-        notes = [_learning_note(run), _best_words(run)]
+        notes.append(_best_words(run))
         held_out = {
             key: evaluations.validated(run, metric, "held out", 0)
             for key, metric in learning.HELD_OUT.items()
@@ -609,23 +511,8 @@ def _best_words(run: ReportedRun) -> str:
     rate, step = estimate(run.best), number(run.best.get("step"))
     if rate is None or step is None:
         return ""
-    return (
-        f"Best of {plural(len(run.validation), 'evaluation')} while it trained, by"
-        f" {plain(str(run.best.get('metric')))}: step {short(step)}, {shown(rate)}"
-        f" ({shown_interval(rate)}; {run.best.get('model')}). The highest of several figures is"
-        " flattered by chance: examine it on other requests (tripwright examine RUN --step best)."
-    )
-
-
-def _learning_note(run: ReportedRun) -> str:
-    words = ["RL: on training requests, with sampling; supervised steps by minutes. Thick lines,"]
-    words.append("and the figures of the legend: a running mean, as single steps jump.")
-    values = (value for row in run.metrics for value in row.values())
-    if bad := sum(isinstance(value, float) and number(value) is None for value in values):
-        told = "<strong>{} not finite (NaN or infinite) and not drawn.</strong>"
-        words.append(Markup(told).format(plural(bad, "logged value")))
-    words.append("Hover over a chart to read the values of one step.")
-    return Markup(" ").join(words)
+    metric, model = plain(str(run.best.get("metric"))), run.best.get("model")
+    return sentence("best", len(run.validation), metric, step, rate, model)
 
 
 def cost_section(runs: Runs) -> Section:
@@ -633,45 +520,36 @@ def cost_section(runs: Runs) -> Section:
     of all of them, on held-out requests where every run has those; and time a step (row S11)."""
     rl = {name: run.rl for name, run in runs.items()}
     held_out = {name: evaluations.validated_rows(run) for name, run in runs.items()}
-    counted, where = (
-        (held_out, "on the requests of their evaluations while they trained")
-        if all(held_out.values())
-        else (rl, "running means during training, on its own trips, with sampling")
-    )
+    evaluated = all(held_out.values())
+    counted = held_out if evaluated else rl
     level = learning.REACHED * max(
         (learning.best(rows) or 0.0 for rows in counted.values()), default=0.0
     )
     algorithms = {name: reinforcement(run.recipe)[0] for name, run in runs.items()}
     passes = {name: evaluations.evaluated_passes(run) for name, run in runs.items()}
-    note = (
-        f"Where each run first reached {percent(level)}: 90% of the best pass rate of any run here."
-        f" Pass rates: {where}. A dash: never reached, or not logged."
-    )
     parts = [
         learning.cost_table(rl, counted, level, algorithms),
         FigureRow(learning.cost_figures(rl, passes, level)),
     ]
+    note = sentence("cost", level, evaluated)
     return Section("cost", "What it cost to get there", parts if level else [], note)
 
 
 # ---- settings
 
 
-def card_section(run: ReportedRun) -> Section:
-    """The run card, nested fields written as a.b.c; without one, the card inside the main
-    evaluation's score."""
-    settings = _settings(run.card or object_in(run.score, "run_card"))
-    rows = [row_of(name, "", [Cell(value, css="")]) for name, value in settings.items()]
-    return Section("card", "Run card", [PageTable([], rows, "card-table")])
-
-
 def settings_section(runs: Runs) -> Section:
-    """By the recipes; of runs that no training made, by the run cards of their main evaluations:
-    what says how the episodes were made, as when and on which machine is no setting."""
-    source, alike = RECIPE, "the recipes"
-    settings = {name: _settings(run.recipe) for name, run in runs.items()}
+    """Of one run its card, else that of its main evaluation. Of several what differs in their
+    recipes; of runs that no training made, in those entries of their evaluations' cards that say
+    how episodes were made."""
+    if len(runs) == 1:
+        ((_, run),) = runs.items()
+        card = _settings(run.card or object_in(run.score, "run_card"))
+        rows = [row_of(name, "", [Cell(value, css="")]) for name, value in card.items()]
+        return Section("card", "Run card", [PageTable([], rows, "card-table")])
+    source, settings = RECIPE, {name: _settings(run.recipe) for name, run in runs.items()}
     if sum(map(bool, settings.values())) < 2:
-        source, alike = CARD, "the run cards’ settings"
+        source = CARD
         for name, run in runs.items():
             card = object_in(run.score, "run_card")
             settings[name] = _settings({key: card[key] for key in CARD_SETTINGS if key in card})
@@ -680,13 +558,12 @@ def settings_section(runs: Runs) -> Section:
     differing = [key for key in keys if len({each.get(key) for each in known}) > 1]
     rows = [
         row_of(key, "", (Cell(each.get(key, "–"), css="") for each in settings.values()))
-        for key in differing[:MOST_SETTINGS]
+        for key in differing
     ]
-    more, without = len(differing) - MOST_SETTINGS, [n for n, each in settings.items() if not each]
+    without = ", ".join(name for name, each in settings.items() if not each)
     notes = [
-        f"None: {alike} are the same." if len(known) > 1 and not differing else "",
-        f"{more} more." if more > 0 else "",
-        f"No {source}: {', '.join(without)}." if without else "",
+        f"None: all settings of {source} are the same." if len(known) > 1 and not rows else "",
+        f"No {source}: {without}." if without else "",
     ]
     head = [Cell(source, css=""), *(Cell(name, css="") for name in settings)]
     table = PageTable(head, rows if len(known) > 1 else [], "card-table")
@@ -745,8 +622,11 @@ def live_body(runs: Sequence[LiveRun]) -> str:
 
 def _live_card(run: LiveRun, colour: int | None) -> Card:
     (what, much), *others = run.facts or (("", "no steps yet"),)
-    fact = Markup('<span class="muted">{}</span> {}')
-    lines = [("big", much), ("muted", what), *(("", fact.format(*other)) for other in others)]
+    lines = [
+        ("big", much),
+        ("muted", what),
+        *(("", sentence("live_fact", *each)) for each in others),
+    ]
     return Card(run.name, colour, lines, run.share_done)
 
 
