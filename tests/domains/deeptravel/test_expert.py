@@ -258,7 +258,7 @@ def test_orders_in_tool_data_stay_a_name() -> None:
 
 
 class Flaky:
-    """The tools of another box, whose every first answer of a call is a timeout."""
+    """The tools of another box, each of whose calls is not available at first."""
 
     def __init__(self, tools: LiveToolBox):
         self.tools, self.face, self.schemas = tools, tools.face, tools.schemas
@@ -269,7 +269,7 @@ class Flaky:
         if key in self._asked:
             return self.tools.call(name, arguments)
         self._asked.add(key)
-        return replace(self.face.error("no answer in time", "timeout"), fault="timeout")
+        return replace(self.face.error("not available", "unavailable"), fault="unavailable")
 
 
 def test_a_call_that_was_not_answered_is_made_once_more(
@@ -285,7 +285,7 @@ def test_a_call_that_was_not_answered_is_made_once_more(
     )
     next(ErrandExpert().play([session]))
     asked = [(call.name, call.fault) for call in session.transcript.calls]
-    assert asked[:2] == [(asked[0][0], "timeout"), (asked[0][0], None)]
+    assert asked[:2] == [(asked[0][0], "unavailable"), (asked[0][0], None)]
     assert cards_of(session.transcript).outbound
 
 

@@ -254,3 +254,11 @@ def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be used: database disk image is malformed"):
         list(damaged.recorded(DAY))
     damaged.close()
+
+
+def test_locks_that_cannot_be_made_are_one_line(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "live.sqlite"))
+    (tmp_path / "live.sqlite.lock").mkdir()
+    with pytest.raises(UserError, match="live.sqlite cannot be used: .*live.sqlite.lock"):
+        store._lock(1)
+    store.close()

@@ -332,86 +332,83 @@ def cards_of(findings: Findings, brief: bool) -> Cards:
     }
     parts = {name: cards[:most] for name, cards in parts.items()}
     parts["visits"] = [_visit_card(place, findings, brief) for place in visits]
-    alone = {"party": request.party_size, **parts}
-    total = {} if brief or findings.total is None else {"total": _money(findings.total, request)}
-    return Cards.model_validate({**alone, **total, "risks": list(_risks(findings))})
+    total = None
+    if findings.total is not None and not brief:
+        total = {"amount": findings.total, "currency": request.currency}
+    risks = list(_risks(findings))
+    return Cards.model_validate(
+        {"party": request.party_size, **parts, "total": total, "risks": risks}
+    )
 
 
 def _ride_card(findings: Findings, row: SeenRow, way: str, brief: bool) -> Fields:
     offer = row.record
-    flies = isinstance(offer, FlightOffer)
-    days = intents.days_later(offer)
-    fields = {
-        "kind": "flight" if flies else "train",
-        "number": offer.number,
-        "date": offer.departs_at[:10],
-        "departs": offer.departs_at[11:16],
-        "arrives": offer.arrives_at[11:16],
-        **({"days_later": days} if days else {}),
-        **_reference(row),
-    }
+    flies, full = isinstance(offer, FlightOffer), dict[str, Any]()
     if not brief:
-        fields |= {
+        full = {
             "depart_city": offer.depart_city,
             "arrive_city": offer.arrive_city,
             "depart_place": (offer.depart_airport if flies else offer.depart_station) or None,
             "arrive_place": (offer.arrive_airport if flies else offer.arrive_station) or None,
             "minutes": offer.minutes or None,
+            "reasons": list(_why_ride(findings, row, way)),
         }
-        fields["reasons"] = list(_why_ride(findings, row, way))
-    return fields | _priced(row, "person", brief)
+    return {
+        "kind": "flight" if flies else "train",
+        "number": offer.number,
+        "date": offer.departs_at[:10],
+        "departs": offer.departs_at[11:16],
+        "arrives": offer.arrives_at[11:16],
+        "days_later": intents.days_later(offer),
+        "price": _price(row, "person", brief),
+        **_reference(row),
+        **full,
+    }
 
 
 def _stay_card(findings: Findings, row: SeenRow, brief: bool) -> Fields:
-    offer: HotelOffer = row.record
-    fields = {
-        "kind": "hotel",
-        "name": offer.name,
-        "checkin": offer.checkin_date,
-        "checkout": offer.checkout_date,
-        "rooms": intents.rooms_of(findings.request),
-        **_reference(row),
-    }
+    offer, full = row.record, dict[str, Any]()
     if not brief:
-        fields |= {
+        full = {
             "address": offer.address or None,
             "room": offer.room or None,
             "guests": offer.guests,
             "rating": offer.rating,
         }
-    # near is said in both: that a hotel is, stands in another row than the hotel's
-    reasons = list(_why_stay(findings, row, brief))
-    return fields | ({"reasons": reasons} if reasons else {}) | _priced(row, "room", brief)
+    return {
+        "kind": "hotel",
+        "name": offer.name,
+        "checkin": offer.checkin_date,
+        "checkout": offer.checkout_date,
+        "rooms": intents.rooms_of(findings.request),
+        "price": _price(row, "room", brief),
+        # near is said in both: that a hotel is, stands in another row than the hotel's
+        "reasons": list(_why_stay(findings, row, brief)),
+        **_reference(row),
+        **full,
+    }
 
 
 def _visit_card(place: str, findings: Findings, brief: bool) -> Fields:
     at, way = findings.places.get(place), findings.visits[place]
-    fields: Fields = {
-        "kind": "place",
-        "name": place,
-        "way": {"mode": way.record.mode, "minutes": way.record.minutes, **_reference(way)},
-    }
-    if brief:
-        return fields
-    fields["way"] |= {"distance_km": way.record.distance_km, "origin": way.record.origin}
-    found = {"found": _reference(at), "address": at.record.address or None} if at else {}
-    return fields | found
+    leg = {"mode": way.record.mode, "minutes": way.record.minutes, **_reference(way)}
+    fields: Fields = {"kind": "place", "name": place, "way": leg}
+    if not brief:
+        leg |= {"distance_km": way.record.distance_km, "origin": way.record.origin}
+        if at is not None:
+            fields |= {"found": _reference(at), "address": at.record.address or None}
+    return fields
 
 
 def _reference(row: SeenRow) -> Fields:
     return {"call": row.call, "row": row.row}
 
 
-def _priced(row: SeenRow, per: str, brief: bool) -> Fields:
+def _price(row: SeenRow, per: str, brief: bool) -> Fields | None:
     price = row.record.price
     if price is None:
-        return {}
-    currency = {} if brief else {"currency": price.currency}
-    return {"price": {"amount": price.amount, **currency, "per": per}}
-
-
-def _money(total: float, request: TravelRequest) -> Fields:
-    return {"amount": total, "currency": request.currency}
+        return None
+    return {"amount": price.amount, "currency": None if brief else price.currency, "per": per}
 
 
 def _why_ride(findings: Findings, row: SeenRow, way: str) -> Iterator[Fields]:

@@ -303,7 +303,7 @@ def _walk(
 ) -> str:
     """In the order of the rows; the choice is the last that was ok, where one fits."""
     first, best = choice.first, float("inf")
-    steps: list[tuple[SeenRow, str]] = []
+    steps: list[str] = []
     if first is not None and first not in rows:
         best = first.record.price.amount if first.record.price else best  # found before
     for row in rows:
@@ -315,8 +315,8 @@ def _walk(
             becomes = DEAR
         if becomes == OK:
             best = price
-        steps.append((row, f"{letters(row.row)} {' '.join(said)} {becomes}"))
-    walk = "; ".join(words for _, words in steps) or "no row"
+        steps.append(f"{letters(row.row)} {' '.join(said)} {becomes}")
+    walk = "; ".join(steps) or "no row"
     if first is None or not choice.meets:
         ending = "None fits."
     elif first in rows:

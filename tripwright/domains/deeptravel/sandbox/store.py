@@ -320,7 +320,11 @@ class SqliteStore(Store):
 
     def _lock(self, number: int) -> bool:
         try:
-            fcntl.lockf(_lock_file(self.place), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            locks = _lock_file(self.place)
+        except OSError as error:
+            raise UserError(f"The store {self.name} cannot be used: {error}.") from None
+        try:
+            fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
         except (BlockingIOError, PermissionError):
             return False
         return True
