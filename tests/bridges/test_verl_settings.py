@@ -70,7 +70,7 @@ def test_the_papers_algorithms_can_be_said(name: str, tmp_path: Path) -> None:
         ("nano/quickstart", {}, "grpo.max_minutes"),
         ("nano/grpo", {"steps": None}, "without grpo.steps"),
         ("nano/grpo", {"dtype": "bfloat16"}, "grpo.dtype bfloat16 on a CPU"),
-        ("nano/grpo", {"entropy_bonus": 0.1}, "grpo.entropy_bonus with grpo.aggregation"),
+        ("nano/grpo", {"entropy_bonus": 0.1}, "grpo.entropy_bonus with another grpo.aggregation"),
     ],
 )
 def test_what_verl_cannot_be_told_is_refused_by_name(

@@ -38,40 +38,34 @@ def check_for_verl(recipe: Recipe) -> GrpoSettings:
 
 
 def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iterator[str]:
-    if grpo.branching is not None:
-        yield "[grpo.branching]; leave it out"
-    if grpo.server is not None:
-        yield "[grpo.server]; leave it out: verl has servers of its own"
-    if recipe.model.lora is not None:
-        yield "[model.lora]; leave it out"
-    if recipe.model.weights != "float32":
-        yield f"model.weights '{recipe.model.weights}'; set it to \"float32\""
-    if grpo.importance.correction != "none":
-        yield f"grpo.importance.correction '{grpo.importance.correction}'; set it to \"none\""
-    if grpo.optimizer.name != "adamw":
-        yield f"grpo.optimizer.name '{grpo.optimizer.name}'; set it to \"adamw\""
-    if grpo.optimizer.state != "float32":
-        yield (
-            f"grpo.optimizer.state '{grpo.optimizer.state}'; set it to \"float32\" (verl.offload"
-            " moves it to the machine's memory)"
-        )
-    if grpo.steps is None:
-        yield "a stage without grpo.steps; give them"
-    if grpo.max_minutes is not None or grpo.max_epochs is not None:
-        yield 'grpo.max_minutes and grpo.max_epochs; set them to "none", and grpo.steps'
-    if (grpo.has_reference or grpo.entropy_bonus) and grpo.aggregation != "token-mean":
-        term = "[grpo.kl]" if grpo.has_reference else "grpo.entropy_bonus"
-        yield (
-            f"{term} with grpo.aggregation '{grpo.aggregation}', since verl adds up that term over"
-            ' all tokens alike; set it to "token-mean"'
-        )
-    if verl.sampler == "cpu" and grpo.dtype not in ("auto", "float32"):
-        yield f'grpo.dtype {grpo.dtype} on a CPU; set it to "float32"'
-    if verl.gpus % verl.tensor_parallel:
-        yield (
-            f"verl.tensor_parallel {verl.tensor_parallel} on {verl.gpus} GPUs; take a divisor of"
-            " their number"
-        )
+    summed = grpo.aggregation != "token-mean"
+    refused = {
+        "[grpo.branching]; leave it out": grpo.branching,
+        "[grpo.server]; leave it out: verl has servers of its own": grpo.server,
+        "[model.lora]; leave it out": recipe.model.lora,
+        "narrow model.weights; leave them in float32": recipe.model.weights != "float32",
+        "[grpo.importance]; leave it out": grpo.importance.correction != "none",
+        "grpo.optimizer other than adamw": grpo.optimizer.name != "adamw",
+        "grpo.optimizer.state (verl.offload moves it to the machine's memory); leave it out": (
+            grpo.optimizer.state != "float32"
+        ),
+        "a stage without grpo.steps; give them": grpo.steps is None,
+        'grpo.max_minutes and grpo.max_epochs; set them to "none", and grpo.steps': (
+            grpo.max_minutes or grpo.max_epochs
+        ),
+        # verl adds up these terms over all tokens alike
+        '[grpo.kl] with another grpo.aggregation than "token-mean"': grpo.has_reference and summed,
+        'grpo.entropy_bonus with another grpo.aggregation than "token-mean"': (
+            grpo.entropy_bonus and summed
+        ),
+        f"grpo.dtype {grpo.dtype} on a CPU; leave it out": (
+            verl.sampler == "cpu" and grpo.dtype not in ("auto", "float32")
+        ),
+        "verl.tensor_parallel that does not divide the number of GPUs": (
+            verl.gpus % verl.tensor_parallel
+        ),
+    }
+    return (words for words, found in refused.items() if found)
 
 
 def configuration(recipe: Recipe, model: str, run: Path) -> dict[str, Any]:
