@@ -120,7 +120,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ('[dialect]\non_malformed = "retry"', r"setting 'on_malformed'.*'end' or 'error'"),
         (
             '[grpo.curriculum]\nkind = "epochs"',
-            r"generated trips have no epochs: give data\.rl_trips or data\.queries",
+            r"generated trips have no epochs: give data\.queries",
         ),
         ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),
         ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),

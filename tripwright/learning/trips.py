@@ -95,14 +95,6 @@ def epoch_order(seed: int, epoch: int, count: int) -> list[int]:
     return random.Random(f"{seed}-{epoch}").sample(range(count), count)
 
 
-@lru_cache(maxsize=4)
-def world_order(seed: int, epoch: int, count: int, per_world: int) -> list[int]:
-    """The same, where those of one world come one after the other."""
-    firsts = list(range(0, count, per_world))
-    random.Random(f"{seed}-{epoch}").shuffle(firsts)
-    return [n for first in firsts for n in range(first, min(first + per_world, count))]
-
-
 class GivenTrips:
     """The requests of a file in one world, or with one source of live answers, in a new order every
     epoch."""
@@ -113,20 +105,6 @@ class GivenTrips:
     def at(self, position: int) -> tuple[Any, Any]:
         epoch, number = divmod(position, len(self.requests))
         return self.requests[epoch_order(self.seed, epoch, len(self.requests))[number]], self.place
-
-
-class RepeatedTrips:
-    """The first `count` of generated trips, again every epoch. Worlds come in a new order, the
-    trips of one world after another."""
-
-    def __init__(self, source: GeneratedTrips, count: int, seed: int):
-        self.source, self.count, self.seed = source, count, seed
-
-    def at(self, position: int) -> tuple[Any, Any]:
-        epoch, place = divmod(position, self.count)
-        return self.source.at(
-            world_order(self.seed, epoch, self.count, self.source.per_world)[place]
-        )
 
 
 class Trips:

@@ -14,7 +14,7 @@ from tripwright.domains import domain_named
 from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.domains.judging import Judged
 from tripwright.errors import UserError
-from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips, Trips
+from tripwright.learning.trips import GeneratedTrips, GivenTrips, Trips
 from tripwright.runs import transcripts_in
 from tripwright.training.recipe import Recipe
 
@@ -57,14 +57,6 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
     generated = GeneratedTrips(
         domain, data.trained_scales, first_world, data.queries_per_world, mix
     )
-    if stage == RL and data.rl_trips is not None:
-        return Trips(
-            domain,
-            RepeatedTrips(generated, data.rl_trips, recipe.seed),
-            data.rl_trips,
-            every_group=every_group,
-            judged=judged,
-        )
     return Trips(domain, generated, every_group=every_group, judged=judged)
 
 

@@ -72,9 +72,9 @@ class DataSettings:
 
     `mix` is what the exam and the cold start ask, in settings of the domain's own (None: its usual
     mix). RL may dwell on what is hard (row S8): `rl_mix`, None for the same. Generated trips never
-    repeat, unless `rl_trips` bounds how many there are for RL, which then goes through them in
-    epochs (row S6: 1,000 queries, 5 epochs). They are the same for every seed: a recipe that goes
-    on from another's model reads new ones with a `first_world` that the other has not come to.
+    repeat; those of a file are read in epochs (row S6). They are the same for every seed: a recipe
+    that goes on from another's model reads new ones with a `first_world` that the other has not
+    come to.
     """
 
     scale: str = "nano"
@@ -83,7 +83,6 @@ class DataSettings:
     first_world: Annotated[int, Ge(0), Lt(100_000)] = 0  # of those that a stage may draw from
     mix: Any | None = None
     rl_mix: Any | None = None
-    rl_trips: Count | None = None
     world: str | None = None
     queries: str | None = None
 
@@ -485,8 +484,8 @@ def _data_problems(recipe: Recipe) -> Iterator[str]:
         yield from _unknown("data.scale", data.scale, recipe.domain.scales)
         for scale in data.trained_scales:
             yield from _unknown("data.training_scales", scale, recipe.domain.scales)
-    elif data.training_scales is not None or data.rl_trips is not None:
-        yield "data.training_scales and data.rl_trips are of generated trips, not of data.queries."
+    elif data.training_scales is not None:
+        yield "data.training_scales are of generated trips, not of data.queries."
 
 
 def _held_out_problems(recipe: Recipe) -> Iterator[str]:
@@ -544,11 +543,8 @@ def _stage_problems(recipe: Recipe) -> Iterator[str]:
 def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Iterator[str]:
     data, domain, curriculum = recipe.data, recipe.domain, settings.curriculum
     by_epochs = settings.max_epochs is not None or curriculum.kind == "epochs"
-    if by_epochs and data.queries is None and data.rl_trips is None:
-        yield (
-            f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count"
-            " in steps."
-        )
+    if by_epochs and data.queries is None:
+        yield f"{table}: generated trips have no epochs: give data.queries, or count in steps."
     if settings.tools is not None and (data.world is None or not is_address(settings.tools)):
         yield (
             f"{table}.tools is the http address of a server of one world, and needs data.world and"
