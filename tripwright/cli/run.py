@@ -226,7 +226,7 @@ def _played(  # long: what a run is made of, each on a line of its own
         settled_rules,
     )
     from tripwright.evals.run import run as run_episodes
-    from tripwright.evals.run_card import model_fingerprint, run_card
+    from tripwright.evals.run_card import run_card
     from tripwright.llm.endpoint import shown_url
     from tripwright.policies.settings import PolicySettings, decoding_of
     from tripwright.tools.faults import Faults
@@ -251,8 +251,6 @@ def _played(  # long: what a run is made of, each on a line of its own
         )
         tools = served_tools(settings.server, name, dialect, place, settings.empty_tools)
         player = choose_policy(name, PolicySettings(**vars(policy), **vars(how)), dialect)
-        if name == "local" and policy.model:
-            player.identity["fingerprint"] = model_fingerprint(policy.model)
         card = run_card(
             player.identity,
             player.decoding,
@@ -313,16 +311,14 @@ def table(score: dict[str, Any], out: Path) -> str:
 
 
 def _usage(usage: dict[str, Any]) -> str:
-    text = counted(usage["requests"], "request")
+    text, cost = counted(usage["requests"], "request"), usage["cost_usd"]
     if usage["prompt_tokens"] is None:
         text += f", of which the endpoint counted no tokens in {usage['uncounted_requests']:,}"
     else:
         cached = f" ({usage['cached_tokens']:,} cached)" if usage["cached_tokens"] else ""
-        text += (
-            f", {usage['prompt_tokens']:,} prompt{cached} and {usage['completion_tokens']:,}"
-            " completion tokens"
-        )
-    return text + (f", ${usage['cost_usd']:,.4f}" if usage["cost_usd"] is not None else "")
+        text += f", {usage['prompt_tokens']:,} prompt{cached}"
+        text += f" and {usage['completion_tokens']:,} completion tokens"
+    return text if cost is None else f"{text}, ${cost:,.4f}"
 
 
 def _row(name: str, rate: dict[str, Any]) -> list[str]:

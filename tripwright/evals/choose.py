@@ -24,7 +24,7 @@ from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.domains.judging import JudgingSettings, rules_without_choice
 from tripwright.episode import Task
 from tripwright.errors import UserError
-from tripwright.evals.run_card import entry_of
+from tripwright.evals.run_card import entry_of, model_fingerprint
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
@@ -128,7 +128,9 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     if settings.temperature > 0:
         decoding |= {"seed": settings.seed, "top_p": sampling.top_p}
         decoding |= {} if settings.top_k is None else {"top_k": settings.top_k}
-    return PolicyChoice(policy, policy.chat, {"kind": "local", "model": settings.model}, decoding)
+    fingerprint = model_fingerprint(settings.model)
+    identity = {"kind": "local", "model": settings.model, "fingerprint": fingerprint}
+    return PolicyChoice(policy, policy.chat, identity, decoding)
 
 
 # ---- requests, their place and their rules

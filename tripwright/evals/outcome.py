@@ -118,16 +118,15 @@ def slice_fields(domain: str) -> Mapping[str, str]:
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
     """Group → all facts of it: as the domains know them beforehand, then as these episodes are held
     to them."""
-    groups: dict[str, dict[str, None]] = {}
-    for domain in (
-        domains().get(name) for name in dict.fromkeys(outcome.domain for outcome in outcomes)
-    ):
-        for group, facts in domain.facts.items() if domain is not None else ():
-            groups.setdefault(group, {}).update(dict.fromkeys(facts))
+    facts: dict[str, list[str]] = {}
+    for name in dict.fromkeys(outcome.domain for outcome in outcomes):
+        domain = domains().get(name)
+        for group, names in domain.facts.items() if domain is not None else ():
+            facts.setdefault(group, []).extend(names)
     for outcome in outcomes:
         for group, checks in outcome.checks.items():
-            groups.setdefault(group, {}).update(dict.fromkeys(checks.asked))
-    return {group: tuple(facts) for group, facts in groups.items()}
+            facts.setdefault(group, []).extend(checks.asked)
+    return {group: tuple(dict.fromkeys(names)) for group, names in facts.items()}
 
 
 def mark_words(marks: Mapping[str, Any]) -> list[str]:
@@ -142,17 +141,13 @@ def mark_words(marks: Mapping[str, Any]) -> list[str]:
 def _groups(record: Mapping[str, Any]) -> dict[str, Checks]:
     if record["verdict"] is None:
         return {name: Checks(tuple(names)) for name, names in record["asked"].items()}
-    return {
-        group["name"]: _checks(tuple(group["asked"]), group["facts"])
-        for group in record["verdict"]["groups"]
-    }
-
-
-def _checks(names: tuple[str, ...], facts: Mapping[str, Any] | None) -> Checks:
-    if facts is None:
-        return Checks(names)
-    passes = frozenset(name for name in names if name in facts and facts[name]["passed"])
-    return Checks(names, passes, len(passes) == len(names))
+    groups = {}
+    for group in record["verdict"]["groups"]:
+        asked, facts = tuple(group["asked"]), group["facts"] or {}
+        passed = frozenset(name for name in asked if name in facts and facts[name]["passed"])
+        all_passed = group["facts"] is not None and len(passed) == len(asked)
+        groups[group["name"]] = Checks(asked, passed, all_passed)
+    return groups
 
 
 def _identity(request: Mapping[str, Any]) -> str:
@@ -193,16 +188,13 @@ def _words(field: str, values: Mapping[str, Any]) -> str:
     value = values.get(field)
     if value in (None, "", "-", [], ()):
         return ""
-    if field == "date" and isinstance(value, Sequence) and not isinstance(value, str):
-        return printable(f"{value[0]} to {value[-1]}")
-    if isinstance(value, list | tuple):
-        return printable(", ".join(str(part) for part in value))
+    if field == "date" and isinstance(value, list | tuple):
+        text = f"{value[0]} to {value[-1]}"
+    elif isinstance(value, list | tuple):
+        text = ", ".join(map(str, value))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        text = f"{value:,.12g}"
+    else:
+        text = str(value)
     money = f" {values.get('currency') or 'USD'}" if field in MONEY else ""
-    return (
-        printable(
-            f"{value:,.12g}"
-            if isinstance(value, int | float) and not isinstance(value, bool)
-            else str(value)
-        )
-        + money
-    )
+    return printable(text) + money

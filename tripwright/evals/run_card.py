@@ -158,23 +158,20 @@ def judge_version(package: Path = HOUSE) -> str:
 def git_state(folder: Path) -> dict[str, Any] | None:
     """{"revision", "dirty"} of the checkout whose `tripwright` is `folder`; None for an installed
     package, or without git."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(folder), *words]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+
     if not (folder.parent / ".git").exists():
         return None
     try:
-        revision = _git(folder, "rev-parse", "HEAD")
-        return {
-            "revision": revision,
-            "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no")),
-        }
+        changes = git("status", "--porcelain", "--untracked-files=no")
+        return {"revision": git("rev-parse", "HEAD"), "dirty": bool(changes)}
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _git(folder: Path, *words: str) -> str:
-    process = subprocess.run(
-        ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True
-    )
-    return process.stdout.strip()
 
 
 def model_fingerprint(folder: str | Path) -> str | None:
