@@ -115,43 +115,29 @@ def _run(words: list[str], verbs: Sequence[Verb]) -> int:
 
 
 def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
-    """All verbs by name and one line each; the one that `words` asks for with its real function."""
+    """The verb that `words` ask for, with its real function; all verbs by name and one line each
+    where they ask for none."""
     app = _group("Train, judge and serve LLM agents that plan trips with tools.")
     app.callback(epilog="Examples of a verb: tripwright VERB --help")(_root)
-    group_apps: dict[str, typer.Typer] = {}
-    alone = _group_as_verb(words, verbs)
-    for verb in verbs:
-        if importlib.util.find_spec(verb.module) is None:
-            continue
+    asked = [verb for verb in verbs if words[: verb.words.count(" ") + 1] == verb.words.split()]
+    wanted = max(asked, key=lambda verb: len(verb.words), default=None)
+    apps: dict[str, typer.Typer] = {}
+    for verb in [wanted] if wanted else verbs:
+        if importlib.util.find_spec(verb.module) is None or (not wanted and verb.words in groups()):
+            continue  # what is a verb and a group stands in the list as a group
         *group, name = verb.words.split()
-        is_wanted = list(words[: len(group) + 1]) == [*group, name]
-        if alone and group[:1] == [alone]:
-            continue  # another verb of the group was not asked for
-        if verb.words in groups() and verb.words != alone:
-            continue  # the group stands in the list
-        function = (
-            getattr(importlib.import_module(verb.module), verb.function)
-            if is_wanted
-            else _not_loaded
-        )
         parent = app
         for group_name in group:
-            if group_name not in group_apps:
-                group_apps[group_name] = _group(groups().get(group_name, ""))
-                app.add_typer(group_apps[group_name], name=group_name)
-            parent = group_apps[group_name]
-        parent.command(
-            name, help=_help(function) if is_wanted else verb.help, short_help=verb.help
-        )(as_command(function))
+            if group_name not in apps:
+                apps[group_name] = _group(groups().get(group_name, ""))
+                app.add_typer(apps[group_name], name=group_name)
+            parent = apps[group_name]
+        function, text = _not_loaded, verb.help
+        if wanted:
+            function = getattr(importlib.import_module(verb.module), verb.function)
+            text = _help(function)
+        parent.command(name, help=text, short_help=verb.help)(as_command(function))
     return app
-
-
-def _group_as_verb(words: Sequence[str], verbs: Sequence[Verb]) -> str | None:
-    """The word of `words` that is a verb and begins others, where it is meant alone: `serve` and
-    `serve --port 1`, but not `serve tools`."""
-    first, second = [*words, "", ""][:2]
-    names = {verb.words for verb in verbs}
-    return first if first in names & groups().keys() and f"{first} {second}" not in names else None
 
 
 def _group(help_text: str) -> typer.Typer:
