@@ -13,7 +13,6 @@ from tripwright.evals.report.charts import (
     smoothed,
 )
 from tripwright.evals.report.learning import (
-    COSTS,
     best,
     cost_figures,
     failure_table,
@@ -93,7 +92,7 @@ def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make)
         "poor": make.rl_rows(20, 0.3),
     }
     assert best(runs["good"]) == 0.8
-    updates = COSTS["FLOPs of updates"]
+    updates = "flops_update_total"
     assert first_reached(runs["good"], 0.72, updates) == 18e12
     assert first_reached(runs["poor"], 0.72, updates) is None
     drawn = cost_figures(runs, {"good": [(10.0, 0.35)]}, 0.72)

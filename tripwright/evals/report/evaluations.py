@@ -36,7 +36,7 @@ from tripwright.evals.report.folder import (
     metric_of,
     object_in,
 )
-from tripwright.evals.report.learning import STEP, at_step
+from tripwright.evals.report.learning import STEP
 from tripwright.evals.report.markup import Estimate, percent, plural, short, signed
 from tripwright.evals.report.page import (
     SCALE,
@@ -129,8 +129,8 @@ def step_of(name: str, run: ReportedRun) -> float | None:
     logged. None for other evaluations."""
     if match := re.search(r"(?:^|[^a-z])step[-_ ]?(\d+)$", name):
         return float(match[1])
-    logged = [step for row in run.rl if (step := at_step(row)) is not None]
-    return {"after_sft": 0.0, "after_rl": max(logged)}.get(name) if logged else None
+    last = learning.most(run.rl, STEP)
+    return None if last is None else {"after_sft": 0.0, "after_rl": last}.get(name)
 
 
 def steps_of(columns: Iterable[EvaluationColumn]) -> dict[float, EvaluationColumn]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -59,13 +59,15 @@ VARYING = (
 TOP_LINES, TOP_CELLS, MOST_COLUMNS = 5, 3, 12  # Planner-R1's figures 4 and A.2
 FIRST_STEPS = 10  # "at the start", for Lemma 2: the policy has hardly moved, and groups are few
 GAIN, GAIN_START = 0.05, 3  # of the share that passes, above the mean of so many first steps
+TOTALS = ("minutes", "device_hours_total", "flops_total", "peak_memory_mb")
 REACHED = 0.9  # of the best level, in the efficiency of row P12
 ROUNDING = 1e-12
 LEVEL_COLOUR = 5
-ABSENT = {"stop_reasons": 0.0}  # what a table says of a name that it does not hold
+STOPS = "stop_reasons"
+# groups of charts that few readers ask for
+LABORATORY = ("How episodes end, and how rewards spread", "Speed, memory, arithmetic")
 
 Rows = Sequence[Json]
-Column = Callable[[Json], float | None]
 Key = tuple[str, str, int]  # figure in a row of metrics.jsonl, its name, its colour
 Share = tuple[float, int]  # of how many
 
@@ -73,31 +75,30 @@ Share = tuple[float, int]  # of how many
 # ---- columns of the metrics
 
 
-def figure_of(key: str, scale: float = 1.0) -> Column:
-    """A column of the metrics as an x axis."""
-
-    def at(row: Json) -> float | None:
-        value = number(row.get(key))
-        return None if value is None else value * scale
-
-    return at
-
-
-at_step, at_minutes = figure_of("step"), figure_of("seconds", 1 / 60)
-COSTS = {  # what passes are laid over: its name, its column
-    "minutes": at_minutes,
-    "FLOPs of updates": figure_of("flops_update_total"),
-    "FLOPs with rollouts": figure_of("flops_total"),
+COSTS = {  # what passes are laid over, and its name
+    "minutes": "minutes",
+    "flops_update_total": "FLOPs of updates",
+    "flops_total": "FLOPs with rollouts",
 }
 
 
-def points(rows: Rows, key: str, inside: str = "", at: Column = at_step) -> tuple[Point, ...]:
+def figure_of(row: Json, key: str) -> float | None:
+    """A finite number of a step; minutes are reckoned from its seconds."""
+    value = number(row.get("seconds" if key == "minutes" else key))
+    return value / 60 if value is not None and key == "minutes" else value
+
+
+def points(rows: Rows, key: str, inside: str = "", x: str = STEP) -> tuple[Point, ...]:
     """(x, y) of the rows that hold a finite number; of `inside`, the table of a row that has it."""
-    tables = ((at(row), object_in(row, inside) if inside else row) for row in rows)
-    pairs = (
-        (x, number(table.get(key, ABSENT.get(inside) if table else None))) for x, table in tables
-    )
-    return tuple((x, y) for x, y in pairs if x is not None and y is not None)
+    found = []
+    for row in rows:
+        table = object_in(row, inside) if inside else row
+        at, y = figure_of(row, x), figure_of(table, key)
+        if inside == STOPS and table and key not in table:
+            y = 0.0  # no episode ended so
+        if at is not None and y is not None:
+            found.append((at, y))
+    return tuple(found)
 
 
 def thin(all_points: Sequence[Point], most: int = MAX_POINTS) -> tuple[Point, ...]:
@@ -115,10 +116,8 @@ def smoothing(count: int) -> int:
     return 1 if count < SMOOTH_FROM else max(3, count // 14) | 1
 
 
-def curve(
-    rows: Rows, key: str, name: str, colour: int, inside: str = "", at: Column = at_step
-) -> Series:
-    return Series(name, thin(points(rows, key, inside, at)), colour)
+def curve(rows: Rows, key: str, name: str, colour: int, inside: str = "", x: str = STEP) -> Series:
+    return Series(name, thin(points(rows, key, inside, x)), colour)
 
 
 def chart(title: str, unit: str, lines: Sequence[Series], x: str = STEP, **options: Any) -> Lines:
@@ -127,8 +126,8 @@ def chart(title: str, unit: str, lines: Sequence[Series], x: str = STEP, **optio
     return Lines(title, x, unit, lines, **{"smooth": smoothing(longest), **options})
 
 
-def most(rows: Rows, key: str, at: Column = at_step) -> float | None:
-    return max((y for _, y in points(rows, key, at=at)), default=None)
+def most(rows: Rows, key: str) -> float | None:
+    return max((y for row in rows if (y := figure_of(row, key)) is not None), default=None)
 
 
 # ---- the charts of the table
@@ -158,24 +157,14 @@ def named_like(pattern: str, names: Iterable[str]) -> list[Key]:
     return [(name, plain(name), i) for i, name in enumerate(found)]
 
 
-@dataclass(frozen=True)
-class ChartGroup:
-    title: str
-    charts: Sequence[ChartRow]
-    laboratory: bool
-
-
 @cache
-def chart_groups() -> tuple[ChartGroup, ...]:
+def chart_groups() -> dict[str, list[ChartRow]]:
+    """By their titles."""
     text = files("tripwright.evals.report").joinpath("training_charts.toml").read_text("utf-8")
-    return tuple(
-        ChartGroup(
-            group["title"],
-            [ChartRow(**chart) for chart in group["chart"]],
-            group.get("laboratory", False),
-        )
+    return {
+        group["title"]: [ChartRow(**chart) for chart in group["chart"]]
         for group in tomllib.loads(text)["group"]
-    )
+    }
 
 
 def training_parts(
@@ -184,12 +173,9 @@ def training_parts(
     """The groups of charts: the laboratory's, or all others. `held_out` stand beside the figures of
     one run that they are named after."""
     return [
-        under(
-            group.title,
-            FigureRow([f for row in group.charts for f in _figures(row, runs, held_out)]),
-        )
-        for group in chart_groups()
-        if group.laboratory == laboratory
+        under(title, FigureRow([f for row in rows for f in _figures(row, runs, held_out)]))
+        for title, rows in chart_groups().items()
+        if (title in LABORATORY) == laboratory
     ]
 
 
@@ -239,10 +225,10 @@ def check_count(count: int) -> None:
 def supervised_figure(rows: Rows) -> Figure:
     """The stages follow each other, so their common axis is time since the run's start."""
     losses = [
-        curve([row for row in rows if row.get("stage") == stage], "loss", words, i, at=at_minutes)
+        curve([row for row in rows if row.get("stage") == stage], "loss", words, i, x="minutes")
         for i, (stage, words) in enumerate((("copy_pretraining", "warm-up"), ("sft", "SFT")))
     ]
-    held_out = Series("held out", points(rows, "val_loss", at=at_minutes), 2, dots=True)
+    held_out = Series("held out", points(rows, "val_loss", x="minutes"), 2, dots=True)
     values = [y for line in losses for _, y in line.points if y > 0]
     log = bool(values) and max(values) > 20 * min(values)
     unit = "nats per token" + (", log scale" if log else "")
@@ -334,21 +320,21 @@ def commonest(shares: Mapping[str, Share]) -> list[Share]:
 # ---- what it cost (rows P12, S11)
 
 
-def running_mean(rows: Rows, at: Column, key: str = "pass_rate") -> tuple[Point, ...]:
-    """(cost so far, running mean of `key`) of each step that logs both."""
-    found = points(rows, key, at=at)
+def running_mean(rows: Rows, cost: str) -> tuple[Point, ...]:
+    """(cost so far, running mean of passes) of each step that logs both."""
+    found = points(rows, "pass_rate", x=cost)
     return smoothed(found, smoothing(len(found)))
 
 
-def first_reached(rows: Rows, level: float, at: Column) -> float | None:
+def first_reached(rows: Rows, level: float, cost: str) -> float | None:
     """The cost so far at the step where the running mean of passes first reaches `level`; None if
     it never does, or is not logged."""
-    return next((x for x, y in running_mean(rows, at) if y >= level * (1 - ROUNDING)), None)
+    return next((x for x, y in running_mean(rows, cost) if y >= level * (1 - ROUNDING)), None)
 
 
 def best(rows: Rows) -> float | None:
     """The largest value of the running mean of passes."""
-    return max((y for _, y in running_mean(rows, at_step)), default=None)
+    return max((y for _, y in running_mean(rows, STEP)), default=None)
 
 
 def cost_table(
@@ -360,22 +346,19 @@ def cost_table(
     for name, rows in runs.items():
         if (top := best(counted[name])) is None:
             continue
-        step, *spent = (
-            first_reached(counted[name], level, at) for at in (at_step, *COSTS.values())
-        )
+        step, *spent = (first_reached(counted[name], level, cost) for cost in (STEP, *COSTS))
         seconds = (points(rows, key) for key in ("rollout_seconds", "update_seconds"))
         figures = (
             step,
             *spent,
             float(len(rows)),
             *(fmean(y for _, y in each) if each else None for each in seconds),
-            max((y for row in rows if (y := at_minutes(row)) is not None), default=None),
-            *(most(rows, key) for key in ("device_hours_total", "flops_total", "peak_memory_mb")),
+            *(most(rows, key) for key in TOTALS),
         )
         cells = [percent(top), *("–" if value is None else short(value) for value in figures)]
         table.append(row_of(name, notes.get(name, ""), map(Cell, cells)))
     head = (
-        *("best pass rate", "step", *COSTS, "RL steps in all", "rollouts, s a step"),
+        *("best pass rate", "step", *COSTS.values(), "RL steps in all", "rollouts, s a step"),
         *("update, s a step", "minutes in all", "device hours of RL", "FLOPs in all"),
         "peak memory, MB",
     )
@@ -388,9 +371,9 @@ def cost_figures(
     """Passes of the rollouts over each cost, and the line of 90% of the best. Evaluations
     (step, final pass rate) of the same runs are dots."""
     figures = []
-    for words, at in COSTS.items():
+    for key, words in COSTS.items():
         curves = [
-            Series(name, thin(running_mean(rows, at)), i)
+            Series(name, thin(running_mean(rows, key)), i)
             for i, (name, rows) in enumerate(runs.items())
         ]
         xs = [x for curve in curves for x, _ in curve.points]
@@ -398,7 +381,7 @@ def cost_figures(
             continue
         dots = []
         for i, (name, rows) in enumerate(runs.items()):
-            cost = {step: x for x, step in points(rows, "step", at=at)}
+            cost = {step: x for x, step in points(rows, STEP, x=key)}
             here = tuple((cost[step], y) for step, y in held_out.get(name, ()) if step in cost)
             dots.append(Series(f"{name}, evaluated", here, i, dots=True))
         ends = ((min(xs), level), (max(xs), level))
@@ -434,7 +417,7 @@ def variance_section(runs: Mapping[str, Rows]) -> Section:
     least = min(filter(None, first.values()), default=None)
     table = []
     for name, rows in runs.items():
-        start = [row for row in rows if (at_step(row) or 0) <= FIRST_STEPS]
+        start = [row for row in rows if (figure_of(row, STEP) or 0) <= FIRST_STEPS]
         of_keys = ([y for _, y in points(start, key)] for key in VARIANCES)
         dense, sparse, covariance = (fmean(found) if found else None for found in of_keys)
         own, gain = first.get(name), time_to_gain(rows)

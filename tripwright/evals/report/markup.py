@@ -121,11 +121,9 @@ def short(value: float) -> str:
     size = abs(value)
     if size >= 1e21:
         return f"{value:.3g}"
-    for power, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G")):
+    for power, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
         if size >= power:
             return f"{value / power:.3g}{letter}"
-    if size >= 1e6:
-        return f"{value / 1e6:.3g}M"
     if size >= 1e4:
         return f"{value / 1e3:.3g}k"
     if size >= 100 or value == int(value):
