@@ -21,7 +21,6 @@ from tripwright.domains.deeptravel.requests.make import (
     OF_STAYS,
     OF_WAYS,
     Value,
-    price,
 )
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
 
@@ -97,7 +96,7 @@ class _HabitualPlay(Play):
             unmet = intents.unmet_return if back else intents.unmet_outbound
             heard = self.request.model_copy(update={"transport": None})
             rows = [row for row in rows if not unmet(heard, row.record)] or rows
-        return _least(rows, OF_WAYS.get(self.ways_by, price))
+        return _least(rows, OF_WAYS.get(self.ways_by, intents.price_of))
 
     def _visit_from_here(self, place: str) -> None:
         """The place and the first way to it, from the hotel or from where the journey ends."""

@@ -52,7 +52,6 @@ from tripwright.domains.deeptravel.requests.intents import (
     prove,
     unmet_outbound,
     unmet_return,
-    unmet_stay,
 )
 from tripwright.domains.deeptravel.requests.words import (
     UnreadableRequest,
@@ -300,8 +299,9 @@ def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
         if all(unmet(request, row.record) for row in rows):
             that = _and(wish_words(request, ("transport", *wishes)) if rows else "")
             yield f"Nothing goes from {begin} to {end} on {day} that arrives on that day{that}."
+    rooms = [row.record for row in survey.stays(request)] if nights_of(request) else []
     if nights_of(request) and not any(
-        _sleeps(row, request, survey) for row in survey.stays(request)
+        holds(room, request) and not survey.unmet_stay(request, room) for room in rooms
     ):
         yield (
             f"No hotel in {request.destination} takes {people_words(request.party_size)}, two to a"
@@ -318,13 +318,6 @@ def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
 
 def _and(wished: str) -> str:
     return f", and {wished}" if wished else ""
-
-
-def _sleeps(row: AnswerRow, request: TravelRequest, survey: TripSurvey) -> bool:
-    near = request.hotel_near
-    way = survey.shortest(row.record.name, near, request.destination) if near else None
-    km = way.record.distance_km if way else None
-    return holds(row.record, request) and not unmet_stay(request, row.record, km)
 
 
 def _changes(

@@ -298,6 +298,15 @@ class TripSurvey:
         ways = [row for row in rows if isinstance(row.record, RouteLeg)]
         return min(ways, key=lambda row: (row.record.distance_km, row.number), default=None)
 
+    def near(self, request: TravelRequest, hotel: HotelOffer) -> AnswerRow | None:
+        """The way from a hotel to the place that it is to be near."""
+        place = request.hotel_near
+        return self.shortest(hotel.name, place, request.destination) if place else None
+
+    def unmet_stay(self, request: TravelRequest, hotel: HotelOffer) -> list[Wish]:
+        way = self.near(request, hotel)
+        return unmet_stay(request, hotel, way.record.distance_km if way else None)
+
 
 class _Unmet(Exception):
     """What stands in the way of a proof: a wish, or a part."""
@@ -325,19 +334,10 @@ def _proved(request: TravelRequest, survey: TripSurvey) -> Proof:
         rides.append(ride.record)
     if nights_of(request):
         rooms = [row for row in survey.stays(request) if holds(row.record, request)]
-
-        def way_from(hotel: HotelOffer) -> AnswerRow | None:
-            place = request.hotel_near
-            return survey.shortest(hotel.name, place, request.destination) if place else None
-
-        def unmet(hotel: HotelOffer) -> list[Wish]:
-            way = way_from(hotel)
-            return unmet_stay(request, hotel, way.record.distance_km if way else None)
-
-        room = _cheapest(rooms, unmet, "stay", choices)
+        room = _cheapest(rooms, lambda hotel: survey.unmet_stay(request, hotel), "stay", choices)
         stay = room.record
         rows.append(("stay", room))
-        if way := way_from(stay):
+        if way := survey.near(request, stay):
             rows.append(("near", way))
     start = stay.name if stay else _arrival(outbound.record)
     for place in request.visit:
@@ -367,12 +367,12 @@ def _cheapest(
         wishes = Counter(wish for _, wishes in missed for wish in wishes)
         raise _Unmet(wishes.most_common(1)[0][0] if wishes else f"no {part}")
     choices[part] = (len(meeting), len(rows))
-    return min(meeting, key=lambda row: (price_of(row.record.price), row.tool, row.number))
+    return min(meeting, key=lambda row: (price_of(row.record), row.tool, row.number))
 
 
-def price_of(price: Money | None) -> float:
+def price_of(offer: Any) -> float:
     """For sorting: what costs nobody knows how much comes last."""
-    return math.inf if price is None else price.amount
+    return math.inf if offer.price is None else float(offer.price.amount)
 
 
 def _arrival(offer: Offer) -> str:

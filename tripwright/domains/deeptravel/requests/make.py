@@ -540,22 +540,18 @@ def _days(part: str) -> list[str]:
 Value = Callable[[Any], float]  # of a row: the one with the least is taken, of equal ones the first
 
 
-def price(offer: Any) -> float:
-    return price_of(offer.price)
-
-
 OF_WAYS: Mapping[str, Value] = {
     "first": lambda offer: 0.0,
-    "cheapest": price,
-    "dearest": lambda offer: -price(offer),
+    "cheapest": price_of,
+    "dearest": lambda offer: -price_of(offer),
     "fastest": lambda offer: offer.minutes,
     "earliest": lambda offer: _minutes(offer.departs_at),
     "latest": lambda offer: -_minutes(offer.departs_at),
 }
 OF_STAYS: Mapping[str, Value] = {
     "first": lambda hotel: 0.0,
-    "cheapest": price,
-    "dearest": lambda hotel: -price(hotel),
+    "cheapest": price_of,
+    "dearest": lambda hotel: -price_of(hotel),
     "best rated": lambda hotel: -(hotel.rating or 0.0),
 }
 # the cheapest of those that keep to the times: half a mind
@@ -570,7 +566,11 @@ def left_to(request: TravelRequest, survey: TripSurvey) -> frozenset[tuple[str, 
     if journeys and intents.nights_of(request):
         hotels = [row.record for row in survey.stays(request)]
         taken = {name: min(hotels, key=value) for name, value in OF_STAYS.items() if hotels}
-        stays = {name: hotel for name, hotel in taken.items() if _bed(request, survey, hotel)}
+        stays = {
+            name: hotel
+            for name, hotel in taken.items()
+            if intents.holds(hotel, request) and not survey.unmet_stay(request, hotel)
+        }
         # later there is no bed for the first night
         journeys = {
             name: ways for name, ways in journeys.items() if not intents.days_later(ways[0])
@@ -602,16 +602,8 @@ def _taken(
     """What the habit takes, if that is what was asked for."""
     if name == IN_TIME:
         offers = [offer for offer in offers if not set(unmet(offer)) - {"transport"}]
-    offer = min(offers, key=OF_WAYS.get(name, price), default=None)
+    offer = min(offers, key=OF_WAYS.get(name, price_of), default=None)
     return None if offer is None or unmet(offer) else offer
-
-
-def _bed(request: TravelRequest, survey: TripSurvey, hotel: HotelOffer) -> bool:
-    km = None
-    if request.hotel_near and not intents.unmet_stay(request, hotel, 0.0):
-        way = survey.shortest(hotel.name, request.hotel_near, request.destination)
-        km = way.record.distance_km if way else None
-    return intents.holds(hotel, request) and not intents.unmet_stay(request, hotel, km)
 
 
 def _affordable(request: TravelRequest, ways: list[Offer], hotel: HotelOffer | None) -> bool:
