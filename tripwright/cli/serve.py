@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from tripwright.cli.options import Device, Dtype, PlaceFlags
+from tripwright.cli.options import Device, Dtype, PlaceFlags, flag, option
 from tripwright.domains import OWN_FACES
 from tripwright.errors import UserError
 
@@ -25,31 +25,22 @@ Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one
 Checkpoint = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, such as a run's.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ServeFlags:
     """Where tools are served, and how they answer."""
 
-    on_fault: Annotated[
-        str,
-        typer.Option(
-            help=(
-                "A service that does not answer: stop (status 503) or tell (an answer that says"
-                " so)."
-            )
-        ),
-    ] = "stop"
+    on_fault: str = option(
+        "stop",
+        "A service that does not answer: stop (status 503) or tell (an answer that says so).",
+    )
     host: Host = "127.0.0.1"
     port: Port = 8321
-    workers: Annotated[
-        int, typer.Option(help="Processes that answer; one keeps a core busy.", min=1, max=256)
-    ] = 1
-    face: Annotated[
-        str | None,
-        typer.Option(
-            help=f"How answers are written where a call does not say: {', '.join(OWN_FACES)}.",
-            show_default="the first that answers from what is served",
-        ),
-    ] = None
+    workers: int = option(1, "Processes that answer; one keeps a core busy.", min=1, max=256)
+    face: str | None = option(
+        None,
+        f"How answers are written where a call does not say: {', '.join(OWN_FACES)}.",
+        show_default="the first that answers from what is served",
+    )
 
 
 def tools(settings: ServeFlags, place: PlaceFlags) -> None:
@@ -126,63 +117,39 @@ def _served(place: PlaceFlags, settings: ServeFlags) -> _Served:
 # ---- trips
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TripServeFlags:
     """Where trips are served, who plans them and where they are kept."""
 
-    world: Annotated[
-        Path | None,
-        typer.Option(
-            help="World folder to travel in.", show_default="a nano world beside the state file"
-        ),
-    ] = None
-    services: Annotated[
-        Path | None, typer.Option(help="TOML file: who answers which tool, in place of a world.")
-    ] = None
-    state: Annotated[Path, typer.Option(help="SQLite file with all trips.")] = Path(
-        "runs/serve/trips.sqlite"
+    world: Path | None = option(
+        None, "World folder to travel in.", show_default="a nano world beside the state file"
     )
-    domain: Annotated[
-        str | None, typer.Option(help="Whose desk.", show_default="the first that has one")
-    ] = None
-    model: Annotated[
-        str | None,
-        typer.Option(help="A trained checkpoint's folder; with --endpoint, the model's name."),
-    ] = None
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            help="The dialect that the model was trained in, or is prompted in.",
-            show_default="the desk's",
-        ),
-    ] = None
+    services: Path | None = option(None, "TOML file: who answers which tool, in place of a world.")
+    state: Path = option(Path("runs/serve/trips.sqlite"), "SQLite file with all trips.")
+    domain: str | None = option(None, "Whose desk.", show_default="the first that has one")
+    model: str | None = option(
+        None, "A trained checkpoint's folder; with --endpoint, the model's name."
+    )
+    dialect: str | None = option(
+        None,
+        "The dialect that the model was trained in, or is prompted in.",
+        show_default="the desk's",
+    )
     device: Device = "auto"
     dtype: Dtype = "auto"
-    endpoint: Annotated[
-        str | None,
-        typer.Option(help="URL of an OpenAI-compatible endpoint, up to and including /v1."),
-    ] = None
-    api_key_env: Annotated[
-        str, typer.Option(help="The environment variable with the endpoint's key.")
-    ] = "OPENAI_API_KEY"
-    key_env: Annotated[
-        str | None,
-        typer.Option(
-            help="An environment variable with the keys, commas between them, that callers must"
-            " have."
-        ),
-    ] = None
+    endpoint: str | None = option(
+        None, "URL of an OpenAI-compatible endpoint, up to and including /v1."
+    )
+    api_key_env: str = option("OPENAI_API_KEY", "The environment variable with the endpoint's key.")
+    key_env: str | None = option(
+        None, "An environment variable with the keys, commas between them, that callers must have."
+    )
     host: Host = "127.0.0.1"
     port: Port = 8000
-    runs: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of run folders to look at under /runs: leaderboard, reports, curves."
-        ),
-    ] = None
-    log_requests: Annotated[
-        bool, typer.Option("--log-requests", help="Log what travellers typed, too.")
-    ] = False
+    runs: Path | None = option(
+        None, "Folder of run folders to look at under /runs: leaderboard, reports, curves."
+    )
+    log_requests: bool = flag("--log-requests", "Log what travellers typed, too.")
 
 
 def serve(settings: TripServeFlags) -> None:
@@ -256,13 +223,13 @@ def _nano(state: Path) -> Path:
 # ---- a checkpoint
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ModelServeFlags:
     """Where it is served, and how it computes."""
 
     host: Host = "127.0.0.1"
     port: Port = 8000
-    concurrency: Annotated[int, typer.Option(help="Requests in the batch at once.", min=1)] = 64
+    concurrency: int = option(64, "Requests in the batch at once.", min=1)
     device: Device = "auto"
     dtype: Dtype = "auto"
 

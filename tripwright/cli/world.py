@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json
+from tripwright.cli.options import Json, argument, option
 from tripwright.cli.table import table_lines
 from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
@@ -195,21 +195,19 @@ class Progress:
 # ---- browse
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class BrowseFlags:
     """What is listed, and which rows of it."""
 
-    world: Annotated[Path, typer.Argument(help="World folder.")]
-    what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(LISTINGS)}.")] = "cities"
-    state: Annotated[str | None, typer.Option(help="Of this state.")] = None
-    city: Annotated[str | None, typer.Option(help="Of this city.")] = None
-    origin: Annotated[str | None, typer.Option("--origin", "--from", help="Starting here.")] = None
-    destination: Annotated[
-        str | None, typer.Option("--destination", "--to", help="Going there.")
-    ] = None
-    date: Annotated[str | None, typer.Option(help="On this day, YYYY-MM-DD.")] = None
-    word: Annotated[str | None, typer.Option(help="Only rows with this text in any value.")] = None
-    count: Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)] = 40
+    world: Path = argument("World folder.")
+    what: str = argument(f"What to list: {', '.join(LISTINGS)}.", default="cities")
+    state: str | None = option(None, "Of this state.")
+    city: str | None = option(None, "Of this city.")
+    origin: str | None = option(None, "Starting here.", "--origin", "--from")
+    destination: str | None = option(None, "Going there.", "--destination", "--to")
+    date: str | None = option(None, "On this day, YYYY-MM-DD.")
+    word: str | None = option(None, "Only rows with this text in any value.")
+    count: int = option(40, "Rows to show; 0: all.", min=0)
 
 
 def browse(settings: BrowseFlags, as_json: Json = False) -> None:

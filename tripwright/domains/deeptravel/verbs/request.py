@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json, PlaceFlags, Restart, read_levels
+from tripwright.cli.options import Json, PlaceFlags, Restart, argument, option, read_levels
 from tripwright.cli.table import table_lines
 from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
@@ -47,40 +47,28 @@ Requests = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RequestFlags:
     """What requests are made, how many, and where they go."""
 
-    out: Annotated[
-        Path,
-        typer.Option(help="JSONL file to write. The proofs go beside it: requests.proofs.jsonl."),
-    ]
-    cities: Annotated[
-        str | None,
-        typer.Option(help="Live: the cities, as 'London,Paris,Berlin'.", show_default=False),
-    ] = None
-    days: Annotated[
-        str | None,
-        typer.Option(
-            help="Live: days and ranges, as 2026-06-26..2026-07-05,2026-07-11.", show_default=False
-        ),
-    ] = None
-    count: Annotated[int, typer.Option(help="How many.", min=1)] = 100
-    constraints: Annotated[Constraints, typer.Option(help="Personal wishes.")] = "with"
-    levels: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Weights of easy, medium, hard.  [default: with 156:45:299, without 222:78:200,"
-                " mixed their sum]"
-            )
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal files.", min=0)] = 0
-    not_in: Annotated[
-        list[Path] | None,
-        typer.Option(help="Request file whose trips are not repeated. May be given again."),
-    ] = None
+    out: Path = option(..., "JSONL file to write. The proofs go beside it: requests.proofs.jsonl.")
+    cities: str | None = option(
+        None, "Live: the cities, as 'London,Paris,Berlin'.", show_default=False
+    )
+    days: str | None = option(
+        None, "Live: days and ranges, as 2026-06-26..2026-07-05,2026-07-11.", show_default=False
+    )
+    count: int = option(100, "How many.", min=1)
+    constraints: Constraints = option("with", "Personal wishes.")
+    levels: str | None = option(
+        None,
+        "Weights of easy, medium, hard.  [default: with 156:45:299, without 222:78:200,"
+        " mixed their sum]",
+    )
+    seed: int = option(0, "Equal seeds give equal files.", min=0)
+    not_in: list[Path] | None = option(
+        None, "Request file whose trips are not repeated. May be given again."
+    )
     restart: Restart = False
 
 
@@ -194,30 +182,18 @@ def _scope(settings: RequestFlags, place: PlaceFlags) -> RequestScope:
 # ---- difficulty, review
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DifficultyFlags:
     """Which requests are measured, by which runs."""
 
     requests: Requests
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="Run folders, or files of transcripts."),
-    ]
-    out: Annotated[
-        Path, typer.Option(help="Folder to write: difficulty.jsonl, sft.jsonl and rl.jsonl.")
-    ]
-    least: Annotated[
-        int, typer.Option(help="Scored attempts that a request must have to be measured.", min=1)
-    ] = 2
-    share: Annotated[
-        float,
-        typer.Option(
-            help="Hard requests among those for SFT, and easy ones among those for RL.",
-            min=0,
-            max=0.5,
-        ),
-    ] = 0.1
-    seed: Annotated[int, typer.Option(help="Of the dice that choose this share.", min=0)] = 0
+    runs: list[Path] = argument("Run folders, or files of transcripts.", metavar="RUN...")
+    out: Path = option(..., "Folder to write: difficulty.jsonl, sft.jsonl and rl.jsonl.")
+    least: int = option(2, "Scored attempts that a request must have to be measured.", min=1)
+    share: float = option(
+        0.1, "Hard requests among those for SFT, and easy ones among those for RL.", min=0, max=0.5
+    )
+    seed: int = option(0, "Of the dice that choose this share.", min=0)
     restart: Restart = False
 
 

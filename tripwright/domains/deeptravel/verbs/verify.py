@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json, Restart
+from tripwright.cli.options import Json, Restart, flag, option
 from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains import domain_named
 from tripwright.domains.deeptravel.task import NAME
@@ -49,35 +49,22 @@ from tripwright.statistics.agreement import Agreement
 class VerifyFlags:
     """By whom answers are verified, and what the verdicts are held against."""
 
-    judging: Annotated[
-        Path | None,
-        typer.Option(
-            help="A TOML file with an LLM judge (docs/verifying.md).", show_default="rules alone"
-        ),
-    ] = None
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help='Hold the verdicts against a file: {"id": …, "trajectory": true} per line.',
-            show_default=False,
-        ),
-    ] = None
-    against_rules: Annotated[
-        bool,
-        typer.Option(
-            "--against-rules", help="Judge: hold its verdicts against those of the rules."
-        ),
-    ] = False
-    every_turn: Annotated[
-        bool,
-        typer.Option(
-            "--every-turn",
-            help="Judge every turn, also where the verdict is clear before (for calibration).",
-        ),
-    ] = False
-    out: Annotated[
-        Path | None, typer.Option(help="JSONL file of verdicts to write.", show_default=False)
-    ] = None
+    judging: Path | None = option(
+        None, "A TOML file with an LLM judge (docs/verifying.md).", show_default="rules alone"
+    )
+    labels: Path | None = option(
+        None,
+        'Hold the verdicts against a file: {"id": …, "trajectory": true} per line.',
+        show_default=False,
+    )
+    against_rules: bool = flag(
+        "--against-rules", "Judge: hold its verdicts against those of the rules."
+    )
+    every_turn: bool = flag(
+        "--every-turn",
+        "Judge every turn, also where the verdict is clear before (for calibration).",
+    )
+    out: Path | None = option(None, "JSONL file of verdicts to write.", show_default=False)
     restart: Restart = False
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import KEY_VARIABLE, Json
+from tripwright.cli.options import KEY_VARIABLE, Json, argument, option
 from tripwright.domains.travelplanner.plan.formatter import format_all
 from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse_itinerary
 from tripwright.domains.travelplanner.query import Query
@@ -44,56 +44,34 @@ class ItineraryInput:
     episode: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FormatFlags:
     """Which itineraries are read, and by whom."""
 
-    itineraries: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE|RUN",
-            help='JSONL, {"query": …, "itinerary": "…" or null} per line; or a run folder.',
-        ),
-    ]
-    out: Annotated[
-        Path,
-        typer.Option(
-            help=(
-                'JSONL of plans to write, {"query": …, "plan": …} per line, as \'score\' reads'
-                " them."
-            )
-        ),
-    ]
-    world: Annotated[
-        Path | None,
-        typer.Option(
-            help="With a model: world folder that tells which city a place without one lies in.",
-            show_default=False,
-        ),
-    ] = None
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Let this model read them, instead of the built-in parser.", show_default=False
-        ),
-    ] = None
-    base_url: Annotated[
-        str | None,
-        typer.Option(help="The model's endpoint, up to and including /v1.", show_default=False),
-    ] = None
-    api_key_env: Annotated[
-        str, typer.Option(help="With a model: environment variable with the key.")
-    ] = KEY_VARIABLE
-    concurrency: Annotated[int, typer.Option(help="With a model: requests in flight.", min=1)] = 8
-    timeout: Annotated[
-        float,
-        typer.Option(
-            help="With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
-        ),
-    ] = 120.0
-    retries: Annotated[
-        int, typer.Option(help="With a model: further attempts after a fault.", min=0)
-    ] = 4
+    itineraries: Path = argument(
+        'JSONL, {"query": …, "itinerary": "…" or null} per line; or a run folder.',
+        metavar="FILE|RUN",
+    )
+    out: Path = option(
+        ..., 'JSONL of plans to write, {"query": …, "plan": …} per line, as \'score\' reads them.'
+    )
+    world: Path | None = option(
+        None,
+        "With a model: world folder that tells which city a place without one lies in.",
+        show_default=False,
+    )
+    model: str | None = option(
+        None, "Let this model read them, instead of the built-in parser.", show_default=False
+    )
+    base_url: str | None = option(
+        None, "The model's endpoint, up to and including /v1.", show_default=False
+    )
+    api_key_env: str = option(KEY_VARIABLE, "With a model: environment variable with the key.")
+    concurrency: int = option(8, "With a model: requests in flight.", min=1)
+    timeout: float = option(
+        120.0, "With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
+    )
+    retries: int = option(4, "With a model: further attempts after a fault.", min=0)
 
 
 def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:

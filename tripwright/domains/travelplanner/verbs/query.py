@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tripwright.cli.options import Json, read_levels
+from tripwright.cli.options import Json, flag, option, read_levels
 from tripwright.cli.table import table_lines
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
 from tripwright.domains.travelplanner.queries.make import (
@@ -32,66 +32,44 @@ from tripwright.world.store import World
 TIGHT = (0.6, 0.95)  # the budget over the cheapest cost, where it is to be too little
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class QueryFlags:
     """What requests are made, how many, and where they go."""
 
-    world: Annotated[Path, typer.Option(help="World folder the requests are for.")]
-    out: Annotated[Path, typer.Option(help="JSONL file to write.")]
-    count: Annotated[int, typer.Option(help="How many.", min=1)] = 100
-    seed: Annotated[
-        int, typer.Option(help="Equal seeds give equal files, with any number of workers.", min=0)
-    ] = 0
-    elements: Annotated[
-        Literal["default", "official"],
-        typer.Option(help="How cities, days, party and wishes are drawn."),
-    ] = "default"
-    days: Annotated[
-        str | None,
-        typer.Option(
-            help="Lengths of trip to draw from, of 3, 5, 7.  [default: 3; official: 3,5,7]"
-        ),
-    ] = None
-    levels: Annotated[
-        str | None,
-        typer.Option(help="Weights of easy, medium, hard.  [default: 4:3:3; official: 1:1:1]"),
-    ] = None
-    slack: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Range of the budget over the cost of the cheapest comfortable plan, if infeasible"
-                " over the cheapest.  [default: 1.05:1.3; infeasible: 0.6:0.95]"
-            )
-        ),
-    ] = None
-    budget: Annotated[
-        Literal["slack", "official"],
-        typer.Option(help="'official': price statistics, kept where a plan is proved within them."),
-    ] = "slack"
-    keep: Annotated[
-        Literal["feasible", "infeasible"],
-        typer.Option(help="'infeasible': proved impossible, and labelled so."),
-    ] = "feasible"
-    style: Annotated[
-        Style | None,
-        typer.Option(
-            help=(
-                "The wording: 'plain', a few frames, or 'rich', thousands.  [default: plain;"
-                " official: rich]"
-            )
-        ),
-    ] = None
-    not_in: Annotated[
-        list[Path] | None,
-        typer.Option(help="JSONL file whose trips are not to be repeated. May be given again."),
-    ] = None
-    workers: Annotated[
-        int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)
-    ] = None
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Replace what is there, finished or interrupted.")
-    ] = False
+    world: Path = option(..., "World folder the requests are for.")
+    out: Path = option(..., "JSONL file to write.")
+    count: int = option(100, "How many.", min=1)
+    seed: int = option(0, "Equal seeds give equal files, with any number of workers.", min=0)
+    elements: Literal["default", "official"] = option(
+        "default", "How cities, days, party and wishes are drawn."
+    )
+    days: str | None = option(
+        None, "Lengths of trip to draw from, of 3, 5, 7.  [default: 3; official: 3,5,7]"
+    )
+    levels: str | None = option(
+        None, "Weights of easy, medium, hard.  [default: 4:3:3; official: 1:1:1]"
+    )
+    slack: str | None = option(
+        None,
+        "Range of the budget over the cost of the cheapest comfortable plan, if infeasible"
+        " over the cheapest.  [default: 1.05:1.3; infeasible: 0.6:0.95]",
+    )
+    budget: Literal["slack", "official"] = option(
+        "slack", "'official': price statistics, kept where a plan is proved within them."
+    )
+    keep: Literal["feasible", "infeasible"] = option(
+        "feasible", "'infeasible': proved impossible, and labelled so."
+    )
+    style: Style | None = option(
+        None,
+        "The wording: 'plain', a few frames, or 'rich', thousands.  [default: plain;"
+        " official: rich]",
+    )
+    not_in: list[Path] | None = option(
+        None, "JSONL file whose trips are not to be repeated. May be given again."
+    )
+    workers: int | None = option(None, "Processes.  [default: one for each core]", min=1, max=256)
+    restart: bool = flag("--restart", "Replace what is there, finished or interrupted.")
 
 
 def make(

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import Json
+from tripwright.cli.options import Json, argument, option
 from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
 from tripwright.domains.travelplanner.rules.facts import FACT_TITLES
@@ -36,38 +36,27 @@ HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  f
 SHORT = ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ScoreFlags:
     """Which plans are judged, and by which rules."""
 
-    plans: Annotated[
-        Path,
-        typer.Argument(
-            help=(
-                'A run folder, JSONL with {"query": …, "plan": …} per line, or one such .json;'
-                " official plan format or Planner-R1's schema."
-            )
-        ),
-    ]
-    world: Annotated[Path, typer.Option(help="World folder the plans are judged in.")]
-    rules: Annotated[Rules | None, typer.Option(help="Rule set.", show_default=RULES[0])] = None
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            help="Requests that the lines name by text or idx, as a submission does; all count.",
-            show_default=False,
-        ),
-    ] = None
-    split: Annotated[
-        Split | None,
-        typer.Option(help="Count against the official numbers of a split.", show_default=False),
-    ] = None
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="RULES RULES", help="Judge under both; show what differs.", show_default=False
-        ),
-    ] = None
+    plans: Path = argument(
+        'A run folder, JSONL with {"query": …, "plan": …} per line, or one such .json;'
+        " official plan format or Planner-R1's schema."
+    )
+    world: Path = option(..., "World folder the plans are judged in.")
+    rules: Rules | None = option(None, "Rule set.", show_default=RULES[0])
+    queries: Path | None = option(
+        None,
+        "Requests that the lines name by text or idx, as a submission does; all count.",
+        show_default=False,
+    )
+    split: Split | None = option(
+        None, "Count against the official numbers of a split.", show_default=False
+    )
+    compare: tuple[str, str] | None = option(
+        None, "Judge under both; show what differs.", metavar="RULES RULES", show_default=False
+    )
 
 
 def score(settings: ScoreFlags, as_json: Json = False) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from tripwright.cli.options import argument, option
 from tripwright.domains.travelplanner.plan_view import (
     DayView,
     PlanView,
@@ -30,29 +31,19 @@ from tripwright.world.store import World
 _COLOURS = {"✓": "32", "✗": "31", "–": "2"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ShowFlags:
     """Which plan is shown, and how."""
 
-    plan: Annotated[
-        Path,
-        typer.Argument(
-            help=(
-                'A run folder, a .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file'
-                " of plans or transcripts."
-            )
-        ),
-    ]
-    world: Annotated[
-        Path | None, typer.Option(help="World folder to judge the plan in.", show_default=False)
-    ] = None
-    rules: Annotated[Rules, typer.Option(help="Rule set.")] = "strict"
-    line: Annotated[
-        str | None,
-        typer.Option(
-            help=".jsonl: a line number or a transcript's id; the first line if left out."
-        ),
-    ] = None
+    plan: Path = argument(
+        'A run folder, a .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file'
+        " of plans or transcripts."
+    )
+    world: Path | None = option(None, "World folder to judge the plan in.", show_default=False)
+    rules: Rules = option("strict", "Rule set.")
+    line: str | None = option(
+        None, ".jsonl: a line number or a transcript's id; the first line if left out."
+    )
 
 
 def show(

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import Json
+from tripwright.cli.options import Json, argument, flag, option
 from tripwright.domains.travelplanner.oracle.explanation import explain, repairs
 from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.planning import solve_query
@@ -22,32 +22,20 @@ from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SolveFlags:
     """Which requests are planned, and what is told of them."""
 
-    queries: Annotated[
-        Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")
-    ]
-    world: Annotated[Path, typer.Option(help="World folder to plan in.")]
-    cheapest: Annotated[
-        bool, typer.Option("--cheapest", help="The proved cheapest plan, however uncomfortable.")
-    ] = False
-    why: Annotated[
-        bool,
-        typer.Option(
-            "--why",
-            help=(
-                "Where there is no plan: which requirements conflict, and single changes that help."
-            ),
-        ),
-    ] = False
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "--k", metavar="K", min=1, help="The K cheapest different plans within the budget."
-        ),
-    ] = None
+    queries: Path = argument("Trip requests, one per line.", metavar="QUERIES.jsonl")
+    world: Path = option(..., "World folder to plan in.")
+    cheapest: bool = flag("--cheapest", "The proved cheapest plan, however uncomfortable.")
+    why: bool = flag(
+        "--why",
+        "Where there is no plan: which requirements conflict, and single changes that help.",
+    )
+    k: int | None = option(
+        None, "The K cheapest different plans within the budget.", "--k", metavar="K", min=1
+    )
 
 
 def solve(settings: SolveFlags, as_json: Json = False) -> None:

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import KEY_VARIABLE, Json
+from tripwright.cli.options import KEY_VARIABLE, Json, argument, flag, option
 from tripwright.cli.table import table_lines
 from tripwright.domains.travelplanner.queries.back_translation import (
     Pool,
@@ -36,76 +36,46 @@ MOST_SHOWN = 10  # lines without a wording that are told one by one
 ANOTHER = "Choose another file for --out."
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class WordingFlags:
     """Which requests are worded, and by whom."""
 
-    queries: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUERIES.jsonl",
-            help="Requests with their fields, one per line; their texts are replaced.",
-        ),
-    ]
-    world: Annotated[
-        Path,
-        typer.Option(
-            help="World folder they are for: its names are looked for when a text is read back."
-        ),
-    ]
-    out: Annotated[Path, typer.Option(help="JSONL file to write.")]
-    style: Annotated[
-        Style, typer.Option(help="The grammar's: rich (thousands of frames) or plain (three).")
-    ] = "rich"
-    model: Annotated[
-        list[str] | None,
-        typer.Option(help="Let this model word them. Several take turns.", show_default=False),
-    ] = None
-    base_url: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Its endpoint, up to and including /v1: one for all, or one per --model.",
-            show_default=False,
-        ),
-    ] = None
-    api_key_env: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Variable with its key: one for all, or one per --model. [OPENAI_API_KEY]",
-            show_default=False,
-        ),
-    ] = None
-    fallback: Annotated[
-        bool,
-        typer.Option(
-            "--fallback", help="With models: the grammar words what they did not get right."
-        ),
-    ] = False
-    retries: Annotated[
-        int,
-        typer.Option(
-            help="With models: further attempts after a wrong text, what was wrong being told.",
-            min=0,
-        ),
-    ] = 3
-    faults: Annotated[
-        int,
-        typer.Option(help="With models: further attempts after a fault of the endpoint.", min=0),
-    ] = 4
-    concurrency: Annotated[int, typer.Option(help="With models: requests in flight.", min=1)] = 8
-    timeout: Annotated[
-        float,
-        typer.Option(
-            help="With models: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
-        ),
-    ] = 120.0
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Equal seeds give equal texts of the grammar, and equal shares of the models.",
-            min=0,
-        ),
-    ] = 0
+    queries: Path = argument(
+        "Requests with their fields, one per line; their texts are replaced.",
+        metavar="QUERIES.jsonl",
+    )
+    world: Path = option(
+        ..., "World folder they are for: its names are looked for when a text is read back."
+    )
+    out: Path = option(..., "JSONL file to write.")
+    style: Style = option("rich", "The grammar's: rich (thousands of frames) or plain (three).")
+    model: list[str] | None = option(
+        None, "Let this model word them. Several take turns.", show_default=False
+    )
+    base_url: list[str] | None = option(
+        None,
+        "Its endpoint, up to and including /v1: one for all, or one per --model.",
+        show_default=False,
+    )
+    api_key_env: list[str] | None = option(
+        None,
+        "Variable with its key: one for all, or one per --model. [OPENAI_API_KEY]",
+        show_default=False,
+    )
+    fallback: bool = flag(
+        "--fallback", "With models: the grammar words what they did not get right."
+    )
+    retries: int = option(
+        3, "With models: further attempts after a wrong text, what was wrong being told.", min=0
+    )
+    faults: int = option(4, "With models: further attempts after a fault of the endpoint.", min=0)
+    concurrency: int = option(8, "With models: requests in flight.", min=1)
+    timeout: float = option(
+        120.0, "With models: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
+    )
+    seed: int = option(
+        0, "Equal seeds give equal texts of the grammar, and equal shares of the models.", min=0
+    )
 
 
 def word(
