@@ -3,6 +3,7 @@ score makes of several samples."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from tests.conftest import verdict_record
 from tripwright.evals.scoreboard import score_records
-from tripwright.statistics.rates import expected_best, expected_worst, pass_at_k, pass_hat_k
+from tripwright.statistics.rates import expected_best, expected_worst
 
 
 @pytest.mark.parametrize(("n", "passed"), [(1, 0), (1, 1), (4, 0), (4, 2), (4, 4), (7, 3)])
@@ -19,13 +20,10 @@ def test_they_are_means_over_every_choice_of_k(n: int, passed: int) -> None:
     samples = [1] * passed + [0] * (n - passed)
     for k in range(1, n + 1):
         chosen = list(combinations(samples, k))
-        assert pass_at_k(n, passed, k) == Fraction(sum(map(any, chosen)), len(chosen))
-        assert pass_hat_k(n, passed, k) == Fraction(sum(map(all, chosen)), len(chosen))
-        values = [Fraction(each) for each in samples]
-        assert expected_best(values, k) == pass_at_k(n, passed, k) and expected_worst(
-            values, k
-        ) == pass_hat_k(n, passed, k)
-    assert pass_at_k(n, passed, 1) == pass_hat_k(n, passed, 1) == Fraction(passed, n)
+        assert expected_best(samples, k) == Fraction(sum(map(any, chosen)), len(chosen))
+        assert expected_worst(samples, k) == Fraction(sum(map(all, chosen)), len(chosen))
+        assert expected_best(samples, k) == 1 - Fraction(math.comb(n - passed, k), math.comb(n, k))
+        assert expected_worst(samples, k) == Fraction(math.comb(passed, k), math.comb(n, k))
 
 
 def test_the_best_and_the_worst_of_k_by_hand() -> None:

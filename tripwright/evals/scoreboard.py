@@ -21,8 +21,6 @@ from tripwright.evals.outcome import Checks, Outcome, facts_of
 from tripwright.statistics.rates import (
     expected_best,
     expected_worst,
-    pass_at_k,
-    pass_hat_k,
     rate,
     wilson,
 )
@@ -145,20 +143,23 @@ def most_samples(queries: ByQuery) -> int:
 def sample_figures(queries: ByQuery, most: int) -> dict[str, Section]:
     """For every k up to `most`, of the queries that have so many samples: pass@k, pass^k, and the
     best and the worst of k by the share of all checks that hold."""
-    passes = {q: (len(samples), sum(o.final for o in samples)) for q, samples in queries.items()}
+    finals = {q: [int(outcome.final) for outcome in samples] for q, samples in queries.items()}
     checks = {q: [_checks(outcome) for outcome in samples] for q, samples in queries.items()}
-    kinds: dict[str, Callable[[str, int], Fraction]] = {
-        "pass@k": lambda query, k: pass_at_k(*passes[query], k),
-        "pass^k": lambda query, k: pass_hat_k(*passes[query], k),
-        "best_of_k": lambda query, k: expected_best(checks[query], k),
-        "worst_of_k": lambda query, k: expected_worst(checks[query], k),
+    kinds: dict[str, tuple[Any, Callable[[Sequence[Fraction | int], int], Fraction]]] = {
+        "pass@k": (finals, expected_best),
+        "pass^k": (finals, expected_worst),
+        "best_of_k": (checks, expected_best),
+        "worst_of_k": (checks, expected_worst),
     }
-
-    def figure(of: Callable[[str, int], Fraction], k: int) -> PerQuery:
-        enough = (query for query, samples in queries.items() if len(samples) >= k)
-        return PerQuery("chance", {query: (of(query, k), 1) for query in enough})
-
-    return {name: {str(k): figure(of, k) for k in range(1, most + 1)} for name, of in kinds.items()}
+    return {
+        name: {
+            str(k): PerQuery(
+                "chance", {q: (of(each, k), 1) for q, each in values.items() if len(each) >= k}
+            )
+            for k in range(1, most + 1)
+        }
+        for name, (values, of) in kinds.items()
+    }
 
 
 def flips(queries: ByQuery) -> PerQuery:

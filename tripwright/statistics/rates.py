@@ -138,31 +138,23 @@ def mean(values: Sequence[float], seed: int) -> dict[str, float | None]:
 #
 # Each estimator is unbiased for k samples drawn afresh, from all n ≥ k that there are; taking the
 # first k of them would waste the others. One number per query; intervals come from resampling
-# queries (`mean`), because samples of a query are no evidence about others.
+# queries (`mean`), because samples of a query are no evidence about others. Of passes (zeros and
+# ones) the best of k is pass@k,  1 − C(n − passed, k) / C(n, k)  (Chen et al. 2021, eq. 1), and the
+# worst is pass^k,  C(passed, k) / C(n, k)  (Yao et al. 2024, τ-bench, section 4).
 
 
-def pass_at_k(n: int, passes: int, k: int) -> Fraction:
-    """Chance that at least one of k samples passes, where `passes` of n did:  1 − C(n − passed, k)
-    / C(n, k)  (Chen et al. 2021, eq. 1)."""
-    return 1 - Fraction(math.comb(n - passes, k), math.comb(n, k))
-
-
-def pass_hat_k(n: int, passes: int, k: int) -> Fraction:
-    """Chance that all of k samples pass, pass^k:  C(passed, k) / C(n, k)  (Yao et al. 2024,
-    τ-bench, section 4)."""
-    return Fraction(math.comb(passes, k), math.comb(n, k))
-
-
-def expected_best(values: Sequence[Fraction], k: int) -> Fraction:
-    """Mean of the best of k samples, over all choices of k of them. Of zeros and ones it is pass@k.
+def expected_best(values: Sequence[Fraction | int], k: int) -> Fraction:
+    """Mean of the best of k samples, over all choices of k of them.
 
     In ascending order, value i (from 1) is the best of C(i − 1, k − 1) of the C(n, k) choices.
     """
-    weighted = (value * math.comb(place, k - 1) for place, value in enumerate(sorted(values)))
+    choices = (math.comb(place, k - 1) for place in range(len(values)))
+    weighted = (
+        Fraction(value) * count for value, count in zip(sorted(values), choices, strict=True)
+    )
     return sum(weighted, Fraction(0)) / math.comb(len(values), k)
 
 
-def expected_worst(values: Sequence[Fraction], k: int) -> Fraction:
-    """Mean of the worst of k samples, over all choices of k of them. Of zeros and ones it is
-    pass^k."""
+def expected_worst(values: Sequence[Fraction | int], k: int) -> Fraction:
+    """Mean of the worst of k samples, over all choices of k of them."""
     return -expected_best([-value for value in values], k)
