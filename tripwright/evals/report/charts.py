@@ -281,7 +281,7 @@ class Lines(Chart):
             f"{printable(line.name)} {self._value(curve[-1][1])}"
             for line, curve in zip(lines, curves, strict=True)
         ]
-        right = min(34 + 6.2 * max(map(len, labels)), self.width - 190)
+        right = min(44 + 6.2 * max(map(len, labels)), self.width - 190)
         axes = new_axes(self.width, self.height, 48, right, 22, 40)
         drawn = sorted(zip(lines, curves, labels, strict=True), key=lambda each: -each[1][-1][1])
         for line, curve, label in drawn:

@@ -221,23 +221,22 @@ def result_section(
 def final_bars(
     columns: Iterable[EvaluationColumn], difficulty: Json
 ) -> tuple[list[charts.Bar], str]:
-    """Scripted baselines, then each evaluation, then what the expert reaches; and what the scripts
-    are."""
+    """What scripts and the expert reach, then each evaluation; and what the scripts are."""
     bars, notes = [], []
-    for name in difficulty:  # by the names that a domain gives its baselines
-        rate = estimate(difficulty.get(name)) if name not in ("levels", "expert") else None
-        if rate:
-            words, note = BASELINES.get(name, (plain(name).capitalize(), "script"))
-            bars.append(charts.Bar(words, rate, 5))
+    for name, record in difficulty.items():  # by the names that a domain gives its baselines
+        if name != "levels" and (rate := estimate(record)):
+            words, note = _script(name)
+            bars.append(charts.Bar(words, rate, 2 if name == "expert" else 5))
             notes.append(f"{words}: {note}.")
     for each in columns:
         if rate := metric_of(each.score, "final"):
             bars.append(charts.Bar(each.title, rate, each.colour))
-    if expert := estimate(difficulty.get("expert")):
-        words, note = BASELINES["expert"]
-        bars.append(charts.Bar(words, expert, 2))
-        notes.append(f"{words}: {note}.")
     return bars, " ".join(notes)
+
+
+def _script(name: str) -> tuple[str, str]:
+    """What a script that measures difficulty is called, and what it is."""
+    return BASELINES.get(name, (plain(name).capitalize(), "script"))
 
 
 def _card(column: EvaluationColumn) -> Card | None:
@@ -291,26 +290,18 @@ def _unscored_warning(column: EvaluationColumn) -> Text:
 
 def _is_slices(section: Any) -> bool:
     """{"easy": {"final": rate}, …}"""
-    return (
-        isinstance(section, dict)
-        and bool(section)
-        and all(isinstance(each, dict) and "final" in each for each in section.values())
-    )
+    values = list(section.values()) if isinstance(section, dict) else []
+    return bool(values) and all(isinstance(each, dict) and "final" in each for each in values)
 
 
 def _slices_table(columns: Sequence[EvaluationColumn], difficulty: Json, section: str) -> PageTable:
     """Final pass by what requests are divided by, where that has several values or the scripts'
-    rates: the scripts that measured difficulty, each evaluation, then the expert."""
+    rates: the scripts that measured difficulty, then each evaluation."""
     scripts = object_in(difficulty, section)
-    found = {
-        BASELINES.get(name, (plain(name).capitalize(),))[0]: object_in(scripts, name)
-        for name in scripts
-    }
-    above = {expert: found.pop(expert)} if (expert := BASELINES["expert"][0]) in found else {}
+    found = {_script(name)[0]: object_in(scripts, name) for name in scripts}
     for each in columns:
         slices = object_in(each.score, section)
         found[each.title] = {value: object_in(slices, value).get("final") for value in slices}
-    found |= above
     values = sorted({value for rates in found.values() for value in rates}, key=slice_order)
     rows = []
     for value in values:
