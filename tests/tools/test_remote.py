@@ -214,7 +214,6 @@ def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float
         ),
         *((f"http://127.0.0.1:{port}", {}) for port in (0, 99999)),
         ("http://127.0.0.1:1", {"max_retries": 0}),  # nobody is there
-        ("http://127.0.0.1:1", {"timeout_seconds": 0}),
     ],
 )
 def test_a_wrong_setting_is_one_line_at_once(

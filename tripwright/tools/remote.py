@@ -53,13 +53,6 @@ class RemoteToolBox:
                 f"Tool server '{shown_url(base_url)}' is not a URL: expected one like"
                 " http://localhost:8321."
             )
-        if timeout_seconds <= 0 or max_retries < 0 or first_wait_seconds < 0:
-            raise UserError(
-                "A tool server needs timeout_seconds > 0, max_retries >= 0 and first_wait_seconds"
-                " >= 0."
-            )
-        if page_rows is not None and page_rows < 1:
-            raise ValueError(f"a page has at least 1 row, found {page_rows}")
         self._url = base_url.rstrip("/")
         self.base_url = shown_url(self._url)  # as messages say it
         self.face = face
@@ -168,11 +161,8 @@ class RemoteToolBox:
                 raise UserError(f"Tool server '{self.base_url}' is not a URL: {error}.") from None
             if attempt <= self._max_retries:
                 time.sleep(self._wait_seconds(attempt))
-        raise ToolHostDown(
-            f"{self.base_url} {fault} ({attempt} attempts)"
-            if attempt > 1
-            else f"{self.base_url} {fault}"
-        )
+        attempts = f" ({attempt} attempts)" if attempt > 1 else ""
+        raise ToolHostDown(f"{self.base_url} {fault}{attempts}")
 
     def _wait_seconds(self, attempt: int) -> float:
         # many episodes fail at the same moment and must not come back at the same moment

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import date as calendar_date
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
@@ -18,7 +19,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origi
 from tripwright.tools.answer import ToolError, quoted
 
 PAGE = "page"
-_PAGE_DESCRIPTION = "Which page of a long answer to show, from 1."
+_PAGE_SCHEMA = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "Which page of a long answer to show, from 1.",
+}
 _JSON_TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _PYTHON_NAMES = {**_JSON_TYPES, dict: "object", list: "array", type(None): "null"}
 
@@ -73,21 +78,18 @@ class CheckedCall(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Argument:
-    core: str
-    kind: Any
-    description: str
-    choices: Mapping[str, str] | None  # the face's word → the core's
-    default: Any = None  # filled in where an optional argument is left out
-    required: bool = True
-
-
-@dataclass(frozen=True)
 class _Tool:
+    """One tool as a face offers it; arguments go by the face's names."""
+
     core: str
-    description: str
-    arguments: Mapping[str, _Argument]  # by the face's names
+    function: Mapping[str, Any]  # its schema, for answers that come whole
+    arguments: Mapping[str, str]  # → the core's name
+    choices: Mapping[str, Mapping[str, str]]  # of an argument: the face's word → the core's
     has_rows: bool
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        return self.function["parameters"]["properties"]  # type: ignore[no-any-return]
 
 
 class Offer:
@@ -121,22 +123,24 @@ class Offer:
     def call_of(self, core: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """(tool, arguments) of a call as the face's models write it."""
         name = self._names[core]
-        labelled = dict(arguments)
-        for label, argument in self._tools[name].arguments.items():
-            if argument.core in arguments:
-                value = labelled.pop(argument.core)
-                words = (
-                    word
-                    for word, core_word in (argument.choices or {}).items()
-                    if core_word == value
-                )
-                labelled[label] = next(words, value)
+        tool, labelled = self._tools[name], dict(arguments)
+        for label, argument in tool.arguments.items():
+            if argument in arguments:
+                value = labelled.pop(argument)
+                words = tool.choices.get(label, {}).items()
+                labelled[label] = next((word for word, core in words if core == value), value)
         return name, labelled
 
     def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
         """The tools in the JSON function format of OpenAI. A fresh copy each time: callers may edit
         it."""
-        return [_schema(name, tool, paged and tool.has_rows) for name, tool in self._tools.items()]
+        schemas = []
+        for tool in self._tools.values():
+            function = deepcopy(dict(tool.function))
+            if paged and tool.has_rows:
+                function["parameters"]["properties"][PAGE] = dict(_PAGE_SCHEMA)
+            schemas.append({"type": "function", "function": function})
+        return schemas
 
     def read(self, name: object, arguments: Mapping[str, Any], paged: bool = False) -> CheckedCall:
         """Raises ToolError for any mistake of the caller's."""
@@ -150,9 +154,9 @@ class Offer:
         if arguments.keys() != tool.arguments.keys():
             _check_names(name, tool, arguments, paged)
         values = {
-            argument.core: _checked(label, argument, arguments[label])
+            argument: _checked(label, tool, arguments[label])
             if label in arguments
-            else argument.default
+            else tool.properties[label]["default"]
             for label, argument in tool.arguments.items()
         }
         return CheckedCall(
@@ -165,11 +169,8 @@ def _check_names(name: object, tool: _Tool, arguments: Mapping[str, Any], paged:
     for label in arguments:
         if label not in tool.arguments and not (paged and label == PAGE):
             raise ToolError(f"Unknown argument {quoted(label)}. {takes}", "unknown_argument")
-    if lacking := [
-        label
-        for label, argument in tool.arguments.items()
-        if argument.required and label not in arguments
-    ]:
+    required = tool.function["parameters"]["required"]
+    if lacking := [label for label in required if label not in arguments]:
         argument = "argument" if len(lacking) == 1 else "arguments"
         raise ToolError(
             f"Missing {argument} {', '.join(quoted(label) for label in lacking)}. {takes}",
@@ -182,20 +183,25 @@ def _offered(
 ) -> _Tool:
     description, descriptions = _docstring(function)
     hints = get_type_hints(function)
-    arguments = {}
+    properties, arguments, choices, required = dict[str, Any](), {}, {}, []
     # without self
     for parameter, declaration in list(inspect.signature(function).parameters.items())[1:]:
-        kind, choices = hints[parameter], None
+        label, kind = name.arguments.get(parameter, parameter), hints[parameter]
+        arguments[label] = parameter
         if get_origin(kind) is Literal:
-            choices = {
-                words.get(parameter, {}).get(choice, choice): choice for choice in get_args(kind)
-            }
-        required = declaration.default is inspect.Parameter.empty
-        default = None if required else declaration.default
-        arguments[name.arguments.get(parameter, parameter)] = _Argument(
-            parameter, kind, descriptions[parameter], choices, default, required
-        )
-    return _Tool(core, description, arguments, has_rows=get_origin(hints["return"]) is list)
+            face_words = words.get(parameter, {})
+            choices[label] = {face_words.get(choice, choice): choice for choice in get_args(kind)}
+            schema: dict[str, Any] = {"type": "string", "enum": list(choices[label])}
+        else:
+            schema = {"type": _JSON_TYPES[kind]}
+        properties[label] = {**schema, "description": descriptions[parameter]}
+        if declaration.default is inspect.Parameter.empty:
+            required.append(label)
+        else:
+            properties[label]["default"] = declaration.default
+    parameters = {"type": "object", "properties": properties, "required": required}
+    schema = {"name": name.name, "description": description, "parameters": parameters}
+    return _Tool(core, schema, arguments, choices, get_origin(hints["return"]) is list)
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -207,57 +213,31 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     return " ".join(description.split()), arguments
 
 
-def _schema(name: str, tool: _Tool, paged: bool) -> dict[str, Any]:
-    properties: dict[str, Any] = {}
-    for label, argument in tool.arguments.items():
-        if argument.choices is not None:
-            properties[label] = {
-                "type": "string",
-                "enum": list(argument.choices),
-                "description": argument.description,
-            }
-        else:
-            properties[label] = {
-                "type": _JSON_TYPES[argument.kind],
-                "description": argument.description,
-            }
-        if not argument.required:
-            properties[label]["default"] = argument.default
-    required = [label for label, argument in tool.arguments.items() if argument.required]
-    if paged:
-        properties[PAGE] = {"type": "integer", "minimum": 1, "description": _PAGE_DESCRIPTION}
-    schema = {"type": "object", "properties": properties, "required": required}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": tool.description, "parameters": schema},
-    }
-
-
-def _checked(label: str, argument: _Argument, value: Any) -> Any:
-    if argument.choices is not None:
-        if not isinstance(value, str) or value not in argument.choices:
-            accepted = " or ".join(f"'{choice}'" for choice in argument.choices)
+def _checked(label: str, tool: _Tool, value: Any) -> Any:
+    if (choices := tool.choices.get(label)) is not None:
+        if not isinstance(value, str) or value not in choices:
+            accepted = " or ".join(f"'{choice}'" for choice in choices)
             raise ToolError(
                 f"Argument '{label}' must be {accepted}, found {quoted(value)}.", "wrong_type"
             )
-        return argument.choices[value]
-    if type(value) is not argument.kind:
-        raise _wrong_type(label, argument.kind, value)
+        return choices[value]
+    accepted = tool.properties[label]["type"]
+    if _JSON_TYPES.get(type(value)) != accepted:
+        raise _wrong_type(label, accepted, value)
     return value
 
 
 def _page(value: Any) -> int:
     if type(value) is not int:
-        raise _wrong_type(PAGE, int, value)
+        raise _wrong_type(PAGE, "integer", value)
     if value < 1:
         raise ToolError(f"Page {quoted(value)} does not exist: pages are counted from 1.", "page")
     return value
 
 
-def _wrong_type(label: str, kind: type, value: Any) -> ToolError:
+def _wrong_type(label: str, accepted: str, value: Any) -> ToolError:
     actual = _PYTHON_NAMES.get(type(value), type(value).__name__)
     text = "" if value is None else f" {quoted(value)}"
-    accepted = _JSON_TYPES[kind]
     article = "an" if accepted[0] in "aeiou" else "a"
     return ToolError(
         f"Argument '{label}' must be {article} {accepted}, found {actual}{text}.", "wrong_type"
