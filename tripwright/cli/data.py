@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import Json, Restart, check_folders
+from tripwright.cli.options import Json, Restart, argument, check_folders, flag, option
 from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains import OWN_RULES
 from tripwright.errors import UserError, counted
@@ -18,28 +18,16 @@ from tripwright.runs import transcripts_in
 
 
 def collect(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Run folders, of any policy.")
-    ],
-    out: Annotated[Path, typer.Option(help="JSONL file of trajectories to write.")],
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Rule set that answers must pass: {', '.join(OWN_RULES)}.", show_default="strict"
-        ),
-    ] = None,
-    world: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="World folder (again for each): judge answers here, instead of believing the run."
-        ),
-    ] = None,
-    most_per_query: Annotated[
-        int | None, typer.Option(help="At most N of one request.", min=1)
-    ] = None,
-    unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Take what a run holds that has not ended.")
-    ] = False,
+    runs: list[Path] = argument("Run folders, of any policy.", metavar="RUN..."),
+    out: Path = option(..., "JSONL file of trajectories to write."),
+    rules: str | None = option(
+        None, f"Rule set that answers must pass: {', '.join(OWN_RULES)}.", show_default="strict"
+    ),
+    world: list[Path] | None = option(
+        None, "World folder (again for each): judge answers here, instead of believing the run."
+    ),
+    most_per_query: int | None = option(None, "At most N of one request.", min=1),
+    unfinished: bool = flag("--unfinished", "Take what a run holds that has not ended."),
     restart: Restart = False,
     as_json: Json = False,
 ) -> None:
@@ -83,13 +71,8 @@ def _collected(counts: dict[str, Any], out: Path) -> list[str]:
 
 
 def stats(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Trajectories, as made by 'data collect'."),
-    ],
-    tokenizer: Annotated[
-        Path | None, typer.Option(help="Folder of a tokenizer, to count its tokens.")
-    ] = None,
+    files: list[Path] = argument("Trajectories, as made by 'data collect'.", metavar="FILE..."),
+    tokenizer: Path | None = option(None, "Folder of a tokenizer, to count its tokens."),
     as_json: Json = False,
 ) -> None:
     """Entries, calls, turns and lengths by difficulty, as in STAR's Table 8. Lengths are
@@ -133,11 +116,9 @@ def _statistics_text(figures: dict[str, Any]) -> str:
 
 
 def export(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Trajectories, as made by 'data collect'.")
-    ],
-    layout: Annotated[str, typer.Option(help="Whose: messages, trl, llama-factory.")],
-    out: Annotated[Path, typer.Option(help="A file that ends in .parquet or .jsonl.")],
+    file: Path = argument("Trajectories, as made by 'data collect'.", metavar="FILE"),
+    layout: str = option(..., "Whose: messages, trl, llama-factory."),
+    out: Path = option(..., "A file that ends in .parquet or .jsonl."),
     restart: Restart = False,
 ) -> None:
     """Write trajectories as another trainer reads them. Message texts stay as they are, to the
@@ -157,12 +138,10 @@ def export(
 
 
 def split(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="JSONL files of trip requests.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the parts, one JSONL file each.")],
-    parts: Annotated[str, typer.Option(help="Names and sizes, such as train:180,validation:45.")],
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal parts.", min=0)] = 0,
+    files: list[Path] = argument("JSONL files of trip requests.", metavar="FILE..."),
+    out: Path = option(..., "Folder for the parts, one JSONL file each."),
+    parts: str = option(..., "Names and sizes, such as train:180,validation:45."),
+    seed: int = option(0, "Equal seeds give equal parts.", min=0),
     restart: Restart = False,
     as_json: Json = False,
 ) -> None:
@@ -232,18 +211,11 @@ def read_parts(text: str) -> dict[str, int]:
 
 
 def reliability(
-    synthetic: Annotated[
-        Path, typer.Argument(metavar="RUN_A", help="Run of a policy on synthetic queries.")
-    ],
-    given: Annotated[
-        Path, typer.Argument(metavar="RUN_B", help="Run of the same policy on given queries.")
-    ],
-    within: Annotated[
-        float | None,
-        typer.Option(
-            help="Exit code 1 unless the whole interval lies within so many points.", min=0, max=100
-        ),
-    ] = None,
+    synthetic: Path = argument("Run of a policy on synthetic queries.", metavar="RUN_A"),
+    given: Path = argument("Run of the same policy on given queries.", metavar="RUN_B"),
+    within: float | None = option(
+        None, "Exit code 1 unless the whole interval lies within so many points.", min=0, max=100
+    ),
     as_json: Json = False,
 ) -> None:
     """Compare the pass rate of one policy on synthetic and on given queries (STAR's check of its

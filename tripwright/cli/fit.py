@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import Changes, Json, RecipeFile
+from tripwright.cli.options import Changes, Json, RecipeFile, option
 from tripwright.cli.table import table_lines
 from tripwright.errors import UserError
 from tripwright.training.recipe_list import recipe_file
@@ -20,21 +20,16 @@ DEVICES = ("cpu", "cuda")
 def fit(
     recipe: RecipeFile,
     changes: Changes = None,
-    most: Annotated[
-        float | None,
-        typer.Option("--memory", help="GB there are; default: this machine's.", show_default=False),
-    ] = None,
-    device: Annotated[
-        str, typer.Option(help=f"What it would run on: {', '.join(DEVICES)}.")
-    ] = "cpu",
-    model: Annotated[
-        str | None,
-        typer.Option(help="Reckon with this model, a folder or a name.", show_default=False),
-    ] = None,
-    tokens: Annotated[
-        int | None,
-        typer.Option(help="Mean tokens of an episode, where you know them.", show_default=False),
-    ] = None,
+    most: float | None = option(
+        None, "GB there are; default: this machine's.", "--memory", show_default=False
+    ),
+    device: str = option("cpu", f"What it would run on: {', '.join(DEVICES)}."),
+    model: str | None = option(
+        None, "Reckon with this model, a folder or a name.", show_default=False
+    ),
+    tokens: int | None = option(
+        None, "Mean tokens of an episode, where you know them.", show_default=False
+    ),
     as_json: Json = False,
 ) -> None:
     """Estimate memory and time of a recipe before it starts, and say what to change where it does

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import Json
+from tripwright.cli.options import Json, argument, option
 from tripwright.errors import UserError
 from tripwright.files import make_parent, whole_folder
 
 
 def merge(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN|ADAPTER",
-            help="A folder with adapter_config.json; or a run folder: its last finished stage.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="New folder for the plain model.")],
+    source: Path = argument(
+        "A folder with adapter_config.json; or a run folder: its last finished stage.",
+        metavar="RUN|ADAPTER",
+    ),
+    out: Path = option(..., "New folder for the plain model."),
     as_json: Json = False,
 ) -> None:
     """Merge a LoRA adapter into its base: a plain model folder, in the base's number format.

@@ -3,14 +3,14 @@
 A verb takes its settings as one object or a few; `command` shows Typer each of their fields as a
 parameter of its own, and builds the objects from what was given. A field is an option where it is
 made by `option` or `argument`, or where its annotation has one of Typer's; any other keeps its
-default.
+default. A parameter of the verb itself may be made so too.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -92,6 +92,8 @@ def command(verb: Callable[..., Any]) -> Callable[..., Any]:
             shown = list(_parameters(kind))
             settings[parameter.name] = kind, [each.name for each in shown]
             parameters += shown
+        elif isinstance(parameter.default, Field):
+            parameters.append(_parameter(parameter.name, kind, parameter.default))
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -111,16 +113,15 @@ def command(verb: Callable[..., Any]) -> Callable[..., Any]:
 def _parameters(kind: type[Any]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
     for each in fields(kind):
-        hint, default = hints[each.name], each.default
-        if "typer" in each.metadata:
-            hint = Annotated[hint, each.metadata["typer"]]
-        if hasattr(hint, "__metadata__"):
-            yield inspect.Parameter(
-                each.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if default is MISSING else default,
-                annotation=hint,
-            )
+        if "typer" in each.metadata or hasattr(hints[each.name], "__metadata__"):
+            yield _parameter(each.name, hints[each.name], each)
+
+
+def _parameter(name: str, hint: Any, made: Field[Any]) -> inspect.Parameter:
+    default = inspect.Parameter.empty if made.default is MISSING else made.default
+    if "typer" in made.metadata:
+        hint = Annotated[hint, made.metadata["typer"]]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def check_folders(folders: list[Path]) -> None:

@@ -5,30 +5,23 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import Json
+from tripwright.cli.options import Json, argument, option
 from tripwright.errors import UserError
 from tripwright.runs import SCORE
 
 
 def import_(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="Result files; several are parts of one evaluation."
-        ),
-    ],
-    harness: Annotated[str, typer.Option(help="Who wrote them: evalscope, inspect.")],
-    out: Annotated[Path, typer.Option(metavar="RUN", help="Run folder to make.")],
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Name of the policy; equal names are seeds of one.", show_default="the harness's"
-        ),
-    ] = None,
+    files: list[Path] = argument(
+        "Result files; several are parts of one evaluation.", metavar="FILE..."
+    ),
+    harness: str = option(..., "Who wrote them: evalscope, inspect."),
+    out: Path = option(..., "Run folder to make.", metavar="RUN"),
+    model: str | None = option(
+        None, "Name of the policy; equal names are seeds of one.", show_default="the harness's"
+    ),
     as_json: Json = False,
 ) -> None:
     """Import what another harness measured, for 'tripwright compare' and 'tripwright report'.

@@ -7,25 +7,19 @@ import json
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from tripwright.cli.options import option
+
 
 def quickstart(
-    out: Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")] = Path(
-        "runs/quickstart"
+    out: Path = option(Path("runs/quickstart"), "Run folder; a run found there is continued."),
+    minutes: float = option(
+        30, "Time to take, roughly; training is shortened or lengthened to fit.", min=1
     ),
-    minutes: Annotated[
-        float,
-        typer.Option(
-            help="Time to take, roughly; training is shortened or lengthened to fit.", min=1
-        ),
-    ] = 30,
-    seed: Annotated[
-        int, typer.Option(help="Of the model, the sampling and the order of data.")
-    ] = 0,
-    threads: Annotated[int, typer.Option(help="Processor threads to use.", min=1)] = 2,
+    seed: int = option(0, "Of the model, the sampling and the order of data."),
+    threads: int = option(2, "Processor threads to use.", min=1),
 ) -> None:
     """See it all work: worlds, queries, cold start, RL, evaluation, report. Needs no GPU, download
     or key.

@@ -6,18 +6,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import Json
+from tripwright.cli.options import Json, argument
 from tripwright.training.recipe_list import all_recipes, recipe_named, recipes_folder
 
 
 def recipes(
-    name: Annotated[
-        str | None, typer.Argument(help="A recipe to print, such as nano/grpo.", show_default=False)
-    ] = None,
+    name: str | None = argument(
+        "A recipe to print, such as nano/grpo.", default=None, show_default=False
+    ),
     as_json: Json = False,
 ) -> None:
     """List the recipes that come with tripwright: what each does, which rows of the papers it has,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json, Restart
+from tripwright.cli.options import Json, Restart, argument, flag, option
 from tripwright.cli.table import rate_cells, table_lines
 from tripwright.errors import counted
 from tripwright.files import check_new, write_atomically
@@ -28,21 +28,15 @@ LabelFiles = Annotated[
 
 
 def make(
-    transcripts: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN…", help="Run folders, or .jsonl files of transcripts."),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder of the new study.")],
-    per_run: Annotated[
-        int, typer.Option(help="At most so many items of each run; 50 as in the paper.", min=1)
-    ] = 50,
-    seed: Annotated[int, typer.Option(help="Equal runs and seeds give equal studies.")] = 0,
-    formatted: Annotated[
-        bool,
-        typer.Option(
-            "--formatted", help="Label plans beside the words they were read out of (STAR, B.4)."
-        ),
-    ] = False,
+    transcripts: list[Path] = argument(
+        "Run folders, or .jsonl files of transcripts.", metavar="RUN…"
+    ),
+    out: Path = option(..., "Folder of the new study."),
+    per_run: int = option(50, "At most so many items of each run; 50 as in the paper.", min=1),
+    seed: int = option(0, "Equal runs and seeds give equal studies."),
+    formatted: bool = flag(
+        "--formatted", "Label plans beside the words they were read out of (STAR, B.4)."
+    ),
 ) -> None:
     """Draw transcripts from runs for people to label, without saying which run each is from.
 
@@ -69,7 +63,7 @@ def make(
 def agreement(
     study: StudyFolder,
     labels: LabelFiles = None,
-    unblind: Annotated[bool, typer.Option("--unblind", help="Also say how each run did.")] = False,
+    unblind: bool = flag("--unblind", "Also say how each run did."),
     as_json: Json = False,
 ) -> None:
     """How far raters agree, and what they say: for each dimension the share that most raters call
@@ -92,8 +86,8 @@ def agreement(
 def export(
     study: StudyFolder,
     labels: LabelFiles,
-    out: Annotated[Path, typer.Option(help="File of JSON lines to write.")],
-    run: Annotated[str | None, typer.Option(help="Only items of this run.")] = None,
+    out: Path = option(..., "File of JSON lines to write."),
+    run: str | None = option(None, "Only items of this run."),
     restart: Restart = False,
 ) -> None:
     """Write what most raters say of each item, with its run and id: what 'tripwright verify

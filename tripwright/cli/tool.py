@@ -4,32 +4,25 @@ call is bad input: one line, exit 2."""
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import PlaceFlags
+from tripwright.cli.options import PlaceFlags, argument, flag, option
 from tripwright.domains import OWN_FACES
 from tripwright.errors import UserError
 
 
 def tool(  # long: mostly examples, a line for each kind of face
     place: PlaceFlags,
-    name: Annotated[
-        str | None,
-        typer.Argument(help="The tool as the face calls it, for instance search_flights."),
-    ] = None,
-    arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
-    face: Annotated[
-        str, typer.Option(help=f"How tools are called and answer: {', '.join(OWN_FACES)}.")
-    ] = "planner_r1",
-    page_rows: Annotated[
-        int | None,
-        typer.Option(help="Answer in pages of so many rows; the argument page names one.", min=1),
-    ] = None,
-    list_tools: Annotated[
-        bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")
-    ] = False,
+    name: str | None = argument(
+        "The tool as the face calls it, for instance search_flights.", default=None
+    ),
+    arguments: str = argument("Its arguments, one JSON object.", default="{}"),
+    face: str = option("planner_r1", f"How tools are called and answer: {', '.join(OWN_FACES)}."),
+    page_rows: int | None = option(
+        None, "Answer in pages of so many rows; the argument page names one.", min=1
+    ),
+    list_tools: bool = flag("--list", "Print the JSON schemas of all tools and stop."),
 ) -> None:
     """Call one tool by hand and print its answer as an agent would see it.
 

@@ -9,11 +9,11 @@ import textwrap
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from tripwright.cli.options import check_folders
+from tripwright.cli.options import argument, check_folders, flag
 from tripwright.errors import UserError
 from tripwright.runs import METRICS, RECIPE, found_in
 
@@ -31,14 +31,11 @@ SHOWN = (  # figures of metrics.jsonl (docs/training-metrics.md), where a stage 
 
 
 def watch(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="Run folders; several are shown one under another."),
-    ],
-    once: Annotated[bool, typer.Option("--once", help="Print the state of now and end.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the state of now as JSON, a line for each run.")
-    ] = False,
+    runs: list[Path] = argument(
+        "Run folders; several are shown one under another.", metavar="RUN..."
+    ),
+    once: bool = flag("--once", "Print the state of now and end."),
+    as_json: bool = flag("--json", "Print the state of now as JSON, a line for each run."),
 ) -> None:
     """See how training goes: stage, time left, rewards, passes, entropy, lengths, speed, and
     warnings with advice.

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json, argument, option
+from tripwright.cli.options import Json, argument, flag, option
 from tripwright.cli.table import table_lines
 from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
@@ -30,8 +30,8 @@ NewWorld = Annotated[Path, typer.Option(help="New folder for the world.")]
 
 def build(
     out: NewWorld,
-    scale: Annotated[str, typer.Option(help=f"Size: {', '.join(SCALES)}.")] = "nano",
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal worlds.", min=0)] = 0,
+    scale: str = option("nano", f"Size: {', '.join(SCALES)}."),
+    seed: int = option(0, "Equal seeds give equal worlds.", min=0),
     as_json: Json = False,
 ) -> None:
     """Generate a world: the same scale and seed give the same world everywhere.
@@ -85,13 +85,10 @@ def import_(
 
 
 def info(
-    world: Annotated[Path, typer.Argument(help="World folder.")],
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--verify", help="Read every row and check the content hash; exit code 1 if it differs."
-        ),
-    ] = False,
+    world: Path = argument("World folder."),
+    check: bool = flag(
+        "--verify", "Read every row and check the content hash; exit code 1 if it differs."
+    ),
     as_json: Json = False,
 ) -> None:
     """Say what is in a world: rows per table, size, dates, how complete its flights are, its

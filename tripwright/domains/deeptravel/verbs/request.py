@@ -242,7 +242,7 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
 
 def review(
     requests: Requests,
-    out: Annotated[Path, typer.Option(help="Table to write, for a spreadsheet (CSV).")],
+    out: Path = option(..., "Table to write, for a spreadsheet (CSV)."),
     restart: Restart = False,
 ) -> None:
     """Write a table in which people tick the requests that are sensible.
@@ -262,8 +262,8 @@ def review(
 
 def accept(
     requests: Requests,
-    reviewed: Annotated[Path, typer.Argument(metavar="REVIEW", help="The review file, ticked.")],
-    out: Annotated[Path, typer.Option(help="JSONL file for the requests that were accepted.")],
+    reviewed: Path = argument("The review file, ticked.", metavar="REVIEW"),
+    out: Path = option(..., "JSONL file for the requests that were accepted."),
     restart: Restart = False,
     as_json: Json = False,
 ) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tripwright.cli.options import option
 from tripwright.cli.table import table_lines
 from tripwright.domains.deeptravel.sandbox import snapshot as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
@@ -34,9 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="The figures as one JSON ob
 
 def info(
     store: StoreName,
-    snapshot: Annotated[
-        str | None, typer.Option(metavar="DAY", show_default=False, help="Only this day.")
-    ] = None,
+    snapshot: str | None = option(None, "Only this day.", metavar="DAY", show_default=False),
     as_json: AsJson = False,
 ) -> None:
     """Say what a store holds: days, answers by tool and vendor, and each day's content hash.
@@ -60,27 +59,22 @@ def info(
         typer.echo("\n".join(_described(day)))
 
 
+DAILY = ", ".join(snapshots.DAILY)
+
+
 def refresh_day(
     store: StoreName,
-    from_day: Annotated[
-        str, typer.Option("--from", metavar="DAY", help="The day whose questions are asked again.")
-    ],
-    to_day: Annotated[str, typer.Option("--to", metavar="DAY", help="The new day.")],
-    services: Annotated[
-        Path, typer.Option(help="The TOML file that says which vendor answers which tool.")
-    ],
-    tool: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Ask these again; the others are copied. Default: {', '.join(snapshots.DAILY)}."
-        ),
-    ] = None,
-    threads: Annotated[
-        int,
-        typer.Option(
-            min=1, max=64, help="Questions under way at once; each vendor's limit holds for all."
-        ),
-    ] = 8,
+    from_day: str = option(
+        ..., "The day whose questions are asked again.", "--from", metavar="DAY"
+    ),
+    to_day: str = option(..., "The new day.", "--to", metavar="DAY"),
+    services: Path = option(..., "The TOML file that says which vendor answers which tool."),
+    tool: list[str] | None = option(
+        None, f"Ask these again; the others are copied. Default: {DAILY}."
+    ),
+    threads: int = option(
+        8, "Questions under way at once; each vendor's limit holds for all.", min=1, max=64
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Ask every flight, train and hotel question of one day again and keep the answers as a new
@@ -125,7 +119,7 @@ def refresh_day(
 def export_day(
     store: StoreName,
     snapshot: Day,
-    out: Annotated[str, typer.Option(help="The file, for instance 2026-06-20.sqlite.")],
+    out: str = option(..., "The file, for instance 2026-06-20.sqlite."),
     as_json: AsJson = False,
 ) -> None:
     """Copy one day into a file: a store of its own, to replay from or to import elsewhere.

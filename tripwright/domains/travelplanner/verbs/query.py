@@ -7,11 +7,11 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
-from tripwright.cli.options import Json, flag, option, read_levels
+from tripwright.cli.options import Json, argument, flag, option, read_levels
 from tripwright.cli.table import table_lines
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
 from tripwright.domains.travelplanner.queries.make import (
@@ -217,13 +217,9 @@ def _told(summary: dict[str, Any]) -> str:
 
 
 def check(  # long: half of it is help and options
-    queries: Annotated[
-        Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")
-    ],
-    world: Annotated[Path, typer.Option(help="World folder they are for.")],
-    workers: Annotated[
-        int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)
-    ] = None,
+    queries: Path = argument("Trip requests, one per line.", metavar="QUERIES.jsonl"),
+    world: Path = option(..., "World folder they are for."),
+    workers: int | None = option(None, "Processes.  [default: one for each core]", min=1, max=256),
     as_json: Json = False,
 ) -> None:
     """Check every request: solved again, its stored proof and plan compared and judged, its text

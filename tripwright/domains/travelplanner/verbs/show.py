@@ -8,11 +8,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import argument, option
+from tripwright.cli.options import argument, flag, option
 from tripwright.domains.travelplanner.plan_view import (
     DayView,
     PlanView,
@@ -48,9 +47,7 @@ class ShowFlags:
 
 def show(
     settings: ShowFlags,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the verdict as JSON, as 'score --json' does.")
-    ] = False,
+    as_json: bool = flag("--json", "Print the verdict as JSON, as 'score --json' does."),
 ) -> None:
     """Show one plan: each day with its prices, what is wrong beside the day and the item it
     concerns, and the cost against the budget.

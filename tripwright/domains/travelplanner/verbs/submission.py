@@ -12,11 +12,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
-from tripwright.cli.options import Json, Restart
+from tripwright.cli.options import Json, Restart, argument, option
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import (
@@ -40,18 +40,14 @@ _TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? t
 
 
 def write(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN_OR_PLANS", help="Folder of a run, or a plans file as `score` reads it."
-        ),
-    ],
-    queries: Annotated[Path, typer.Option(help="Requests of the split, in its order.")],
-    out: Annotated[Path, typer.Option(help="The submission file to write.")],
-    world: Annotated[
-        Path | None,
-        typer.Option(help="To convert plans in Planner-R1's schema.", show_default=False),
-    ] = None,
+    source: Path = argument(
+        "Folder of a run, or a plans file as `score` reads it.", metavar="RUN_OR_PLANS"
+    ),
+    queries: Path = option(..., "Requests of the split, in its order."),
+    out: Path = option(..., "The submission file to write."),
+    world: Path | None = option(
+        None, "To convert plans in Planner-R1's schema.", show_default=False
+    ),
     restart: Restart = False,
     as_json: Json = False,
 ) -> None:
@@ -90,13 +86,10 @@ def write(
 
 
 def check(
-    submission: Annotated[Path, typer.Argument(metavar="FILE", help="The submission file.")],
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            help="Requests of the split, to check texts, order and number.", show_default=False
-        ),
-    ] = None,
+    submission: Path = argument("The submission file.", metavar="FILE"),
+    queries: Path | None = option(
+        None, "Requests of the split, to check texts, order and number.", show_default=False
+    ),
     as_json: Json = False,
 ) -> None:
     """Check a submission's format: one line per problem, and exit code 1 if there is any.
