@@ -213,7 +213,7 @@ def _before_the_cut(shown: str) -> list[Any] | None:
 def _record(call: ToolCall, entry: Any) -> dict[str, Any]:
     """By the names of the fields; an array is a row of the compact face."""
     if isinstance(entry, list):
-        labels = face_named("deeptravel_compact").tables[RECORDS[call.name]].labels
+        labels = ("row", *face_named("deeptravel_compact").tables[RECORDS[call.name]].labels)
         entry = dict(zip(labels, entry, strict=True))
     record = {name: value for name, value in entry.items() if name != "row"}
     nested = [name for name, value in record.items() if isinstance(value, dict)]
