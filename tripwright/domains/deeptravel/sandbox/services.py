@@ -166,7 +166,7 @@ def _made(name: str, file: ServicesFile, folder: Path) -> Provider:
             f"'{name}' is one function, for one tool: found {', '.join(tools)}. Another one is"
             " python-NAME."
         )
-    return OwnFunction(name, tools[0], options.function, folder, options.version, options)
+    return OwnFunction(name, tools[0], options, folder)
 
 
 def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:

@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.provider import (
@@ -24,6 +23,7 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     Terms,
     answer_from,
 )
+from tripwright.domains.deeptravel.sandbox.services import FunctionOptions
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.tools.live_tools import LiveTools
 from tripwright.domains.deeptravel.vendors.rows import MOST_ROWS, BadRow, record_of_row
@@ -39,20 +39,17 @@ class OwnFunction:
     the version: a change of it is another key in a snapshot. `version` is yours to raise when what
     stands behind it changes. Raises UserError."""
 
-    def __init__(
-        self, name: str, tool: str, function: str, folder: Path, version: str, terms: Terms
-    ):
-        self.name, self.tool, self.shown, self.terms = name, tool, function, terms
-        path = folder / function.rpartition(":")[0]
+    def __init__(self, name: str, tool: str, options: FunctionOptions, folder: Path):
+        function, path = options.function, folder / options.function.rpartition(":")[0]
+        self.name, self.shown, self.tools = name, function, frozenset({tool})
+        self.terms: Terms = options
         self._file = str(path)
         self._function, source = _found(name, function, path)
         self._passed = _passed(function, self._function, tool)
         digest = hashlib.sha256(source).hexdigest()[:12]
-        self.version = f"{CLIENT_VERSION}; function={function}; file={digest}; version={version}"
-
-    @property
-    def tools(self) -> frozenset[str]:
-        return frozenset({self.tool})
+        self.version = (
+            f"{CLIENT_VERSION}; function={function}; file={digest}; version={options.version}"
+        )
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault and nothing else."""
@@ -119,20 +116,11 @@ def _found(vendor: str, function: str, path: Path) -> tuple[Callable[..., Any], 
         raise UserError(
             f"vendors.{vendor}.function: '{path}' cannot be read: {error.strerror}."
         ) from None
-    found = getattr(_run(function, path), name, None)
-    if not callable(found):
-        raise UserError(f"vendors.{vendor}.function: '{file}' has no function '{name}'.")
-    if inspect.iscoroutinefunction(found) or inspect.isgeneratorfunction(found):
-        raise UserError(f"{function} is async or yields: give a plain function that returns rows.")
-    return found, source
-
-
-def _run(function: str, path: Path) -> ModuleType:
-    """The file as a module, under a name that nobody imports."""
-    name = f"tripwright_own_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
-    spec = spec_from_file_location(name, path)
+    # a module under a name that nobody imports
+    place = f"tripwright_own_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    spec = spec_from_file_location(place, path)
     assert spec is not None and spec.loader is not None
-    module = sys.modules[name] = module_from_spec(spec)
+    module = sys.modules[place] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -140,7 +128,12 @@ def _run(function: str, path: Path) -> ModuleType:
         raise UserError(
             f"{function} cannot be loaded: {type(error).__name__}: {message}"
         ) from error
-    return module
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise UserError(f"vendors.{vendor}.function: '{file}' has no function '{name}'.")
+    if inspect.iscoroutinefunction(found) or inspect.isgeneratorfunction(found):
+        raise UserError(f"{function} is async or yields: give a plain function that returns rows.")
+    return found, source
 
 
 def _passed(shown: str, function: Callable[..., Any], tool: str) -> tuple[str, ...]:
