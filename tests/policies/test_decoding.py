@@ -93,7 +93,7 @@ def test_thinking_is_switched_off_as_the_server_knows_it_and_the_card_says_what_
         ("endpoint", {"thinking": "maybe"}, "--thinking is on or off, found 'maybe'"),
         ("endpoint", {"thinking": "on", "thinking_field": "x"}, "Unknown --thinking-field 'x'"),
         ("endpoint", {"thinking_field": "thinking"}, "give both, or neither"),
-        ("endpoint", {"tokenizer": Path("nowhere")}, "No tokenizer folder at 'nowhere'"),
+        ("endpoint", {"tokenizer": Path("nowhere")}, "No tokenizer in 'nowhere'"),
         ("expert", {"thinking": "off"}, "--thinking are for --policy endpoint"),
     ],
 )

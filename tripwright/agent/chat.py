@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
+from tripwright.files import is_no_model
 
 # of the models that are made here, which learn the tools from episodes: it shows none
 BARE_TEMPLATE = (
@@ -268,29 +269,31 @@ def check_prompt(dialect: Dialect, counter: TokenCounter) -> None:
         )
 
 
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """What `save_pretrained` writes, for example into a checkpoint."""
-    if not folder.is_dir():
+# of which a tokenizer's folder holds one: without any the library would make one without words
+VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json")
+
+
+def load_tokenizer(place: str | Path) -> Any:
+    """Of a folder, as `save_pretrained` writes it, or of a model's name on the hub."""
+    path = Path(place)
+    if is_no_model(place) or (
+        path.is_dir() and not any((path / name).is_file() for name in VOCABULARIES)
+    ):
         raise UserError(
-            f"No tokenizer folder at '{folder}'. Expected one with tokenizer.json, such as a"
-            " checkpoint's."
+            f"No tokenizer in '{place}': expected tokenizer.json, as it comes with the model."
         )
     try:
         import transformers
     except ModuleNotFoundError:
         raise UserError(
-            "Counting tokens needs the 'train' extra: pip install 'tripwright[train]', or leave"
+            "A tokenizer needs the 'train' extra: pip install 'tripwright[train]', or leave"
             " --tokenizer out."
         ) from None
     try:
-        tokenizer: Tokenizer = transformers.AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(
-            f"'{folder}' holds no tokenizer that can be read: {str(error).splitlines()[0]}"
-        ) from None
-    return tokenizer
+        return transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    except Exception as error:  # each kind of damaged file has its own
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"No tokenizer could be loaded from '{place}': {why}") from None
 
 
 TOKENIZER = "tokenizer.json"  # of a model's folder

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from tripwright.agent.chat import ChatFormat
+from tripwright.agent.chat import ChatFormat, load_tokenizer
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
@@ -40,10 +40,6 @@ from tripwright.inference.models import (
 from tripwright.inference.sampling import Sampling
 
 __all__ = ["LocalPolicy", "Sampling", "inspect_model", "load_model"]
-
-
-# of which a tokenizer's folder holds one
-VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json")
 
 
 class LocalPolicy:
@@ -177,7 +173,7 @@ def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     if is_adapter(folder):
         check_peft(f"'{folder}' is a LoRA adapter, which")
         config, tokenizer = inspect_model(base_of(folder))
-        return config, _tokenizer(folder) if has_tokenizer(folder) else tokenizer
+        return config, load_tokenizer(folder) if has_tokenizer(folder) else tokenizer
     if is_no_model(folder):
         raise UserError(
             f"No model folder at '{folder}'. Expected a folder with config.json, weights and a"
@@ -193,27 +189,13 @@ def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     check_known(config)
     if Path(folder).is_dir():
         check_whole(Path(folder))
-    tokenizer = _tokenizer(folder)
+    tokenizer = load_tokenizer(folder)
     if len(tokenizer) > config.vocab_size:
         raise UserError(
             f"The tokenizer in '{folder}' has {len(tokenizer):,} tokens, its model"
             f" {config.vocab_size:,}: they do not belong together. Copy the model's own tokenizer."
         )
     return config, tokenizer
-
-
-def _tokenizer(folder: str | Path) -> Any:
-    if Path(folder).is_dir() and not any((Path(folder) / name).is_file() for name in VOCABULARIES):
-        # the library would make one without words
-        raise UserError(
-            f"No tokenizer in '{folder}': expected tokenizer.json, as it comes with the model."
-        )
-    from transformers import AutoTokenizer
-
-    try:
-        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except Exception as error:
-        raise UserError(f"No tokenizer could be loaded from '{folder}': {_why(error)}") from None
 
 
 def _why(error: Exception) -> str:
