@@ -50,6 +50,8 @@ ALLOWED = {
     "training/checkpoint.py": "pickle: the name of its error; torch.load with weights_only",
     "training/run_folder.py": "ctypes: mallopt of the C library that runs",
     "training/loggers.py": "import_module: loggers of our own table",
+    "server/model_api.py": "load: weights, by the sampler's own check of safetensors",
+    "training/fit.py": "from_pretrained: a configuration, no code of the folder's",
     "inference/local.py": "from_pretrained: safetensors, no code of the folder's",
     "agent/chat.py": "from_pretrained: a tokenizer, no code of the folder's",
     "bridges/verl/launch.py": "run, Popen: the Python of verl's environment; ctypes: prctl",

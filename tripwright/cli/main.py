@@ -182,7 +182,9 @@ def _help(function: Callable[..., Any]) -> str:
 
 def _usage_problem(error: Any) -> str:
     path = error.ctx.command_path if getattr(error, "ctx", None) is not None else "tripwright"
-    return f"{error.format_message()} (see '{path} --help')"
+    # typer's own check of choices speaks as pydantic does
+    said = error.format_message().replace("Value error, ", "").removesuffix(".")
+    return f"{said}. (see '{path} --help')"
 
 
 def _complain(problem: str) -> int:

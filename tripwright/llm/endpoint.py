@@ -172,6 +172,8 @@ T = TypeVar("T")
 LONGEST_WAIT_S = 60.0  # between two attempts, whatever the server asks for
 SHOWN_CHARACTERS = 200  # of a foreign message
 HOPELESS_STATUS = {401, 402, 403, 404}
+# header → environment variable
+ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 FaultKind = Literal[
     "timeout",
@@ -315,8 +317,13 @@ class Endpoint:
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
         key = os.environ.get(self.api_key_env) or "no-key"
+        account = {
+            header: os.environ[name]
+            for header, name in ACCOUNT_HEADERS.items()
+            if os.environ.get(name)
+        }
         fixed = {"Content-Type": "application/json", "User-Agent": f"tripwright/{__version__}"}
-        return {"Authorization": f"Bearer {key}", **fixed}
+        return {"Authorization": f"Bearer {key}", **fixed, **account}
 
     def _status_fault(self, response: httpx2.Response) -> Fault:
         status, (code, message) = response.status_code, _said_error(response.text)

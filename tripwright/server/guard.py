@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tripwright.server.serving import body_within, say
+from tripwright.server.serving import again, body_within, say
 
 REQUESTS = Counter(
     "tripwright_requests_total", "Requests by route and status.", ["method", "route", "status"]
@@ -127,7 +127,7 @@ class Guard:
             if self._local_only and asked_host(Request(scope)) not in LOOPBACK:
                 raise HTTPException(403, "Open this page by its address on this machine.")
             body = await body_within(Request(scope, receive), MOST_BODY_BYTES)
-            await self._app(scope, _again(body, receive), guarded)
+            await self._app(scope, again(body, receive), guarded)
         except HTTPException as refused:
             await problem(refused.status_code, refused.detail)(scope, receive, guarded)
         except ClientDisconnect:
@@ -145,17 +145,3 @@ class Guard:
             if self._log_requests:
                 line["body"] = body.decode("utf-8", "replace")
             say(json.dumps(line))
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, then whatever comes next (the client leaves)."""
-    sent = False
-
-    async def receive_again() -> MutableMapping[str, Any]:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_again

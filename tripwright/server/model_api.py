@@ -18,13 +18,16 @@ from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.agent.session import Turn
 from tripwright.errors import UserError
+from tripwright.server.serving import again, body_within
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService
 
+MOST_BODY_BYTES = 64 * 1024 * 1024  # a prompt of a million token ids has some seven
 Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
 
@@ -116,6 +119,7 @@ class ModelApi:
             UserError: _refused,
         }
         self.app = FastAPI(openapi_url=None, exception_handlers=handlers)
+        self.app.add_middleware(_BodyLimit)
         for method, path, do in (
             ("GET", "/health", lambda: Response()),
             ("POST", "/v1/completions", self.completions),
@@ -241,6 +245,24 @@ class ModelApi:
     def _done(self) -> dict[str, Any]:
         """The real ones say less: what memory is held is told by ours alone."""
         return {"success": True, "memory_mb": self.service.memory_mb}
+
+
+class _BodyLimit:
+    """ASGI: no body is larger than MOST_BODY_BYTES."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                body = await body_within(Request(scope, receive), MOST_BODY_BYTES)
+            except HTTPException as refused:
+                error = {"message": refused.detail, "code": refused.status_code}
+                await JSONResponse({"error": error}, refused.status_code)(scope, receive, send)
+                return
+            receive = again(body, receive)
+        await self._app(scope, receive, send)
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -11,11 +11,12 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from multiprocessing import parent_process
 from tempfile import TemporaryDirectory
 from threading import Thread
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -26,7 +27,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive
 from uvicorn.supervisors import Multiprocess
 
 from tripwright.errors import UserError
@@ -59,6 +60,20 @@ async def body_within(request: Request, most_bytes: int) -> bytes:
             raise HTTPException(413, f"The body is larger than {most_bytes:,} bytes.")
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, then whatever comes next (the client leaves)."""
+    sent = False
+
+    async def receive_again() -> MutableMapping[str, Any]:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
 
 
 FILES = "/docs-files"

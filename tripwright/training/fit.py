@@ -139,7 +139,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
         return ModelSize("a new model", "qwen3", shape, True, positions)
     name = base_of(name) if is_adapter(name) else name
     try:
-        config = AutoConfig.from_pretrained(name, local_files_only=True)
+        config = AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError):
         if name in KNOWN_MODELS:
             return KNOWN_MODELS[name]

@@ -194,6 +194,17 @@ def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
     assert other.read_bytes() == before and text.read_text().startswith("a note")
 
 
+def test_reading_a_store_writes_nothing_into_it(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.sqlite"
+    with sqlite3.connect(foreign) as db:
+        db.execute("CREATE TABLE sandbox_x (name TEXT)")
+    db.close()
+    before = foreign.read_bytes()
+    with pytest.raises(UserError, match="is no store of live tools"):
+        open_store(str(foreign), create=False)
+    assert foreign.read_bytes() == before
+
+
 def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:
     opened = open_store(str(tmp_path / "live.sqlite"))
     opened._run("DROP TABLE sandbox_answer")

@@ -109,7 +109,8 @@ class Store(ABC):
         )
         try:
             self._check(create)
-            self._transaction(self._create_tables)
+            if create:
+                self._transaction(self._create_tables)
         except ProviderFault as fault:
             raise UserError(str(fault)) from None
 
@@ -209,20 +210,20 @@ class Store(ABC):
             now, rows = self._now(), self._run(sql, vendor=vendor)
             if rows and (wait_s := rows[0][0] - now) > 0:
                 return float(wait_s)
-            if not terms.between_s or self._move(vendor, now + terms.between_s, now):
+            if not terms.between_s or self._take_until(vendor, now + terms.between_s, now):
                 return 0.0
 
     def pause(self, vendor: str, seconds: float) -> None:
         until = self._now() + seconds
-        self._move(vendor, until, until)
+        self._take_until(vendor, until, until)
 
-    def _move(self, vendor: str, until: float, latest: float) -> bool:
-        """Whether the vendor is free at `until` now, where it was so no later than `latest`."""
+    def _take_until(self, vendor: str, free_at: float, if_free_by: float) -> bool:
+        """Whether the vendor was to be free by `if_free_by`: it then is so again at `free_at`."""
         sql = (
-            "INSERT INTO sandbox_budget VALUES (:vendor, :until) ON CONFLICT (vendor) DO UPDATE SET"
-            " free_at = excluded.free_at WHERE sandbox_budget.free_at <= :latest RETURNING vendor"
+            "INSERT INTO sandbox_budget VALUES (:vendor, :free_at) ON CONFLICT (vendor) DO UPDATE"
+            " SET free_at = excluded.free_at WHERE sandbox_budget.free_at <= :by RETURNING vendor"
         )
-        return bool(self._run(sql, vendor=vendor, until=until, latest=latest))
+        return bool(self._run(sql, vendor=vendor, free_at=free_at, by=if_free_by))
 
     def close(self) -> None:
         if self._process == os.getpid():
@@ -311,8 +312,8 @@ class SqliteStore(Store):
             for kind, name in entries
             if kind not in ("table", "index") or not name.startswith(OURS)
         ]
-        if others or not (create or entries):
-            found = f"found other {others[0]}s in it" if others else "it is empty"
+        if others or not (create or ("table", "sandbox_answer") in entries):
+            found = f"found other {others[0]}s in it" if others else "it has no answers"
             raise UserError(f"'{self.name}' is no store of live tools: {found}. Name another file.")
 
     def _now(self) -> float:
