@@ -89,7 +89,8 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
             str(each["devices"]),
             "checkpointed" if each["checkpoint_activations"] else "kept",
             f"{each['peak_gb']:.1f} GB",
-            ", ".join(name.replace("_gb", " GB") for name, fits in each["fits"].items() if fits),
+            ", ".join(name.replace("_gb", " GB") for name, fits in each["fits"].items() if fits)
+            or "none",
         ]
         for each in found["devices"]
     ]

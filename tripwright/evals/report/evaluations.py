@@ -333,7 +333,10 @@ def _strips(behaviours: Behaviours) -> list[Figure]:
 
 def _matrices(behaviours: Behaviours) -> list[Section]:
     tools, shown = _tools(behaviours), _shown(behaviours)
-    return [Section("", name, [_matrix(each, tools)], fold=True) for name, each in shown.items()]
+    return [
+        Section("", f"Which tool follows which: {name}", [_matrix(each, tools)], fold=True)
+        for name, each in shown.items()
+    ]
 
 
 def _matrix(behaviour: Behaviour, tools: Sequence[str]) -> PageTable:

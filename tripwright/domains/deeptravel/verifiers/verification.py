@@ -89,7 +89,7 @@ def _input(line: EpisodeLine) -> VerifierInput:
         try:
             request = TravelRequest.model_validate(record["request"])
         except ValidationError as error:
-            raise line.problem(first_problem(error)) from None
+            raise line.problem(f"its request is no errand ({first_problem(error)})") from None
         transcript = Transcript.from_json(record["transcript"])
         without_tokens: dict[str, Any] = {"token_ids": [], "loss_mask": [], "logprobs": []}
         transcript.segments = [replace(each, **without_tokens) for each in transcript.segments]
