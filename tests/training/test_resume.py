@@ -394,7 +394,7 @@ def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) 
     (run.folder / "model" / "sft").mkdir()
     with pytest.raises(
         UserError,
-        match=r"grpo.steps: 10 -> 20\..* to train longer, .*model.pretrained = '.*/model/rl",
+        match=r"grpo.steps: 10 -> 20\..* model.pretrained = '.*/model/sft'",
     ):
         RunFolder(
             run.folder,

@@ -215,10 +215,13 @@ class RunFolder:
             earlier = _read_json(path)
             if differing := describe_changes(_bound(earlier), _bound(record)):
                 if self.trained(self.folder):
+                    stages = ("rl", "sft", "copy_pretraining", "start")
+                    models = (place for stage in stages if (place := self.model(stage)).is_dir())
+                    model = next(models, None)
+                    longer = f" To train longer: model.pretrained = '{model}'." if model else ""
                     raise UserError(
                         f"'{self.folder}' holds a run of another recipe: {differing}. Put the"
-                        " recipe back, or choose another folder; to train longer, start there from"
-                        f" this run's model (model.pretrained = '{self.model('rl')}')."
+                        f" recipe back, or choose another folder.{longer}"
                     )
                 # made for the recipe that was there
                 shutil.rmtree(self.model("start"), ignore_errors=True)
