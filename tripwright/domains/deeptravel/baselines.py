@@ -22,7 +22,7 @@ from tripwright.domains.deeptravel.requests.make import (
     OF_WAYS,
     Value,
 )
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, TrainOffer
 
 _WISHES = (
     *("transport", "depart_after", "arrive_by", "return_after", "return_by"),
@@ -101,12 +101,10 @@ class _HabitualPlay(Play):
     def _visit_from_here(self, place: str) -> None:
         """The place and the first way to it, from the hotel or from where the journey ends."""
         findings, city = self.findings, self.request.destination
-        first = (findings.stay.first or findings.there.first) if findings.there.first else None
-        start = first.record if first is not None else None
-        if isinstance(start, FlightOffer | TrainOffer):
-            begin = start.arrive_airport if isinstance(start, FlightOffer) else start.arrive_station
-        else:
-            begin = start.name if isinstance(start, HotelOffer) else ""
+        begin = ""
+        if (there := findings.there.first) is not None:
+            stay = findings.stay.first
+            begin = stay.record.name if stay is not None else intents.arrival_of(there.record)
         ends = {"origin_name": begin, "destination_name": place}
         if at := self._rows("poi_search", query=place, city_name=city):
             findings.places[place] = at[0]

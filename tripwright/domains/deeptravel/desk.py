@@ -41,8 +41,6 @@ from tripwright.domains.deeptravel.expert.thoughts import (
 )
 from tripwright.domains.deeptravel.request import LABELS, TravelRequest, Wish
 from tripwright.domains.deeptravel.requests.intents import (
-    AnswerRow,
-    Asker,
     Proof,
     TripSurvey,
     checkout_of,
@@ -247,8 +245,8 @@ def read(text: str, place: Place) -> Understood:
     spans: list[Span] = []
     try:
         if len(text.split()) <= MOST_WORDS:
-            request, heard = heard_request(text)
-            found, spans = values(request), [Span(*each) for each in heard]
+            request, spans = heard_request(text)
+            found = values(request)
             # who is not said to come along is nobody for the reader; the form's default says so
             if not any(span.field == "party_size" for span in spans):
                 del found["party_size"]
@@ -265,22 +263,11 @@ SHIFTS = (1, -1, 2, -2, 3, -3)  # days by which a trip is moved, or made longer
 Change = tuple[str, dict[str, Any]]  # in words, and as values of the form
 
 
-class _Survey(TripSurvey):
-    """Requests are proved by a city's cheapest hotels; who travels may ask for one by its name."""
-
-    def __init__(self, asker: Asker, transfers: int):
-        super().__init__(asker)
-        self.transfers = transfers
-
-    def stays(self, request: TravelRequest) -> list[AnswerRow]:
-        return self.hotels(request, request.hotel or "")
-
-
 def no_plan(request: TravelRequest, place: Place) -> NoPlan | None:
     provider = provider_at(place)
     if place.source.ask is not provider:
         return None  # services answer, too, and of what they would say nothing is proved
-    direct, every = _Survey(provider, transfers=0), _Survey(provider, transfers=1)
+    direct, every = (TripSurvey(provider, changes, by_name=True) for changes in (0, 1))
     if isinstance(prove(request, every), Proof):
         return None
     days = provider.world.dates

@@ -307,9 +307,8 @@ class Play:
         if self.findings.there.first is None:
             return ""
         way = self.findings.there.first.record
-        place = way.arrive_airport if isinstance(way, FlightOffer) else way.arrive_station
-        if place:
-            return str(place)
+        if place := intents.arrival_of(way):
+            return place
         answer = self._look_up("airport" if isinstance(way, FlightOffer) else "train station")
         return str(answer.rows[0].record.name) if answer and answer.rows else ""
 
@@ -349,7 +348,7 @@ def _ride_card(findings: Findings, row: SeenRow, way: str, brief: bool) -> Field
             "depart_city": offer.depart_city,
             "arrive_city": offer.arrive_city,
             "depart_place": (offer.depart_airport if flies else offer.depart_station) or None,
-            "arrive_place": (offer.arrive_airport if flies else offer.arrive_station) or None,
+            "arrive_place": intents.arrival_of(offer) or None,
             "minutes": offer.minutes or None,
             "reasons": list(_why_ride(findings, row, way)),
         }

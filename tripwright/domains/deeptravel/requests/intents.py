@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date as Date
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, Protocol, get_args
@@ -28,6 +28,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     ProviderAnswer,
     RouteLeg,
     TrainOffer,
+    values_of,
 )
 
 Offer = FlightOffer | TrainOffer
@@ -236,16 +237,17 @@ class AnswerRow:
     record: Any
 
     def witness(self, part: str) -> Witness:
-        return Witness(part, self.tool, self.arguments, self.number, _stated(self.record))
+        said = {name: value for name, value in values_of(self.record).items() if value != ""}
+        return Witness(part, self.tool, self.arguments, self.number, said)
 
 
 class TripSurvey:
-    """What the tools say about a trip. Answers are remembered: drawing and proving ask the same."""
+    """What the tools say about a trip. Answers are remembered: drawing and proving ask the same.
+    `transfers` 1: trains with a change, too. `by_name`: a hotel that is asked for is searched by
+    its name."""
 
-    transfers = 0  # 1: trains with a change, too
-
-    def __init__(self, asker: Asker):
-        self._asker = asker
+    def __init__(self, asker: Asker, transfers: int = 0, by_name: bool = False):
+        self._asker, self._transfers, self._by_name = asker, transfers, by_name
         self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
         self.asked = 0  # calls that were answered by the tools, not from memory
 
@@ -266,7 +268,7 @@ class TripSurvey:
         """Flights, then trains."""
         cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
         return self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
-            "train_search", **cities, is_transfer=self.transfers
+            "train_search", **cities, is_transfer=self._transfers
         )
 
     def ways(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
@@ -280,9 +282,7 @@ class TripSurvey:
         ]
 
     def stays(self, request: TravelRequest) -> list[AnswerRow]:
-        return self.hotels(request, "")
-
-    def hotels(self, request: TravelRequest, name: str) -> list[AnswerRow]:
+        name = (request.hotel or "") if self._by_name else ""
         days = {"checkin_date": request.depart_date, "checkout_date": checkout_of(request)}
         return self.rows("hotel_search", city_name=request.destination, **days, hotel_name=name)
 
@@ -339,7 +339,7 @@ def _proved(request: TravelRequest, survey: TripSurvey) -> Proof:
         rows.append(("stay", room))
         if way := survey.near(request, stay):
             rows.append(("near", way))
-    start = stay.name if stay else _arrival(outbound.record)
+    start = stay.name if stay else arrival_of(outbound.record)
     for place in request.visit:
         way = survey.shortest(start, place, request.destination)
         if way is None:
@@ -375,14 +375,5 @@ def price_of(offer: Any) -> float:
     return math.inf if offer.price is None else float(offer.price.amount)
 
 
-def _arrival(offer: Offer) -> str:
+def arrival_of(offer: Offer) -> str:
     return offer.arrive_airport if isinstance(offer, FlightOffer) else offer.arrive_station
-
-
-def _stated(record: Any) -> dict[str, Any]:
-    values = asdict(record)
-    price = getattr(record, "price", None)
-    return {
-        **{name: value for name, value in values.items() if value not in (None, "")},
-        **({"price": price._asdict()} if price else {}),
-    }

@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date as Date
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from tripwright.domains.deeptravel.request import Transport, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import days_after, nights_of, shape_of
+from tripwright.domains.desk import Span
 from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
 
 
@@ -304,32 +305,24 @@ _READ: dict[str, Callable[[str], Any]] = {
 }
 
 
-class Heard(NamedTuple):
-    """Which characters of a text say which field: cities and days alone, parties and wishes with
-    the words around them."""
-
-    start: int
-    end: int
-    field: str
-
-
 def read_request(text: str) -> TravelRequest:
     """The request that the words ask for, without id and level. Raises UnreadableRequest."""
     return heard_request(text)[0]
 
 
-def heard_request(text: str) -> tuple[TravelRequest, list[Heard]]:
-    """The same, and where it is said."""
+def heard_request(text: str) -> tuple[TravelRequest, list[Span]]:
+    """The same, and where it is said: cities and days alone, parties and wishes with the words
+    around them."""
     match, is_back = _route(text)
     said = {slot: words for slot, words in match.groupdict().items() if words}
-    heard = [Heard(*match.span(slot), _OF_ROUTE[slot]) for slot in said]
+    heard = [Span(*match.span(slot), _OF_ROUTE[slot]) for slot in said]
     try:
         fields = {_OF_ROUTE[slot]: _READ[slot](words) for slot, words in said.items()}
         if is_back and "back" not in said:
             fields["return_date"] = days_after(fields["depart_date"], fields["nights"])
         for kind in _phrases():
             matches = list(_found(text, kind))
-            heard += [Heard(*match.span(), _field(kind)) for match in matches]
+            heard += [Span(*match.span(), _field(kind)) for match in matches]
             if matches:
                 fields |= _wish(kind, matches, fields)
         return TravelRequest(**fields, query=text), heard

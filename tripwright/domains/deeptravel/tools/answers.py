@@ -143,10 +143,10 @@ class ProviderAnswer:
         body = {
             "note": self.note,
             "records": [
-                {"kind": _NAMES[type(record)], **_values(record)} for record in self.records
+                {"kind": _NAMES[type(record)], **values_of(record)} for record in self.records
             ],
             "refused": self.refused,
-            "source": _values(self.source),
+            "source": values_of(self.source),
         }
         return json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
@@ -161,7 +161,8 @@ class ProviderAnswer:
         )
 
 
-def _values(record: Any) -> dict[str, Any]:
+def values_of(record: Any) -> dict[str, Any]:
+    """What is known, as JSON has it."""
     values = {name.name: getattr(record, name.name) for name in fields(record)}
     return {
         name: value._asdict() if isinstance(value, Money) else value
