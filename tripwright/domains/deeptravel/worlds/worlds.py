@@ -40,7 +40,6 @@ from tripwright.errors import counted
 from tripwright.world.geography import Position, clock_of, saving_minutes
 from tripwright.world.records import (
     LONGEST_NAME,
-    Accommodation,
     Flight,
     duration_minutes,
     nearest_name,
@@ -113,13 +112,8 @@ class CityMap:
                 * math.cos(math.radians(self.middle.latitude))
             )
             north = (at.latitude - self.middle.latitude) * KM_PER_DEGREE
-            yield Spot(
-                PointOfInterest(
-                    sight.name, self.city, sight.address, SIGHT, at.latitude, at.longitude
-                ),
-                east,
-                north,
-            )
+            place = PointOfInterest(sight.name, self.city, sight.address, SIGHT, *at)
+            yield Spot(place, east, north)
         for stay in self.world.accommodations(self.city):
             yield self._drawn(stay.name, HOTEL, REACH_KM[HOTEL], words=stay.room_type)
         for meal in self.world.restaurants(self.city):
@@ -149,12 +143,8 @@ class CityMap:
                 + east / (KM_PER_DEGREE * math.cos(math.radians(self.middle.latitude))),
                 5,
             )
-        return Spot(
-            PointOfInterest(name, self.city, address, category, latitude, longitude),
-            east,
-            north,
-            words,
-        )
+        place = PointOfInterest(name, self.city, address, category, latitude, longitude)
+        return Spot(place, east, north, words)
 
     def named(self, name: str) -> Spot | None:
         """Whatever its capitals."""
@@ -205,6 +195,7 @@ ALWAYS_DIRECT_KM = 150.0
 CHANGE_MINUTES = (15, 180)  # from one train to the next
 MOST_DETOUR = 1.3  # of a journey with a change, against the direct way
 MOST_CHANGES = 4  # journeys with a change that are offered
+DAY_FACTORS = (0.95, 0.93, 0.95, 1.0, 1.12, 1.0, 1.1)  # of fares: Fridays and Sundays are dear
 
 
 class DailyTrain(NamedTuple):
@@ -308,27 +299,23 @@ class Ways:
         )
 
     def _direct(self, origin: CityMap, destination: CityMap, date: str) -> list[TrainOffer]:
-        runs = self.timetable(origin.city, destination.city)
-        return [self._train(run, origin, destination, date) for run in runs]
-
-    def _train(
-        self, run: DailyTrain, origin: CityMap, destination: CityMap, date: str
-    ) -> TrainOffer:
-        departs = datetime.fromisoformat(date) + timedelta(minutes=run.left)
-        ahead = self._shift_minutes(origin.city, destination.city, date)
-        arrives = departs + timedelta(minutes=run.minutes + ahead)
-        return TrainOffer(
-            number=run.number,
-            operator=run.operator,
-            depart_city=origin.city,
-            depart_station=origin.station,
-            arrive_city=destination.city,
-            arrive_station=destination.station,
-            departs_at=_stamp(departs),
-            arrives_at=_stamp(arrives),
-            minutes=run.minutes,
-            price=Money(float(round(run.usd * _day_factor(date))), CURRENCY),
-        )
+        runs, day = self.timetable(origin.city, destination.city), datetime.fromisoformat(date)
+        ahead = self._shift_minutes(origin.city, destination.city, date) if runs else 0
+        return [
+            TrainOffer(
+                number=run.number,
+                operator=run.operator,
+                depart_city=origin.city,
+                depart_station=origin.station,
+                arrive_city=destination.city,
+                arrive_station=destination.station,
+                departs_at=_stamp(day + timedelta(minutes=run.left)),
+                arrives_at=_stamp(day + timedelta(minutes=run.left + run.minutes + ahead)),
+                minutes=run.minutes,
+                price=Money(float(round(run.usd * DAY_FACTORS[day.weekday()])), CURRENCY),
+            )
+            for run in runs
+        ]
 
     def _clock_shift(self, origin: str, destination: str, date: str) -> int:
         """Minutes by which the clock at the destination is ahead; 0 where nothing says where the
@@ -383,11 +370,6 @@ def _joined(one: TrainOffer, wait: float, two: TrainOffer) -> TrainOffer:
         transfers=1,
         price=Money(one.price.amount + two.price.amount, CURRENCY),
     )
-
-
-def _day_factor(date: str) -> float:
-    """Fridays and Sundays are dear."""
-    return (0.95, 0.93, 0.95, 1.0, 1.12, 1.0, 1.1)[calendar_date.fromisoformat(date).weekday()]
 
 
 def _minutes_between(before: str, after: str) -> float:
@@ -502,7 +484,13 @@ class WorldProvider:
         arrival_poi: str = "",
     ) -> ProviderAnswer:
         origin, destination = self._map(depart_city_name), self._map(arrival_city_name)
-        ways = self._feeders(origin, depart_poi, destination, arrival_poi)
+        # first of all: a place that is not known is a wrong call, whether there are flights or not
+        ways: list[RouteLeg] = []
+        if depart_poi:
+            ways += origin.ways(self._spot(origin, depart_poi), origin.spots[origin.airport])
+        if arrival_poi:
+            end = destination.spots[destination.airport]
+            ways += destination.ways(end, self._spot(destination, arrival_poi))
         offers = self._ways.flights(origin, destination, depart_date)
         way = f"from {origin.city} to {destination.city} on {depart_date}"
         if offers is None:
@@ -515,32 +503,14 @@ class WorldProvider:
             return self._found([], f"No flights {way}.")
         return self._found([*offers, *ways])
 
-    def _feeders(
-        self, origin: CityMap, depart_poi: str, destination: CityMap, arrival_poi: str
-    ) -> list[RouteLeg]:
-        """The ways to the airport and from it, where the call says from which place and to which
-        (A.2.1)."""
-        legs: list[RouteLeg] = []
-        if depart_poi:
-            legs += origin.ways(self._spot(origin, depart_poi), origin.spots[origin.airport])
-        if arrival_poi:
-            legs += destination.ways(
-                destination.spots[destination.airport], self._spot(destination, arrival_poi)
-            )
-        return legs
-
     def _trains(
         self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0
     ) -> ProviderAnswer:
         origin, destination = self._map(depart_city_name), self._map(arrival_city_name)
         offers = self._ways.trains(origin, destination, depart_date, transfers=bool(is_transfer))
-        if offers:
-            return self._found(offers)
-        if is_transfer:
-            return self._found(
-                [], f"No trains from {origin.city} to {destination.city}, with a change or without."
-            )
-        return self._found([], f"No direct trains from {origin.city} to {destination.city}.")
+        way = f"trains from {origin.city} to {destination.city}"
+        note = f"No {way}, with a change or without." if is_transfer else f"No direct {way}."
+        return self._found(offers, "" if offers else note)
 
     def _routes(self, origin_name: str, destination_name: str, city_name: str) -> ProviderAnswer:
         place = self._map(city_name)
@@ -572,31 +542,25 @@ class WorldProvider:
                 who = f"{stays[0].name} takes"
             return self._found([], f"{who} guests for {least} nights or more, not for {nights}.")
         fitting.sort(key=lambda stay: (stay.price_usd, stay.name))
-        days = (checkin_date, checkout_date, nights)
-        return self._found([self._hotel(place, stay, *days) for stay in fitting[:MOST_HOTELS]])
-
-    def _hotel(
-        self,
-        place: CityMap,
-        stay: Accommodation,
-        checkin_date: str,
-        checkout_date: str,
-        nights: int,
-    ) -> HotelOffer:
-        at, most = place.spots[stay.name].place, int(stay.maximum_occupancy)
-        return HotelOffer(
-            name=stay.name,
-            city=place.city,
-            checkin_date=checkin_date,
-            checkout_date=checkout_date,
-            room=f"{stay.room_type}, up to {counted(most, 'guest')}",
-            address=at.address,
-            price=Money(stay.price_usd * nights, CURRENCY),
-            rating=stay.rating,
-            latitude=at.latitude,
-            longitude=at.longitude,
-            guests=most,
-        )
+        offers = []
+        for stay in fitting[:MOST_HOTELS]:
+            at, most = place.spots[stay.name].place, int(stay.maximum_occupancy)
+            offers.append(
+                HotelOffer(
+                    name=stay.name,
+                    city=place.city,
+                    checkin_date=checkin_date,
+                    checkout_date=checkout_date,
+                    room=f"{stay.room_type}, up to {counted(most, 'guest')}",
+                    address=at.address,
+                    price=Money(stay.price_usd * nights, CURRENCY),
+                    rating=stay.rating,
+                    latitude=at.latitude,
+                    longitude=at.longitude,
+                    guests=most,
+                )
+            )
+        return self._found(offers)
 
     def _places(self, query: str, city_name: str) -> ProviderAnswer:
         place = self._map(city_name)
