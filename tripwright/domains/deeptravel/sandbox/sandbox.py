@@ -5,7 +5,7 @@ remembers what they answered, and gives it again byte for byte (DeepTravel, sect
 |---|---|---|
 | `live` | at every call | none |
 | `record` | where the store has no answer yet | reads and writes |
-| `replay` | never: what is not recorded is a `NoRecording`, and counted | reads |
+| `replay` | never: what is not recorded has no answer, and is counted | reads |
 
 In `record`, each key is asked once: threads of a process share a call under way, processes agree
 through a lock of the store. An answer that stays in the store is what every caller gets, the one
@@ -138,25 +138,13 @@ def _canonical(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class NoRecording:
-    """Replay has no answer to this question. An answer all the same: the same question gets the
-    same one every time."""
+class SandboxAnswer:
+    """`answer` is None where a replay has none, for the same question every time. `hit`: no call at
+    a vendor was made for it."""
 
     question: SandboxQuestion
-
-    @property
-    def note(self) -> str:
-        call, day = f"{self.question.tool} {self.question.arguments}", self.question.snapshot
-        return f"{call} is not recorded in the snapshot of {day}."
-
-
-@dataclass(frozen=True)
-class SandboxAnswer:
-    """`hit`: no call at a vendor was made for it."""
-
-    answer: ProviderAnswer | NoRecording
+    answer: ProviderAnswer | None
     hit: bool
-    key: str
 
 
 @dataclass(frozen=True)
@@ -264,9 +252,9 @@ class Sandbox:
             self.counts.add(question, "unanswered")
             raise
         self.counts.add(question, how)
-        return SandboxAnswer(answer, how in ("hits", "shared"), question.key)
+        return SandboxAnswer(question, answer, how in ("hits", "shared"))
 
-    def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer | NoRecording, str]:
+    def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer | None, str]:
         """The answer, and the figure that counts how it was got."""
         store = self.store
         if self.mode == "live" or store is None:
@@ -274,7 +262,7 @@ class Sandbox:
         if (body := store.find(question.key)) is not None:
             return read_body(body, store.name), "hits"
         if self.mode == "replay":
-            return NoRecording(question), "missed"
+            return None, "missed"
         if not self.providers[question.tool].terms.may_store:
             self.counts.add(question, "not_stored")
             return self._call(question), "answered_live"

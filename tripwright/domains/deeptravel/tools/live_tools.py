@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     Mode,
-    NoRecording,
     Sandbox,
     SandboxAnswer,
     checked_day,
@@ -199,19 +198,16 @@ def answer_of(
     """What the source answers, with every text defused. Raises ToolError for what it refuses or has
     not recorded, ProviderFault where it cannot answer."""
     answer = source.ask(tool, arguments)
-    result = answer.answer if isinstance(answer, SandboxAnswer) else answer
-    if isinstance(result, NoRecording):
-        raise ToolError(
-            f"{name}: this search is not recorded in the snapshot of {result.question.snapshot}.",
-            "not_recorded",
-        )
-    if result.refused:
-        raise ToolError(defused(result.note) or f"{name} refused this call.", "refused")
-    return ProviderAnswer(
-        tuple(_data(record) for record in result.records),
-        _data(result.source),
-        defused(result.note),
-    )
+    if isinstance(answer, SandboxAnswer):
+        if answer.answer is None:
+            day = answer.question.snapshot
+            what = f"{name}: this search is not recorded in the snapshot of {day}."
+            raise ToolError(what, "not_recorded")
+        answer = answer.answer
+    if answer.refused:
+        raise ToolError(defused(answer.note) or f"{name} refused this call.", "refused")
+    records = tuple(_data(record) for record in answer.records)
+    return ProviderAnswer(records, _data(answer.source), defused(answer.note))
 
 
 Data = TypeVar("Data", bound=Record | Provenance)
