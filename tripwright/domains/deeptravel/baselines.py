@@ -66,36 +66,25 @@ class _HabitualPlay(Play):
 
     def run(self) -> None:
         request, findings = self.request, self.findings
-        findings.there = self._ride(request.origin, request.destination, request.depart_date)
+        findings.there = self._ride(back=False)
         if request.return_date:
-            findings.back = self._ride(request.destination, request.origin, request.return_date)
+            findings.back = self._ride(back=True)
         if self.nights:
-            stays = self._rows(
-                "hotel_search",
-                city_name=request.destination,
-                checkin_date=request.depart_date,
-                checkout_date=intents.checkout_of(request),
-            )
+            stays = self._rows("hotel_search", **intents.stay_asked(request))
             findings.stay = _least(stays, OF_STAYS[self.stays_by])
         for place in request.visit:
             self._visit_from_here(place)
         self.answer()
 
-    def _ride(self, origin: str, destination: str, day: str) -> Choice:
-        arguments = {
-            "depart_city_name": origin,
-            "arrival_city_name": destination,
-            "depart_date": day,
-        }
+    def _ride(self, back: bool) -> Choice:
+        arguments = intents.way_asked(self.request, back)
         rows = self._rows("flight_search", **arguments)
         if not rows or self.ways_by != "first":
             rows += self._rows("train_search", **arguments)
         rows = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
         if self.ways_by == IN_TIME:
-            back = origin != self.request.origin
-            unmet = intents.unmet_return if back else intents.unmet_outbound
             heard = self.request.model_copy(update={"transport": None})
-            rows = [row for row in rows if not unmet(heard, row.record)] or rows
+            rows = [row for row in rows if not intents.unmet_way(heard, row.record, back)] or rows
         return _least(rows, OF_WAYS.get(self.ways_by, intents.price_of))
 
     def _visit_from_here(self, place: str) -> None:

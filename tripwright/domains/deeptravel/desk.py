@@ -32,15 +32,12 @@ from tripwright.domains.deeptravel.cards import (
     risk_words,
     way_words,
 )
-from tripwright.domains.deeptravel.expert.thoughts import (
+from tripwright.domains.deeptravel.expert.thoughts import people_words, wish_words
+from tripwright.domains.deeptravel.request import LABELS, TravelRequest, Wish
+from tripwright.domains.deeptravel.requests.intents import (
     OF_STAY,
     OF_WAY_BACK,
     OF_WAY_THERE,
-    people_words,
-    wish_words,
-)
-from tripwright.domains.deeptravel.request import LABELS, TravelRequest, Wish
-from tripwright.domains.deeptravel.requests.intents import (
     Proof,
     TripSurvey,
     checkout_of,
@@ -48,8 +45,8 @@ from tripwright.domains.deeptravel.requests.intents import (
     is_called,
     nights_of,
     prove,
-    unmet_outbound,
-    unmet_return,
+    unmet_way,
+    way_asked,
 )
 from tripwright.domains.deeptravel.requests.words import (
     UnreadableRequest,
@@ -277,13 +274,11 @@ def no_plan(request: TravelRequest, place: Place) -> NoPlan | None:
 
 def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
     """Each part for which nothing fits, and a budget that reaches for nothing."""
-    ends = (request.origin, request.destination)
-    ways = [(*ends, request.depart_date, unmet_outbound, OF_WAY_THERE)]
-    if request.return_date is not None:
-        ways.append((*ends[::-1], request.return_date, unmet_return, OF_WAY_BACK))
-    for begin, end, day, unmet, wishes in ways:
-        rows = survey.ways(begin, end, day)
-        if all(unmet(request, row.record) for row in rows):
+    for back in (False, True) if request.return_date else (False,):
+        rows = survey.ways(request, back)
+        if all(unmet_way(request, row.record, back) for row in rows):
+            wishes = OF_WAY_BACK if back else OF_WAY_THERE
+            begin, end, day = way_asked(request, back).values()
             that = _and(wish_words(request, ("transport", *wishes)) if rows else "")
             yield f"Nothing goes from {begin} to {end} on {day} that arrives on that day{that}."
     rooms = [row.record for row in survey.stays(request)] if nights_of(request) else []

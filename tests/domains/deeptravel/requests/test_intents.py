@@ -89,10 +89,10 @@ def train(
 
 def test_times_are_held_against_the_day_that_was_asked_for() -> None:
     request = TravelRequest(**BASE, depart_after="08:00", arrive_by="15:00")
-    assert intents.unmet_outbound(request, train("08:00", "15:00")) == []
-    assert intents.unmet_outbound(request, train("07:59", "15:01")) == ["depart_after", "arrive_by"]
-    assert intents.unmet_outbound(request, train("23:00", "2026-06-27T01:00")) == ["arrive_by"]
-    assert intents.unmet_outbound(
+    assert intents.unmet_way(request, train("08:00", "15:00")) == []
+    assert intents.unmet_way(request, train("07:59", "15:01")) == ["depart_after", "arrive_by"]
+    assert intents.unmet_way(request, train("23:00", "2026-06-27T01:00")) == ["arrive_by"]
+    assert intents.unmet_way(
         TravelRequest(**BASE, transport="flight"), train("08:00", "15:00")
     ) == ["transport"]
 
@@ -149,9 +149,9 @@ def test_each_witness_is_the_row_that_the_tool_answers(
                 if name != "price"
             ), witness
             if witness.part == "outbound":
-                assert not intents.unmet_outbound(request, record)
+                assert not intents.unmet_way(request, record)
             if witness.part == "return":
-                assert not intents.unmet_return(request, record)
+                assert not intents.unmet_way(request, record, back=True)
                 assert record.depart_city == request.destination
                 assert record.departs_at[:10] == request.return_date
         if request.total_budget is not None:

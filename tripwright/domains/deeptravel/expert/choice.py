@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import date as Date
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
@@ -79,8 +80,8 @@ def choose_way(
     offers = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
     if after is not None:
         offers = [row for row in offers if intents.follows(after, row.record)]
-    unmet = intents.unmet_return if back else intents.unmet_outbound
-    return choose(offers, lambda record: unmet(request, record), lambda row: is_odd(row.record))
+    unmet = partial(intents.unmet_way, request, back=back)
+    return choose(offers, unmet, lambda row: is_odd(row.record))
 
 
 def choose_stay(

@@ -171,12 +171,7 @@ class Play:
 
     def _ways(self, back: bool) -> Choice:
         request = self.request
-        begin, end = (request.origin, request.destination)[:: -1 if back else 1]
-        arguments = {
-            "depart_city_name": begin,
-            "arrival_city_name": end,
-            "depart_date": request.return_date if back else request.depart_date,
-        }
+        arguments = intents.way_asked(request, back)
         later = self._needed("back" if back else "there")
         rows: list[SeenRow] = []
         choice = Choice()
@@ -227,11 +222,7 @@ class Play:
 
     def _stay(self) -> None:
         request, later = self.request, self._needed("stay")
-        arguments = {
-            "city_name": request.destination,
-            "checkin_date": request.depart_date,
-            "checkout_date": intents.checkout_of(request),
-        }
+        arguments = intents.stay_asked(request)
         by_name = {"hotel_name": request.hotel} if request.hotel else {}
         rows = self._rows("hotel_search", **arguments, **by_name)
         if not rows and by_name and self.left > later:
@@ -413,10 +404,8 @@ def _price(row: SeenRow, per: str, brief: bool) -> Fields | None:
 def _why_ride(findings: Findings, row: SeenRow, way: str) -> Iterator[Fields]:
     request, offer, back = findings.request, row.record, way == "back"
     choice = findings.back if back else findings.there
-    after, by = request.depart_after, request.arrive_by
-    if back:
-        after, by = request.return_after, request.return_by
-    missed = (intents.unmet_return if back else intents.unmet_outbound)(request, offer)
+    after, by = intents.limits_of(request, back)
+    missed = intents.unmet_way(request, offer, back)
     if by and not {"arrive_by", "return_by"} & set(missed):
         yield {"term": "arrives_by", "time": offer.arrives_at[11:16], "limit": by}
     if after and not {"depart_after", "return_after"} & set(missed):

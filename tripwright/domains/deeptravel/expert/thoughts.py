@@ -47,10 +47,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 from tripwright.domains.wording import NUMBERS, listed
 from tripwright.tools.face import letters
 
-OF_WAY_THERE: tuple[Wish, ...] = ("depart_after", "arrive_by")
-OF_WAY_BACK: tuple[Wish, ...] = ("return_after", "return_by")
-OF_STAY: tuple[Wish, ...] = ("nightly_budget", "hotel", "hotel_near")
-_SAID = frozenset((*OF_WAY_THERE, *OF_WAY_BACK, *OF_STAY))
+_SAID = frozenset((*intents.OF_WAY_THERE, *intents.OF_WAY_BACK, *intents.OF_STAY))
 
 
 class Thoughts:
@@ -223,11 +220,7 @@ def way_walk(
     """Along the rows of one search; `choice` is of all searches so far, `after` the journey there
     that the way back cannot begin before the end of."""
     offers = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
-    earliest, latest = (
-        (request.return_after, request.return_by)
-        if back
-        else (request.depart_after, request.arrive_by)
-    )
+    earliest, latest = intents.limits_of(request, back)
     asked = [
         *([f"from {earliest}"] if earliest else ()),
         *([f"by {latest}"] if latest else ()),

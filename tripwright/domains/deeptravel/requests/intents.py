@@ -35,8 +35,10 @@ Offer = FlightOffer | TrainOffer
 Shape = Literal["one_way", "one_way_stay", "round_trip"]
 SHAPES: tuple[Shape, ...] = ("one_way", "one_way_stay", "round_trip")
 WISHES: tuple[Wish, ...] = get_args(Wish)
-_OF_RETURN: frozenset[Wish] = frozenset(("return_after", "return_by"))
-_OF_STAY: frozenset[Wish] = frozenset(("nightly_budget", "hotel", "hotel_near"))
+# of a way: the earliest departure, the latest arrival
+OF_WAY_THERE: tuple[Wish, Wish] = ("depart_after", "arrive_by")
+OF_WAY_BACK: tuple[Wish, Wish] = ("return_after", "return_by")
+OF_STAY: tuple[Wish, ...] = ("nightly_budget", "hotel", "hotel_near")
 MOST_WISHES = 4  # of one request
 NEAR_KM = 3.0  # by the shortest way that the route planner knows
 
@@ -61,9 +63,9 @@ def enumerate_combinations(most_wishes: int = MOST_WISHES) -> list[Combination]:
 
 
 def _sensible(shape: Shape, wishes: frozenset[Wish]) -> bool:
-    if shape != "round_trip" and wishes & _OF_RETURN:
+    if shape != "round_trip" and wishes.intersection(OF_WAY_BACK):
         return False
-    if shape == "one_way" and wishes & _OF_STAY:
+    if shape == "one_way" and wishes.intersection(OF_STAY):
         return False
     return not wishes.issuperset(("hotel", "hotel_near"))
 
@@ -96,21 +98,32 @@ def days_after(day: str, count: int) -> str:
     return Date.fromordinal(Date.fromisoformat(day).toordinal() + count).isoformat()
 
 
-def unmet_outbound(request: TravelRequest, offer: Offer) -> list[Wish]:
-    """Which of its wishes this journey there does not meet."""
-    return _unmet_way(request, offer, request.depart_date, "depart_after", "arrive_by")
+def way_asked(request: TravelRequest, back: bool) -> dict[str, Any]:
+    """The arguments of a search for the way there, or back."""
+    begin, end = (request.origin, request.destination)[:: -1 if back else 1]
+    day = request.return_date if back else request.depart_date
+    return {"depart_city_name": begin, "arrival_city_name": end, "depart_date": day}
 
 
-def unmet_return(request: TravelRequest, offer: Offer) -> list[Wish]:
-    return _unmet_way(request, offer, request.return_date, "return_after", "return_by")
+def stay_asked(request: TravelRequest) -> dict[str, Any]:
+    days = {"checkin_date": request.depart_date, "checkout_date": checkout_of(request)}
+    return {"city_name": request.destination, **days}
 
 
-def _unmet_way(
-    request: TravelRequest, offer: Offer, day: str | None, after: Wish, by: Wish
-) -> list[Wish]:
-    """Times are held against the day of departure: who has to be there by three in the afternoon is
-    not there in time on the next day."""
-    earliest, latest = getattr(request, after), getattr(request, by)
+def limits_of(request: TravelRequest, back: bool) -> tuple[str | None, str | None]:
+    """The earliest departure and the latest arrival that are wished for."""
+    if back:
+        return request.return_after, request.return_by
+    return request.depart_after, request.arrive_by
+
+
+def unmet_way(request: TravelRequest, offer: Offer, back: bool = False) -> list[Wish]:
+    """Which of its wishes this journey there, or back, does not meet. Times are held against the
+    day of departure: who has to be there by three in the afternoon is not there in time on the next
+    day."""
+    after, by = OF_WAY_BACK if back else OF_WAY_THERE
+    earliest, latest = limits_of(request, back)
+    day = request.return_date if back else request.depart_date
     mode = "flight" if isinstance(offer, FlightOffer) else "train"
     unmet: list[Wish] = ["transport"] if request.transport not in (None, mode) else []
     if earliest and offer.departs_at < f"{day}T{earliest}":
@@ -264,27 +277,27 @@ class TripSurvey:
             ]
         return self._known[key]
 
-    def every_way(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
+    def every_way(self, request: TravelRequest, back: bool = False) -> list[AnswerRow]:
         """Flights, then trains."""
-        cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
-        return self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
-            "train_search", **cities, is_transfer=self._transfers
+        asked = way_asked(request, back)
+        return self.rows("flight_search", **asked, depart_poi="", arrival_poi="") + self.rows(
+            "train_search", **asked, is_transfer=self._transfers
         )
 
-    def ways(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
+    def ways(self, request: TravelRequest, back: bool = False) -> list[AnswerRow]:
         """Journeys that arrive on the day they leave, and later by the clock. Whoever arrives on
         the next day would miss the night that was asked for; a clock that goes back on the way
         cannot be told from that where only clocks are shown."""
         return [
             row
-            for row in self.every_way(origin, destination, day)
-            if day == row.record.arrives_at[:10] and row.record.departs_at < row.record.arrives_at
+            for row in self.every_way(request, back)
+            if row.arguments["depart_date"] == row.record.arrives_at[:10]
+            and row.record.departs_at < row.record.arrives_at
         ]
 
     def stays(self, request: TravelRequest) -> list[AnswerRow]:
         name = (request.hotel or "") if self._by_name else ""
-        days = {"checkin_date": request.depart_date, "checkout_date": checkout_of(request)}
-        return self.rows("hotel_search", city_name=request.destination, **days, hotel_name=name)
+        return self.rows("hotel_search", **stay_asked(request), hotel_name=name)
 
     def places(self, query: str, city: str) -> list[AnswerRow]:
         rows = self.rows("poi_search", query=query, city_name=city)
@@ -323,13 +336,13 @@ def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
 
 def _proved(request: TravelRequest, survey: TripSurvey) -> Proof:
     choices: dict[str, tuple[int, int]] = {}
-    there = survey.ways(request.origin, request.destination, request.depart_date)
-    outbound = _cheapest(there, lambda offer: unmet_outbound(request, offer), "outbound", choices)
+    there = survey.ways(request)
+    outbound = _cheapest(there, lambda offer: unmet_way(request, offer), "outbound", choices)
     rows, rides, stay = [("outbound", outbound)], [outbound.record], None
     if request.return_date is not None:
-        back = survey.ways(request.destination, request.origin, request.return_date)
-        back = [row for row in back if follows(outbound.record, row.record)]
-        ride = _cheapest(back, lambda offer: unmet_return(request, offer), "return", choices)
+        ways = survey.ways(request, back=True)
+        back = [row for row in ways if follows(outbound.record, row.record)]
+        ride = _cheapest(back, lambda offer: unmet_way(request, offer, True), "return", choices)
         rows.append(("return", ride))
         rides.append(ride.record)
     if nights_of(request):

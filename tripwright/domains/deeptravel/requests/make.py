@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date as Date
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from tripwright.domains.deeptravel.request import Level, TravelRequest, Wish
@@ -289,10 +290,8 @@ def draw(
     dice fell badly."""
     request = TravelRequest(**_skeleton(rng, places, combination))
     wishes = set(combination.wishes)
-    there = survey.ways(request.origin, request.destination, request.depart_date)
-    back: list[AnswerRow] = []
-    if request.return_date:
-        back = survey.ways(request.destination, request.origin, request.return_date)
+    there = survey.ways(request)
+    back = survey.ways(request, back=True) if request.return_date else []
     fields: dict[str, Any] = {}
     if "transport" in wishes:
         fields["transport"] = _transport(rng, there, back, request)
@@ -586,20 +585,17 @@ def left_to(request: TravelRequest, survey: TripSurvey) -> frozenset[tuple[str, 
 def _ways(name: str, request: TravelRequest, survey: TripSurvey) -> list[Offer] | None:
     """A journey there and, where one is asked for, back; None where they do not meet the
     request."""
-    ends = (request.origin, request.destination)
-    offers = [row.record for row in survey.every_way(*ends, request.depart_date)]
-    there = _taken(name, offers, lambda offer: intents.unmet_outbound(request, offer))
+    there = _taken(name, request, survey, back=False)
     if there is None or request.return_date is None:
         return None if there is None else [there]
-    offers = [row.record for row in survey.every_way(*ends[::-1], request.return_date)]
-    back = _taken(name, offers, lambda offer: intents.unmet_return(request, offer))
+    back = _taken(name, request, survey, back=True)
     return [there, back] if back is not None and intents.follows(there, back) else None
 
 
-def _taken(
-    name: str, offers: Sequence[Offer], unmet: Callable[[Offer], Sequence[str]]
-) -> Offer | None:
+def _taken(name: str, request: TravelRequest, survey: TripSurvey, back: bool) -> Offer | None:
     """What the habit takes, if that is what was asked for."""
+    offers: list[Offer] = [row.record for row in survey.every_way(request, back)]
+    unmet = partial(intents.unmet_way, request, back=back)
     if name == IN_TIME:
         offers = [offer for offer in offers if not set(unmet(offer)) - {"transport"}]
     offer = min(offers, key=OF_WAYS.get(name, price_of), default=None)
