@@ -110,12 +110,8 @@ def fact_title(name: str) -> str:
     return next(filter(None, titles), words[:1].upper() + words[1:])
 
 
-def dialects(among: Mapping[str, Domain] | None = None) -> dict[str, Dialect]:
-    return {
-        dialect.name: dialect
-        for domain in (domains() if among is None else among).values()
-        for dialect in domain.dialects
-    }
+def dialects() -> dict[str, Dialect]:
+    return {dialect.name: dialect for domain in domains().values() for dialect in domain.dialects}
 
 
 def dialect_named(name: str) -> Dialect:
@@ -129,9 +125,7 @@ def domain_of(dialect: Dialect | str) -> Domain:
     name = dialect if isinstance(dialect, str) else dialect.name
     dialect_named(name)
     return next(
-        domain
-        for domain in domains().values()
-        if any(each.name == name for each in domain.dialects)
+        each for each in domains().values() if name in {dialect.name for dialect in each.dialects}
     )
 
 

@@ -52,15 +52,6 @@ class Span:
     field: str | None
 
 
-def words_in(text: str) -> Iterator[tuple[int, int]]:
-    """Where each word begins and ends."""
-    at = 0
-    for word in text.split():
-        start = text.index(word, at)
-        at = start + len(word)
-        yield start, at
-
-
 def whole(found: Iterable[Span], length: int) -> Iterator[Span]:
     """Those that were read, in order, and what was not read between them."""
     at = 0

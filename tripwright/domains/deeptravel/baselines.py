@@ -93,7 +93,7 @@ class _HabitualPlay(Play):
         begin = ""
         if (there := findings.there.first) is not None:
             stay = findings.stay.first
-            begin = stay.record.name if stay is not None else intents.arrival_of(there.record)
+            begin = stay.name if stay is not None else intents.arrival_of(there.record)
         ends = {"origin_name": begin, "destination_name": place}
         if at := self._rows("poi_search", query=place, city_name=city):
             findings.places[place] = at[0]

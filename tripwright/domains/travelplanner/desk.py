@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple, cast
@@ -27,7 +28,6 @@ from tripwright.domains.desk import (
     Understood,
     problems_of,
     whole,
-    words_in,
 )
 from tripwright.domains.domain import Place
 from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs
@@ -308,7 +308,7 @@ def read(text: str, place: Place) -> Understood:
     used is ever called unread by mistake of a second reader."""
     places = Gazetteer(place.source.cities)
     found = _form_values(text, places)
-    words = list(words_in(text))
+    words = [word.span() for word in re.finditer(r"\S+", text)]
     read_spans: list[Span] = []
     for start, end in words if found and len(words) <= MOST_WORDS else ():
         without = _form_values(text[:start] + text[end:], places)

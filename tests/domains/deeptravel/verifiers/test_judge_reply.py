@@ -93,7 +93,7 @@ def test_json_wherever_it_stands_with_what_judges_do_to_it() -> None:
 
 
 def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
-    schema = LEVEL.response_format["json_schema"]["schema"]
+    schema = LEVEL.reply.model_json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(BODY, schema)
     for wrong in ({"conclusion": "pass"}, {"rubrics": {}}, {"more": 1}):

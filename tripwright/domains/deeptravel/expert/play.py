@@ -38,7 +38,7 @@ from tripwright.domains.deeptravel.expert.thoughts import (
 )
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, PointOfInterest
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, PointOfInterest
 from tripwright.errors import UserError
 from tripwright.policies.base import say
 from tripwright.tools.face import letters
@@ -293,8 +293,7 @@ class Play:
         """The hotel; without one where the journey there ends, which a tiny model's rows do not
         say."""
         if self.findings.stay.first is not None:
-            record: HotelOffer = self.findings.stay.first.record
-            return record.name
+            return self.findings.stay.first.name
         if self.findings.there.first is None:
             return ""
         way = self.findings.there.first.record

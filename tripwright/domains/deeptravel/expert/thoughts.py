@@ -76,8 +76,7 @@ class Thoughts:
     def chose(self, choice: Choice) -> None:
         if choice.first is None:
             return
-        record = choice.first.record
-        name = record.name if isinstance(record, HotelOffer) else record.number
+        name, record = choice.first.name, choice.first.record
         price = f" at {amount(record.price.amount)} {record.price.currency}" if record.price else ""
         if choice.unmet:
             self._saw = (

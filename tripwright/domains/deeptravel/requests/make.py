@@ -115,7 +115,7 @@ def make_requests(
     seed: int = 0,
     excluded: frozenset[tuple[object, ...]] = frozenset(),
     possible: Callable[[Combination], bool] = lambda combination: True,
-    report: Callable[[RequestTally], None] | None = None,
+    report: Callable[[RequestTally], None] = lambda tally: None,
 ) -> tuple[list[ProvenRequest], RequestTally]:
     """`weights` are of easy, medium and hard; those of row D12 unless given. `plain_share`: of
     "mixed" requests, those without wishes; one half, as row D12's test sets. `possible` says which
@@ -148,8 +148,7 @@ def make_requests(
                 proven = _finished(rng, draft, f"{constraints}-{seed}-{number}", level, keys, texts)
             except RejectedDraft as reason:
                 tally.rejected[str(reason)] += 1
-                if report:
-                    report(tally)
+                report(tally)
                 continue
             quota[level] -= 1
             keys.add(intents.request_key(proven.request))
@@ -161,8 +160,7 @@ def make_requests(
             break
         else:
             raise _too_few(number, count, quota)
-        if report:
-            report(tally)
+        report(tally)
     return requests, tally
 
 

@@ -112,11 +112,11 @@ class RubricLevel(_Data):
             conclusion=_one_of(*self.scale),
         )
 
-    @property
-    def response_format(self) -> dict[str, Any]:
-        """For endpoints with structured output."""
+    def asked_of(self, endpoint: ChatEndpoint) -> ChatEndpoint:
+        """With structured output."""
         schema = {"name": "judgement", "strict": True, "schema": self.reply.model_json_schema()}
-        return {"type": "json_schema", "json_schema": schema}
+        form = {"response_format": {"type": "json_schema", "json_schema": schema}}
+        return replace(endpoint, extra_body={**endpoint.extra_body, **form})
 
     def check(self, rubrics: tuple[str, ...], conclusions: tuple[str, ...]) -> None:
         """That it has what programs read. Raises ValueError."""
@@ -373,14 +373,11 @@ class LlmJudge:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._paying: dict[str, threading.Lock] = {}  # by question
-        self._structured = {name: self._with_schema(name) for name in get_args(LevelName)}
+        levels: tuple[LevelName, ...] = get_args(LevelName)
+        self._structured = {name: self.rubrics.level(name).asked_of(endpoint) for name in levels}
         sampling = [endpoint.temperature, endpoint.top_p, endpoint.max_tokens]
         settings = [endpoint.model, *sampling, dict(endpoint.extra_body)]
         self._identity = json.dumps([settings, self.rubrics.fingerprint], sort_keys=True)
-
-    def _with_schema(self, level: LevelName) -> ChatEndpoint:
-        asked = {"response_format": self.rubrics.level(level).response_format}
-        return replace(self.endpoint, extra_body={**self.endpoint.extra_body, **asked})
 
     @property
     def name(self) -> str:
