@@ -76,6 +76,7 @@ from tripwright.domains.desk import (
     whole,
 )
 from tripwright.domains.domain import Place
+from tripwright.domains.wording import capitalised
 from tripwright.errors import UserError, counted
 from tripwright.verdict import FORMAT, SCHEMA, Fact, Verdict
 from tripwright.world.store import World
@@ -477,8 +478,7 @@ def _about(problems: Sequence[Problem], path: str) -> tuple[str, ...]:
 
 def _plain(message: str, field: str) -> str:
     """Without the field of the answer, which stands before it."""
-    words = message.removeprefix(f"{field}: ")
-    return words[:1].upper() + words[1:]
+    return capitalised(message.removeprefix(f"{field}: "))
 
 
 def _items(card: Card, party: int, second: bool, remarks: tuple[str, ...]) -> Iterator[Item]:

@@ -217,17 +217,11 @@ def _with_day(values: dict[str, Any], day: Any) -> bool:
     departs, arrives = values["departs_at"], values["arrives_at"]
     clocks = all(re.fullmatch(r"\d{2}:\d{2}", clock) for clock in (departs, arrives))
     if clocks and isinstance(day, str):
-        values["departs_at"] = f"{day}T{departs}"
-        values["arrives_at"] = f"{arrival_day(values['departs_at'], arrives)}T{arrives}"
+        # an arrival that is earlier by the clock is on the next day, as the compact face has it
+        end = Date.fromisoformat(day) + timedelta(days=arrives < departs)
+        values |= {"departs_at": f"{day}T{departs}", "arrives_at": f"{end}T{arrives}"}
     moments = (values["departs_at"], values["arrives_at"])
     return all(re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", moment) for moment in moments)
-
-
-def arrival_day(departs_at: str, arrives: str) -> str:
-    """The day of an arrival of which only the clock is known: the next one where that is earlier
-    than the departure's, as the compact face of the tools has it."""
-    later = arrives < departs_at[11:16]
-    return (Date.fromisoformat(departs_at[:10]) + timedelta(days=later)).isoformat()
 
 
 WAY_PER_STRAIGHT = 1.3  # streets are longer than the crow's way
