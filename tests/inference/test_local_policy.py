@@ -22,7 +22,7 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.decoder import Cache, Decoder
+from tripwright.inference.decoder import Cache, CacheView, Decoder
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 
 KINDS = ("qwen3", "qwen2", "llama")
@@ -69,8 +69,9 @@ def test_with_a_cache_it_does_so_in_whatever_pieces_it_reads(kind: str, tiny_mod
     start = 0
     for size in (40, 1, 1, 30, 1, 2):
         piece = ids[:, start : start + size]
+        view = CacheView(cache, [0, 1], [start] * 2, [size] * 2)
         close(
-            decoder.logits(decoder.hidden(piece, positions_of(piece, start), cache)),
+            decoder.logits(decoder.hidden(piece, positions_of(piece, start), view)),
             expected[:, start : start + size],
         )
         start += size
@@ -87,11 +88,10 @@ def test_a_copied_row_goes_on_as_if_it_had_read_the_prompt_itself(
     cache = Cache(decoder, rows=4, positions=64, dtype=torch.float32)
     cache.keys.fill_(7.0)  # what a former session has left behind
     cache.values.fill_(7.0)
-    decoder.hidden(ids[:1, :50], positions_of(ids[:1, :50]), cache, rows=torch.tensor([2]))
+    decoder.hidden(ids[:1, :50], positions_of(ids[:1, :50]), CacheView(cache, [2], [0], [50]))
     cache.copy_row(2, 0, 50)
-    both = decoder.hidden(
-        ids[:, 50:], positions_of(ids[:, 50:], 50), cache, rows=torch.tensor([2, 0])
-    )
+    view = CacheView(cache, [2, 0], [50, 50], [10, 10])
+    both = decoder.hidden(ids[:, 50:], positions_of(ids[:, 50:], 50), view)
     close(decoder.logits(both), reference(model, ids)[:, 50:])
 
 
@@ -105,11 +105,12 @@ def test_padding_is_never_seen(kind: str, tiny_model: Make) -> None:
     cache = Cache(decoder, rows=2, positions=64, dtype=torch.float32)
     padded = ids[:, :33].clone()
     padded[0, 20:] = 0
-    decoder.hidden(padded, positions_of(padded), cache)
+    decoder.hidden(padded, positions_of(padded), CacheView(cache, [0, 1], [0, 0], [33, 33]))
     for more in range(2):
         at = lengths + more
+        view = CacheView(cache, [0, 1], at.tolist(), [1, 1])
         found = decoder.logits(
-            decoder.hidden(ids[torch.arange(2), at][:, None], at[:, None], cache)
+            decoder.hidden(ids[torch.arange(2), at][:, None], at[:, None], view)
         )[:, 0]
         for row in range(2):
             close(found[row], reference(model, ids[row : row + 1, : int(at[row]) + 1])[0, -1])

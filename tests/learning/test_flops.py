@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from tripwright.inference.decoder import Cache, Decoder
+from tripwright.inference.decoder import Cache, CacheView, Decoder
 from tripwright.learning import flops as module
 from tripwright.learning.flops import (
     ModelShape,
@@ -56,7 +56,8 @@ def test_decoding_over_a_cache_counts_what_torch_counts(tiny_model):
     cache, steps = Cache(decoder, 1, 64, torch.float32), 16
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         for position in range(steps):
-            hidden = decoder.hidden(torch.tensor([[1]]), torch.tensor([[position]]), cache)
+            view = CacheView(cache, [0], [position], [1])
+            hidden = decoder.hidden(torch.tensor([[1]]), torch.tensor([[position]]), view)
             decoder.logits(hidden)
     counted, ours = counter.get_total_flops(), rollout_flops(shape, [(0, steps)], steps)
     # the cache is read in blocks of 64 positions

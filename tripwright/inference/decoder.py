@@ -5,7 +5,7 @@ multi-turn generation and for training.
 the pass is what lets a cache live across turns, rows leave and enter a batch, and one prompt's
 cache be copied to a whole group. A test holds it to `transformers`' logits.
 
-The new tokens of one pass lie end to end, whatever rows they belong to (`Cache.packed`): a row that
+The new tokens of one pass lie end to end, whatever rows they belong to (`CacheView`): a row that
 says one token stands beside a row that reads a long tool answer, and nothing is padded. Attention
 alone is told which token belongs where.
 
@@ -14,14 +14,14 @@ heads, G = H / K, D head size, L layers."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from tripwright.inference.models import SUPPORTED, check_known, linear, precision_named
+from tripwright.inference.models import check_known, linear, precision_named
 
 # rows whose single tokens attend together on a CPU: as far as the longest of them has come, and not
 # at all where none speaks
@@ -34,20 +34,11 @@ def round_up(size: int, step: int = 64) -> int:
     return -(-size // step) * step
 
 
-class CacheShape(Protocol):
-    """What a cache must know of its decoder."""
-
-    layers: list[object]
-    kv_heads: int
-    head_size: int
-    device: torch.device
-
-
 class Cache:
     """Keys and values of every row: (L, rows, K, T, D) each. Rows are independent; copying one is a
     fork."""
 
-    def __init__(self, decoder: CacheShape, rows: int, positions: int, dtype: torch.dtype):
+    def __init__(self, decoder: Decoder, rows: int, positions: int, dtype: torch.dtype):
         shape = (len(decoder.layers), rows, decoder.kv_heads, positions, decoder.head_size)
         self.keys = torch.zeros(shape, dtype=dtype, device=decoder.device)
         self.values = torch.zeros(shape, dtype=dtype, device=decoder.device)
@@ -57,31 +48,11 @@ class Cache:
         self.keys[:, target, :, :length] = self.keys[:, source, :, :length]
         self.values[:, target, :, :length] = self.values[:, source, :, :length]
 
-    def packed(self, rows: list[int], starts: list[int], counts: list[int]) -> Packed:
-        """For a pass in which row `rows[i]` takes `counts[i]` tokens from position `starts[i]` on,
-        end to end in this order."""
-        return Packed(self, rows, starts, counts)
-
-    def view(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> CacheView:
-        """Of ids (B, S): the batch stands for the first B rows of the cache, or for `rows`."""
-        slots = list(range(len(ids))) if rows is None else rows.tolist()
-        return CacheView(self, slots, positions[:, 0].tolist(), [ids.shape[1]] * len(ids))
-
-
-class Packed(Cache):
-    """A cache seen by one pass over packed tokens; what follows the packed ones in its ids is
-    padding and leaves no trace."""
-
-    def __init__(self, cache: Cache, rows: list[int], starts: list[int], counts: list[int]):
-        self.keys, self.values = cache.keys, cache.values
-        self._window = CacheView(cache, rows, starts, counts)
-
-    def view(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> CacheView:
-        return self._window
-
 
 class CacheView:
-    """One pass's window on the cache: where to write, and how far each token reads."""
+    """One pass's window on the cache: where to write, and how far each token reads. Row `rows[i]`
+    takes `counts[i]` tokens from position `starts[i]` on, end to end in this order; what follows
+    them in the pass's ids is padding and leaves no trace."""
 
     def __init__(self, cache: Cache, rows: list[int], starts: list[int], counts: list[int]):
         self.cache, device = cache, cache.keys.device
@@ -196,7 +167,6 @@ def _bias(unseen: Tensor, dtype: torch.dtype) -> Tensor:
 # Queries that attend at once in training on a CPU, up to so many positions: beyond them the weights
 # that the gradient needs are too many.
 BLOCK, MOST_IN_BLOCKS = 128, 6144
-__all__ = ["SUPPORTED", "Cache", "CacheView", "Decoder", "round_up"]
 
 
 class Decoder:
@@ -236,23 +206,20 @@ class Decoder:
         self,
         ids: Tensor,
         positions: Tensor,
-        cache: Cache | None = None,
-        rows: Tensor | None = None,
+        view: CacheView | None = None,
         places: Tensor | None = None,
     ) -> Tensor:
-        """ids (B, S), positions (B, S) → last hidden states (B, S, hidden). With a cache, new keys
-        and values are written at `positions`.
+        """ids (B, S), positions (B, S) → last hidden states (B, S, hidden). With a view of a cache,
+        new keys and values are written there.
 
-        Without a cache rows attend causally within `ids` (right padding needs no mask: no real
-        token comes after it). `rows` names the cache rows that the batch stands for; None means the
-        first B. `places` (N,) of the flattened B · S: only their hidden states are asked for, as
-        (N, hidden); the last layer does the less.
+        Without one rows attend causally within `ids` (right padding needs no mask: no real token
+        comes after it). `places` (N,) of the flattened B · S: only their hidden states are asked
+        for, as (N, hidden); the last layer does the less.
         """
         x = self.embed(ids)
         # (B, 1, S, D / 2)
         cos = self.cos[positions].to(x.dtype)[:, None]
         sin = self.sin[positions].to(x.dtype)[:, None]
-        view = cache.view(ids, positions, rows) if cache is not None else None
         again = self.checkpoint_activations and torch.is_grad_enabled()
         for index in range(len(self.layers)):
             asked = places if index == len(self.layers) - 1 else None

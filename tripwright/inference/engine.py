@@ -28,7 +28,7 @@ import torch
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
-from tripwright.inference.decoder import CHUNK, Cache, Decoder, round_up
+from tripwright.inference.decoder import CHUNK, Cache, CacheView, Decoder, round_up
 from tripwright.inference.sampling import SampledTokens, Sampling, choose, numbers_of
 
 Row = TypeVar("Row")
@@ -235,10 +235,10 @@ class InferenceEngine:
             start + n for start, count in zip(starts, counts, strict=True) for n in range(count)
         ]
         padding, device = round_up(len(ids), 8) - len(ids), self.decoder.device
-        cache = self.cache.packed([row.slot for row, _ in reads], starts, counts)
+        view = CacheView(self.cache, [row.slot for row, _ in reads], starts, counts)
         ids_1N = torch.tensor([ids + ids[-1:] * padding], device=device)
         hidden_1NE = self.decoder.hidden(
-            ids_1N, torch.tensor([positions + positions[-1:] * padding], device=device), cache
+            ids_1N, torch.tensor([positions + positions[-1:] * padding], device=device), view
         )
         speakers, at, end = [], [], 0
         for row, count in reads:

@@ -43,7 +43,7 @@ __all__ = ["LocalPolicy", "Sampling", "inspect_model", "load_model"]
 
 
 class LocalPolicy:
-    """Plays sessions with `model` (any of decoder.SUPPORTED). The sessions must have been
+    """Plays sessions with `model` (any of models.SUPPORTED). The sessions must have been
     opened with this model's ChatFormat.
 
     It has no state: the same episode, by its id, is sampled alike every time until `sampling.seed`
