@@ -15,6 +15,7 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
+from tests.server.sample_calls import sample_arguments
 from tripwright.cli.main import main
 from tripwright.domains import domain_named, face_named
 from tripwright.domains.deeptravel.routes.live_answers import (
@@ -23,7 +24,6 @@ from tripwright.domains.deeptravel.routes.live_answers import (
     survey,
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.domains.deeptravel.tools.faces import sample_arguments
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.server.tools_api import ToolsApp

@@ -13,7 +13,8 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-from tripwright.domains import domain_of_face, face_named, faces
+from tests.server.sample_calls import sample_arguments
+from tripwright.domains import face_named, faces
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.remote import RemoteToolBox
@@ -52,7 +53,7 @@ def calls(world: World, face: str) -> list[tuple[str, dict[str, Any]]]:
     offered = {offer.core_name(schema["function"]["name"]) for schema in face_named(face).schemas()}
     return [
         offer.call_of(core, arguments)
-        for core, arguments in domain_of_face(face).samples(world).items()
+        for core, arguments in sample_arguments(world).items()
         if core in offered
     ]
 
@@ -253,7 +254,7 @@ def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]
     return {**schema, "components": document["components"]}
 
 
-def test_the_description_is_valid_and_true(server: Any) -> None:
+def test_the_description_is_valid_and_true(server: Any, world: World) -> None:
     validator = pytest.importorskip("openapi_spec_validator")
     jsonschema = pytest.importorskip("jsonschema")
     document = CLIENT.get(f"{server.url}/openapi.json").json()
@@ -264,17 +265,24 @@ def test_the_description_is_valid_and_true(server: Any) -> None:
         for face in faces().values()
         for schema in face.schemas()
     }
+    said = {
+        (f"/tools/{name}", face): arguments
+        for face in faces()
+        for name, arguments in calls(world, face)
+    }
+    assert {path for path, _ in said} == tools
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-            for face, example in body.get("examples", {None: {}}).items():
-                if example:
-                    jsonschema.validate(example["value"], resolved(document, body["schema"]))
+            tried = [(face, arguments) for (at, face), arguments in said.items() if at == path]
+            for face, arguments in tried if method == "post" else [(None, None)]:
+                if arguments is not None:
+                    body = operation["requestBody"]["content"]["application/json"]
+                    jsonschema.validate(arguments, resolved(document, body["schema"]))
                 answer = CLIENT.request(
                     method.upper(),
                     server.url + path,
                     params={"face": face} if face else {},
-                    json=example.get("value"),
+                    json=arguments,
                 )
                 media, described = next(iter(operation["responses"]["200"]["content"].items()))
                 assert answer.status_code == 200 and answer.headers["content-type"].startswith(

@@ -302,8 +302,6 @@ class Domain:
     # the same
     counterparts: Mapping[str, str] = field(default_factory=dict)
 
-    # tool → arguments to try it with in this world
-    samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
     # module whose `router(place, caller)` has further routes of the trip server (server/trips.py)
     routes: str | None = None

@@ -12,7 +12,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
@@ -84,11 +83,6 @@ class ServedTools(ABC):
     @abstractmethod
     def manifest(self) -> Json: ...
 
-    @property
-    @abstractmethod
-    def samples(self) -> dict[str, Json]:
-        """Arguments by the core's names, tool by tool, with which each can be tried."""
-
     @abstractmethod
     def _box(self, face: Face, page_rows: int | None) -> Tools: ...
 
@@ -129,8 +123,7 @@ class Answers(ServedTools):
     )
 
     def __init__(self, domain: Domain, place: Place, default_face: str, resources: ExitStack):
-        self._domains = alike(domain)
-        super().__init__(faces({each.name: each for each in self._domains}), default_face)
+        super().__init__(faces({each.name: each for each in alike(domain)}), default_face)
         self._place, self._opened = place, resources
         self.content_hash = str(place.identity.get("content_hash", ""))
         self.what = f"world '{place.where}'"
@@ -140,14 +133,6 @@ class Answers(ServedTools):
         source = self._place.source
         identity = source.manifest if isinstance(source, World) else self._place.identity
         return {"name": self._place.where, **identity, "content_hash": self.content_hash}
-
-    @cached_property
-    def samples(self) -> dict[str, Json]:
-        return {
-            tool: arguments
-            for domain in self._domains
-            for tool, arguments in domain.samples(self._place.source).items()
-        }
 
     def _box(self, face: Face, page_rows: int | None) -> Tools:
         return domain_of_face(face.name).tools(self._place.source, face, page_rows)
@@ -331,23 +316,16 @@ class ToolsApp(FastAPI):
                 function = schema["function"]
                 offering.setdefault(function["name"], {})[face.name] = function
         call = SentCall.model_json_schema()
-        self._describe("/tools", "Call by name.", list(served.faces), [call], {})
+        self._describe("/tools", "Call by name.", list(served.faces), [call])
         for name, functions in offering.items():
-            schemas, examples = list[Json](), {}
-            for face_name, function in functions.items():
-                offer = served.faces[face_name].offer
+            schemas = list[Json]()
+            for function in functions.values():
                 if function["parameters"] not in schemas:
                     schemas.append(function["parameters"])
-                if (core := offer.core_name(name)) in served.samples:
-                    sample = offer.call_of(core, served.samples[core])[1]
-                    examples[face_name] = {"value": sample}
-            summary = function["description"]
-            self._describe(f"/tools/{name}", summary, list(functions), schemas, examples)
+            self._describe(f"/tools/{name}", function["description"], list(functions), schemas)
 
-    def _describe(
-        self, path: str, summary: str, faces: Sequence[str], schemas: list[Json], examples: Json
-    ) -> None:
-        body = {"schema": {"anyOf": schemas}, "examples": examples}
+    def _describe(self, path: str, summary: str, faces: Sequence[str], schemas: list[Json]) -> None:
+        body = {"schema": {"anyOf": schemas}}
         refusals = (400, 413, 503) if self.answers.live else (400, 413)
         self.add_api_route(
             path,

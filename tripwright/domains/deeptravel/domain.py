@@ -31,7 +31,7 @@ from tripwright.domains.deeptravel.task import (
     figures,
     unjudged,
 )
-from tripwright.domains.deeptravel.tools.faces import FACES, sample_arguments
+from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
@@ -195,7 +195,6 @@ DOMAIN = Domain(
     answer_page=page_of,
     ungrounded=GROUNDINGS,
     counterparts=COUNTERPARTS,
-    samples=sample_arguments,
     titles=CHECKS,
     desk=replace(DESK, wishes=lambda place: _draw(None)(provider_at(place).world, 6, 1)),
     live="tripwright.domains.deeptravel.routes.live_answers",

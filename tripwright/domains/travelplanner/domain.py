@@ -33,7 +33,6 @@ from tripwright.domains.travelplanner.rules.facts import (
     applicable_hard,
 )
 from tripwright.domains.travelplanner.task import NAME, TripTask
-from tripwright.domains.travelplanner.tools.catalog import sample_arguments
 from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
@@ -192,7 +191,6 @@ DOMAIN = Domain(
     },
     answer_days=answer_days,
     ungrounded=(*GROUNDINGS, *written_work.GROUNDINGS),
-    samples=sample_arguments,
     desk=DESK,
     routes="tripwright.domains.travelplanner.routes.plan_routes",
 )

@@ -13,34 +13,28 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
 from functools import partial
 from typing import cast, get_args
 
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
-from tripwright.domains.deeptravel.tools.faces import FACES, Json, live_samples, sample_arguments
+from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault, live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.server.tools_api import ServedTools
+from tripwright.server.tools_api import Json, ServedTools
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
-from tripwright.world.store import World
-
-DAYS_AHEAD = 30  # of the trip in the examples, where nothing says which days there are
-EXAMPLE_CITIES = ("London", "Paris")
 
 
 @dataclass(frozen=True)
 class LiveServerSettings:
-    """The day of `options` is settled; `samples` are arguments to try each tool with."""
+    """The day of `options` is settled."""
 
     options: PlaceOptions
     on_fault: OnFault
     what: str
     content_hash: str
     rows: dict[str, int]
-    samples: dict[str, Json]
 
 
 def prepare(
@@ -68,21 +62,13 @@ def survey(options: PlaceOptions, on_fault: OnFault) -> LiveServerSettings:
             snapshot = describe(store, day)
             content_hash, what = snapshot.content_hash, f"{day} as recorded in {store.name}"
             rows = {tool: sum(by.values()) for tool, by in snapshot.tools.items()}
-            # questions that were asked then
-            asked = [answer.question for answer in store.recorded(day)]
-            samples = {question.tool: json.loads(question.arguments) for question in asked}
         else:
             identity = json.dumps(source.identity, sort_keys=True)
             content_hash = hashlib.sha256(identity.encode()).hexdigest()
             what += f", kept in {store.name} under {day}" if store is not None else ""
-            soon = (date.today() + timedelta(days=DAYS_AHEAD)).isoformat()
-            samples = live_samples(*EXAMPLE_CITIES, soon)
-            if options.world is not None:
-                samples = sample_arguments(World.open(options.world))
-        samples = {tool: each for tool, each in samples.items() if tool in source.ask.tools}
     settled = replace(options, snapshot=day or None)
     what = f"the live tools of {what}"
-    return LiveServerSettings(settled, on_fault, what, content_hash, rows, samples)
+    return LiveServerSettings(settled, on_fault, what, content_hash, rows)
 
 
 class LiveAnswers(ServedTools):
@@ -108,10 +94,6 @@ class LiveAnswers(ServedTools):
             **self._source.identity,
             "content_hash": self.content_hash,
         }
-
-    @property
-    def samples(self) -> dict[str, Json]:
-        return self._settings.samples
 
     def close(self) -> None:
         self._opened.close()

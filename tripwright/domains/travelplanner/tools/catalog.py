@@ -11,7 +11,7 @@ with the name that was probably meant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.answer import ErrorKind, ToolError, quoted
@@ -202,25 +202,3 @@ def _unknown(kind: str, name: str, names: Iterable[str], hint: str = "") -> str:
     if not hint and (near := nearest_name(name, tuple(names))):
         hint = f" Did you mean '{near}'?"
     return f"Unknown {kind} {quoted(name)}.{hint}"
-
-
-def sample_arguments(world: World) -> dict[str, dict[str, Any]]:
-    """Arguments by the core's names, tool by tool, of things that are in the world."""
-    city = next(
-        (city for city in world.cities if world.restaurants(city)),
-        next(iter(world.cities), "Boston"),
-    )
-    origin, destination = next(iter(world.routes()), (city, city))
-    date = next(
-        (date for date in world.dates if world.flights(origin, destination, date)), "2022-03-16"
-    )
-    route = {"origin": origin, "destination": destination}
-    return {
-        "search_flights": route | {"date": date},
-        "search_accommodations": {"city": city},
-        "search_restaurants": {"city": city},
-        "search_attractions": {"city": city},
-        "search_ground_transportation": route | {"mode": "self-driving"},
-        "get_cities": {"state": world.cities.get(city, "Texas")},
-        "calculator": {"expression": "2 * (89 + 120)"},
-    }
