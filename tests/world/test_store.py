@@ -167,9 +167,9 @@ def test_a_folder_is_not_overwritten_and_a_torn_one_is_no_world(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("manifest", "told"),
     [
-        ("{", "not a world manifest"),
-        ("{}", "not a world manifest"),
-        ('{"schema_version": 99}', "version 99"),
+        ("{", "not the manifest of a world"),
+        ("{}", "not the manifest of a world"),
+        ('{"schema_version": 99}', "schema version 2"),
     ],
 )
 def test_what_is_no_world_is_said_in_one_line(tmp_path: Path, manifest: str, told: str) -> None:

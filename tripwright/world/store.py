@@ -19,7 +19,6 @@ days it was filled for."""
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sqlite3
 import threading
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tripwright.errors import UserError
+from tripwright.files import json_object
 from tripwright.world.records import (
     MISSING,
     Accommodation,
@@ -247,22 +247,15 @@ class World:
                 f"No world at '{folder}': expected a folder with {MANIFEST_FILE} and {STORE_FILE}, "
                 "as made by 'tripwright world build' or 'world import'."
             )
-        try:
-            manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
-            version = manifest["schema_version"]
-        except (ValueError, LookupError, TypeError):
+        manifest = json_object(manifest_path) or {}
+        if (
+            manifest.get("schema_version") != SCHEMA_VERSION
+            or not isinstance(manifest.get("rows"), dict)
+            or "content_hash" not in manifest
+        ):
             raise UserError(
-                f"'{manifest_path}' is not a world manifest. Build or import the world again."
-            ) from None
-        if version != SCHEMA_VERSION:
-            raise UserError(
-                f"World '{folder}' has schema version {version}; this tripwright reads version"
-                f" {SCHEMA_VERSION}. Build it again."
-            )
-        if not isinstance(manifest.get("rows"), dict) or "content_hash" not in manifest:
-            raise UserError(
-                f"'{manifest_path}' says neither the world's rows nor its content hash. Build or"
-                " import the world again."
+                f"'{manifest_path}' is not the manifest of a world of schema version"
+                f" {SCHEMA_VERSION}. Build or import the world again."
             )
         world = cls(folder, manifest)
         world._check_store(folder / STORE_FILE)
@@ -275,15 +268,12 @@ class World:
         manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables)}
         return cls(None, manifest, memory=db)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> Any:
         if self.folder is None:
             raise TypeError(
                 "a world in memory cannot be sent to another process; write it to a folder"
             )
-        return {"folder": self.folder, "manifest": self.manifest}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["folder"], state["manifest"])  # type: ignore[misc]
+        return World, (self.folder, self.manifest)
 
     @property
     def name(self) -> str:
@@ -309,18 +299,12 @@ class World:
         return self._db().execute(sql, values).fetchall()
 
     def _check_store(self, path: Path) -> None:
-        """Cheap signs of a copy that was cut short or of another file: the header's length, and the
-        names of the tables."""
-        with path.open("rb") as store:
-            header = store.read(100)
-        page_bytes = int.from_bytes(header[16:18], "big")
-        pages = int.from_bytes(header[28:32], "big")
-        expected_bytes = (65536 if page_bytes == 1 else page_bytes) * pages
+        """Cheap signs of a copy that was cut short, which SQLite finds, or of another file."""
         try:
             tables = {name for (name,) in self._rows("SELECT name FROM sqlite_master")}
         except sqlite3.DatabaseError:
             tables = set()
-        if path.stat().st_size < expected_bytes or not tables.issuperset(ALL_TABLES):
+        if path.stat().st_size % 512 or not tables.issuperset(ALL_TABLES):  # pages are of 512 bytes
             raise UserError(
                 f"'{path}' is damaged or not a world's store. Build or import the world again."
             )
