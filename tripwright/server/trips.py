@@ -9,7 +9,7 @@ import math
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -39,6 +39,8 @@ MOST_TEXT = 4_000  # characters
 LOOK_SECONDS = 0.05  # between two looks for events of a trip
 HEARTBEAT_SECONDS = 15
 WAIT_SECONDS = 300.0
+# of one owner: trips and readings a second (and at once), trips that may be unfinished
+PER_SECOND, BURST, MOST_UNFINISHED = 2.0, 20, 16
 COOKIE = "traveller"
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
@@ -57,20 +59,10 @@ class AskedTrip(BaseModel):
     wait: bool = False
 
 
-@dataclass(frozen=True)
-class TravellerLimits:
-    """Of one owner: trips and readings a second (and at once), trips that may be unfinished."""
-
-    per_second: float = 2.0
-    burst: int = 20
-    unfinished: int = 16
-
-
 class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
-        self._limits = TravellerLimits()
-        self._pace = OwnerPace(self._limits.per_second, self._limits.burst)
+        self._pace = OwnerPace(PER_SECOND, BURST)
         self.router = router = APIRouter(prefix="/v1")
         for path, method, route in (
             ("/desk", "GET", self.desk),
@@ -156,9 +148,8 @@ class TripRoutes:
     def _add(self, asked: AskedTrip, request: Request, response: Response) -> dict[str, Any]:
         owner = self.owner(request, response)
         self._paced(request, owner)
-        if self._store.unfinished(owner) >= self._limits.unfinished:
-            most = self._limits.unfinished
-            why = f"{most} trips of yours are unfinished, the most there may be."
+        if self._store.unfinished(owner) >= MOST_UNFINISHED:
+            why = f"{MOST_UNFINISHED} trips of yours are unfinished, the most there may be."
             raise HTTPException(429, why, {"Retry-After": "5"})
         planner = asked.planner or self._agency.default_planner
         if planner not in self._agency.planners:
@@ -256,11 +247,8 @@ def make_app(
     if runs is not None:
         app.include_router(RunPages(runs).router)
     app.add_middleware(Guard, local_only=local_only, log_requests=log_requests)
-    app.exception_handler(HTTPException)(_http)
-    app.exception_handler(RequestValidationError)(_unreadable)
-    app.exception_handler(UserError)(_refused)
-    app.exception_handler(ToolHostDown)(_down)
-    app.exception_handler(Exception)(_failed)
+    for kind in (HTTPException, RequestValidationError, UserError, ToolHostDown, Exception):
+        app.add_exception_handler(kind, _refusal)
     return app
 
 
@@ -306,30 +294,23 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-async def _http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
-
-
-async def _unreadable(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    problems = [
-        {"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"], "nearest": []}
-        for each in error.errors()
-    ]
-    words = "; ".join(f"{each['field']}: {each['message']}" for each in problems)
-    return problem(422, words, problems)
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    problems = [asdict(each) for each in error.problems] if isinstance(error, FormProblems) else []
-    return problem(422, str(error), problems)
-
-
-async def _down(_: Request, error: Exception) -> Response:
-    return problem(503, str(error))
-
-
-async def _failed(_: Request, error: Exception) -> Response:
+async def _refusal(_: Request, error: Exception) -> Response:
+    match error:
+        case HTTPException():
+            headers = dict(error.headers or {})
+            return problem(error.status_code, str(error.detail), headers=headers)
+        case RequestValidationError():
+            problems = [
+                {"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"]}
+                for each in error.errors()
+            ]
+            words = "; ".join(f"{each['field']}: {each['message']}" for each in problems)
+            return problem(422, words, [{**each, "nearest": []} for each in problems])
+        case FormProblems():
+            return problem(422, str(error), [asdict(each) for each in error.problems])
+        case UserError():
+            return problem(422, str(error))
+        case ToolHostDown():
+            return problem(503, str(error))
     say_traceback()
     return problem(500, "The server failed on this request; its log says why.")
