@@ -29,7 +29,15 @@ from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
-from tripwright.policies.settings import PolicyChoice, PolicySettings, plain, thinking_fields
+from tripwright.policies.settings import (
+    ENDPOINT,
+    EXPERTS,
+    MODELS,
+    PolicyChoice,
+    PolicySettings,
+    plain,
+    thinking_fields,
+)
 from tripwright.runs import Run
 from tripwright.tools.remote import RemoteToolBox
 
@@ -48,11 +56,11 @@ def choose_policy(name: str, settings: PolicySettings, dialect: Dialect) -> Poli
     if name not in policy_names():
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(policy_names())}.")
     if name != "endpoint":
-        settings.refuse_endpoint_options(name)
+        settings.refuse(name, ENDPOINT)
     if name in SAMPLING:
-        settings.refuse_expert_options(name)
+        settings.refuse(name, EXPERTS)
         return _endpoint(settings, dialect) if name == "endpoint" else _local(settings, dialect)
-    settings.refuse_model(name)
+    settings.refuse(name, MODELS)
     if name == "person":
         return plain(name, PersonPolicy)(settings, dialect)
     domain = domain_of(dialect)

@@ -88,6 +88,14 @@ def thinking_fields(thinking: str | None, field: str | None) -> dict[str, Any]:
     return {name: FIELDS[name](thinking == "on")}
 
 
+EXPERTS, ENDPOINT, MODELS = "expert-careful or expert-brief", "endpoint", "endpoint or local"
+OPTIONS = {  # policies → what no other can be told
+    EXPERTS: ("thoughts", "extra_searches", "compared_cities"),
+    ENDPOINT: ("tokenizer", "thinking", "thinking_field"),
+    MODELS: ("model", "base_url"),
+}
+
+
 @dataclass(frozen=True)
 class PolicySettings:
     """Everything that some policy can be told; what a policy has no use for must be left at
@@ -118,36 +126,15 @@ class PolicySettings:
     extra_searches: int | None = None
     compared_cities: int | None = None
 
-    def refuse_expert_options(self, policy: str) -> None:
-        """Raises UserError where one of an expert's options was given to a policy that has none."""
-        options = {
-            "--thoughts": self.thoughts,
-            "--extra-searches": self.extra_searches,
-            "--compared-cities": self.compared_cities,
-        }
-        if names := [option for option, value in options.items() if value is not None]:
+    def refuse(self, policy: str, others: str) -> None:
+        """Raises UserError where `policy` was given an option that only `others` (of OPTIONS) keep
+        to."""
+        given = [name for name in OPTIONS[others] if getattr(self, name) is not None]
+        if given:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise UserError(
-                f"Policy '{policy}' does not know {', '.join(names)}: leave it out, or choose"
-                " --policy expert-careful or expert-brief."
-            )
-
-    def refuse_endpoint_options(self, policy: str) -> None:
-        """Of those that another policy would not keep to."""
-        options = {
-            "--tokenizer": self.tokenizer,
-            "--thinking": self.thinking,
-            "--thinking-field": self.thinking_field,
-        }
-        if names := [option for option, value in options.items() if value is not None]:
-            raise UserError(
-                f"{' and '.join(names)} are for --policy endpoint: leave them out for '{policy}'."
-            )
-
-    def refuse_model(self, policy: str) -> None:
-        if self.model or self.base_url:
-            raise UserError(
-                f"Policy '{policy}' uses no model: leave --model and --base-url out, or choose"
-                " --policy endpoint or local."
+                f"Policy '{policy}' does not know {options}: leave it out, or choose --policy"
+                f" {others}."
             )
 
 
@@ -168,7 +155,7 @@ def plain(
     """For a domain's table of policies: one that takes no settings, by its name there."""
 
     def chosen(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
-        settings.refuse_expert_options(name)
+        settings.refuse(name, EXPERTS)
         return PolicyChoice(policy(), None, {"kind": name}, {})
 
     return chosen

@@ -37,14 +37,14 @@ from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.errors import UserError
-from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
+from tripwright.policies.settings import EXPERTS, PolicyChoice, PolicySettings, plain
 from tripwright.verdict import Verdict
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 
 def _greedy(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
-    settings.refuse_expert_options(GreedySearch.name)
+    settings.refuse(GreedySearch.name, EXPERTS)
     kind, decoding = {"kind": GreedySearch.name}, {"seed": settings.seed}
     return PolicyChoice(GreedySearch(settings.seed), None, kind, decoding)
 
