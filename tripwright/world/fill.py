@@ -240,36 +240,29 @@ def _plane(
     return mean_h - slope_x * mean_x - slope_y * mean_y, slope_x, slope_y
 
 
-def _digits(number: str) -> int:
-    match = re.search(r"[0-9]+$", number)
+def _numbers_in(text: str, form: str, condition: str) -> list[int]:
+    match = re.fullmatch(form, text, re.DOTALL)
     if match is None:
-        raise UserError(
-            "Flights can be filled where flight numbers end in digits, like F3490076; found"
-            f" '{number}'."
-        )
-    return int(match.group())
+        raise UserError(f"Flights can be filled where {condition}; found '{text}'.")
+    return list(map(int, match.groups()))
+
+
+def _digits(number: str) -> int:
+    return _numbers_in(number, ".*?([0-9]+)", "flight numbers end in digits, like F3490076")[0]
 
 
 def minutes_of_duration(duration: str) -> int:
     """Of '2 hours 5 minutes'."""
-    match = re.fullmatch(r"([0-9]+) hours? ([0-9]+) minutes?", duration)
-    if match is None:
-        raise UserError(
-            "Flights can be filled where durations read like '2 hours 5 minutes'; found"
-            f" '{duration}'."
-        )
-    return int(match.group(1)) * 60 + int(match.group(2))
+    form = "([0-9]+) hours? ([0-9]+) minutes?"
+    hours, minutes = _numbers_in(duration, form, "durations read like '2 hours 5 minutes'")
+    return hours * 60 + minutes
 
 
 def minutes_of_clock(time: str) -> int:
     """After midnight, of '08:05' or '8:05:00'."""
-    match = re.fullmatch(r"([0-9]{1,2}):([0-9]{2})(:[0-9]{2})?", time)
-    if match is None:
-        raise UserError(
-            "Flights can be filled where departures and arrivals read like '08:05'; found"
-            f" '{time}'."
-        )
-    return int(match.group(1)) * 60 + int(match.group(2))
+    form = "([0-9]{1,2}):([0-9]{2})(?::[0-9]{2})?"
+    hours, minutes = _numbers_in(time, form, "departures and arrivals read like '08:05'")
+    return hours * 60 + minutes
 
 
 # of a route's flights per day, from the known routes that were searched on several days
@@ -291,20 +284,13 @@ def fill_flights(
     dates = _days(first, last)
     plan = list(_counts(model, around.road_km, dates, rng))
     numbers = _Numbers(model, sum(count for *_, count in plan), rng)
-    return _rows(model, plan, numbers, rng), (first, last)
-
-
-def _rows(
-    model: FlightModel,
-    plan: Sequence[tuple[str, str, str, int]],
-    numbers: _Numbers,
-    rng: random.Random,
-) -> Iterator[Texts]:
-    for origin, destination, date, count in plan:
-        flights_known = model.known.get((origin, destination, date))
-        yield from flights_known or _flights(
-            model, numbers, (origin, destination, date), count, rng
-        )
+    rows = (
+        row
+        for origin, destination, date, count in plan
+        for row in model.known.get((origin, destination, date))
+        or _flights(model, numbers, (origin, destination, date), count, rng)
+    )
+    return rows, (first, last)
 
 
 def _days(first: str, last: str) -> list[str]:
