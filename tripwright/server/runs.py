@@ -7,12 +7,12 @@ Reports are those of `tripwright report`; here they are drawn anew when a run's 
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
@@ -68,8 +68,9 @@ def run_folders(folder: Path) -> dict[str, Path]:
 class RunPages:
     def __init__(self, folder: Path):
         self._folder = folder
-        self._drawn: OrderedDict[tuple[str, ...], tuple[str, str]] = OrderedDict()  # mark, page
-        self._bodies: OrderedDict[tuple[str, ...], LiveBody] = OrderedDict()
+        self._board = lru_cache(1)(_leaderboard)
+        self._report = lru_cache(MOST_DRAWN)(_report)
+        self._body = lru_cache(MOST_DRAWN)(LiveBody)
         self._lock = Lock()  # one page is drawn at a time
         self.router = APIRouter(include_in_schema=False)
         for path, route in (
@@ -83,16 +84,15 @@ class RunPages:
 
     def leaderboard(self) -> Response:
         runs = run_folders(self._folder)
-        return _html(self._page((), runs, lambda: leaderboard_page(self._folder, runs)), NO_SCRIPTS)
+        with self._lock:
+            page = self._board(self._folder, tuple(runs.items()), _mark(runs.values()))
+        return _html(page, NO_SCRIPTS)
 
     def report(self, run: Named) -> Response:
-        chosen = self._chosen(run)
-        folders = list(chosen.values())
-
-        def draw() -> str:
-            return report_page(folders, allow_unlike=True).html()
-
-        return _html(self._page(tuple(chosen), chosen, draw), OWN_SCRIPTS)
+        folders = tuple(self._chosen(run).values())
+        with self._lock:
+            page = self._report(folders, _mark(folders))
+        return _html(page, OWN_SCRIPTS)
 
     def live(self, run: Named) -> Response:
         page = live_page(list(self._chosen(run)))
@@ -101,10 +101,7 @@ class RunPages:
     def now(self, run: Named, seen: str = "") -> Response:
         chosen = self._chosen(run)
         with self._lock:
-            body = self._bodies.pop(tuple(chosen), None) or LiveBody(
-                list(chosen.values()), list(chosen)
-            )
-            _keep(self._bodies, tuple(chosen), body)
+            body = self._body(tuple(chosen.values()), tuple(chosen))
         mark, content = body.now()
         if seen == mark:
             return Response(status_code=204, headers={"X-Seen": mark})
@@ -118,20 +115,6 @@ class RunPages:
                 raise HTTPException(404, f"No run '{name[:80]}' in {self._folder}.")
         return {name: runs[name] for name in names}
 
-    def _page(self, names: tuple[str, ...], runs: dict[str, Path], draw: Callable[[], str]) -> str:
-        with self._lock:
-            mark, drawn = _mark(runs), self._drawn.pop(names, None)
-            if drawn is None or drawn[0] != mark:
-                drawn = mark, draw()
-            _keep(self._drawn, names, drawn)
-            return drawn[1]
-
-
-def _keep(kept: OrderedDict[tuple[str, ...], Any], names: tuple[str, ...], what: Any) -> None:
-    kept[names] = what
-    if len(kept) > MOST_DRAWN:
-        kept.popitem(last=False)
-
 
 def _html(text: str, scripts: str) -> Response:
     policy = POLICY.format(scripts=scripts)
@@ -140,10 +123,10 @@ def _html(text: str, scripts: str) -> Response:
     )
 
 
-def _mark(runs: dict[str, Path]) -> str:
+def _mark(folders: Iterable[Path]) -> str:
     """Changes whenever a file that is read for a page does."""
     marks = []
-    for folder in runs.values():
+    for folder in folders:
         for path in (*folder.glob("*.json*"), *folder.glob("eval/*/*.json*")):
             with suppress(OSError):  # a file being written has another name for a moment
                 stat = path.stat()
@@ -151,13 +134,18 @@ def _mark(runs: dict[str, Path]) -> str:
     return str(hash(tuple(marks)))
 
 
+def _report(folders: tuple[Path, ...], mark: str) -> str:
+    """`mark` says in which state the files are: a drawn page is kept as long as it is the same."""
+    return report_page(list(folders), allow_unlike=True).html()
+
+
 # ---- the leaderboard
 
 
-def leaderboard_page(folder: Path, runs: dict[str, Path]) -> str:
+def _leaderboard(folder: Path, runs: tuple[tuple[str, Path], ...], mark: str) -> str:
     """Runs in groups that may be compared, the best first, each with its interval."""
     reported = dict[str, ReportedRun]()
-    for name, path in runs.items():
+    for name, path in runs:
         with suppress(UserError):  # it has only begun, or is none
             reported[name] = read_run(path)
     groups: list[dict[str, ReportedRun]] = []
