@@ -96,7 +96,7 @@ class EndpointPolicy:
             breaker.abandoned = True
 
     def _take_turn(self, session: Session, breaker: Breaker) -> None:
-        how = self._notation(session)
+        how = notation(session, self._native_tools)
         schemas = session.tools.schemas
         sent = messages(session.transcript, how, schemas, session.context_from)
         offered = schemas if how == "native" else None
@@ -115,10 +115,11 @@ class EndpointPolicy:
             breaker.note(outcome)
             _take(session, outcome)
 
-    def _notation(self, session: Session) -> Notation:
-        if not session.dialect.tools_in_prompt:
-            return "verbatim"
-        return "native" if self._native_tools else "hermes"
+
+def notation(session: Session, native_tools: bool) -> Notation:
+    if not session.dialect.tools_in_prompt:
+        return "verbatim"
+    return "native" if native_tools else "hermes"
 
 
 def _take(session: Session, outcome: Completion | Fault) -> None:

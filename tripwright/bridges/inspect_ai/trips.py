@@ -73,7 +73,7 @@ from tripwright.evals.run_card import run_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
 from tripwright.llm.paid_calls import counted
-from tripwright.policies.endpoint import Notation, count, messages, turn_text
+from tripwright.policies.endpoint import Notation, count, messages, notation, turn_text
 from tripwright.runs import TRANSCRIPTS, LinePlace, Run, episode_lines, record_at
 from tripwright.transcript import Transcript
 from tripwright.verdict import State, Verdict
@@ -199,13 +199,7 @@ def episode(
 async def converse(session: Session, native_tools: bool) -> None:
     """Inspect's model takes the turns; what its provider raises is Inspect's to handle."""
     schemas, model = session.tools.schemas, get_model()
-    how: Notation = (
-        "verbatim"
-        if not session.dialect.tools_in_prompt
-        else "native"
-        if native_tools
-        else "hermes"
-    )
+    how = notation(session, native_tools)
     offered = tool_infos(schemas) if how == "native" else []
     session.count_with(EstimatedTokens(() if how == "verbatim" else schemas))
     while not session.done:
