@@ -50,16 +50,11 @@ def test_a_table_of_faults(tmp_path: Path) -> None:
         """
         [faults]
         probability = 0.05
-        per_tool = { search_flights = 0.1 }
         seed = 7
         """,
     )
-    assert recipe.faults == Faults(
-        probability=0.05,
-        per_tool={"search_flights": 0.1},
-        seed=7,
-    )
-    assert json.loads(json.dumps(recipe.record()))["faults"]["per_tool"] == {"search_flights": 0.1}
+    assert recipe.faults == Faults(probability=0.05, seed=7)
+    assert json.loads(json.dumps(recipe.record()))["faults"] == {"probability": 0.05, "seed": 7}
     assert load(tmp_path, "").faults is None
 
 
@@ -72,7 +67,7 @@ def test_a_table_of_faults(tmp_path: Path) -> None:
         ),
         (
             "[faults]\nrate = 0.1",
-            "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, per_tool, seed",
+            "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, seed",
         ),
     ],
 )

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 import random
-from typing import Any
 
 import pytest
 
@@ -84,30 +83,13 @@ def test_they_come_as_often_as_asked(world: World) -> None:
     assert outcome(world, Faults(), "q1") == [None] * 300
 
 
-def test_tools_may_have_their_own_probability(world: World) -> None:
-    tools = faulty(world, Faults(probability=1.0, per_tool={"search_restaurants": 0.0}))
-    assert tools.call("search_restaurants", CITY).fault is None
-    assert tools.call("get_cities", {"state": "Illinois"}).fault == "unavailable"
-
-
-def test_a_tool_that_the_face_does_not_know_is_refused(world: World) -> None:
-    with pytest.raises(UserError, match="'SearchFlight'"):
-        faulty(world, Faults(per_tool={"SearchFlight": 0.1}))
-
-
 def test_what_is_no_tool_cannot_fail(world: World) -> None:
     answer = faulty(world, Faults(probability=1.0)).call("eat", {})
     assert answer.fault is None and "Unknown tool 'eat'" in answer.text
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        *({"probability": value} for value in (1.5, math.nan)),
-        {"per_tool": {"calculator": -1.0}},
-    ],
-)
-def test_settings_that_make_no_sense_are_one_line(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("value", [1.5, -1.0, math.nan])
+def test_settings_that_make_no_sense_are_one_line(value: float) -> None:
     with pytest.raises(UserError) as refused:
-        Faults(**settings)
+        Faults(probability=value)
     assert "\n" not in str(refused.value)

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
-from tripwright.tools.signatures import tool_functions
 from tripwright.tools.toolbox import Tools
 
 UNAVAILABLE = "unavailable"
@@ -31,25 +30,13 @@ def unanswered(fault: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Faults:
-    """How often, and to which tools. `per_tool` goes by the core's names."""
-
     probability: float = 0.0  # of a fault at any call; row S9 looks at 0 to 0.10
-    # instead of `probability`, for these tools
-    per_tool: dict[str, float] = field(default_factory=dict)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        per_tool = {f"per_tool.{tool}": chance for tool, chance in self.per_tool.items()}
-        for name, chance in {"probability": self.probability, **per_tool}.items():
-            if not 0 <= chance <= 1:
-                raise UserError(f"The probability of a fault is from 0 to 1; {name} is {chance}.")
-
-    def check_tools(self, face: Face) -> None:
-        """Raises UserError where `per_tool` names what is no tool behind this face."""
-        tools = tool_functions(face.core)
-        if unknown := [tool for tool in self.per_tool if tool not in tools]:
+        if not 0 <= self.probability <= 1:
             raise UserError(
-                f"Unknown tool '{unknown[0]}' in per_tool. Accepted: {', '.join(tools)}."
+                f"The probability of a fault is from 0 to 1; probability is {self.probability}."
             )
 
 
@@ -58,7 +45,6 @@ class FaultyTools:
     id."""
 
     def __init__(self, tools: Tools, faults: Faults, key: str):
-        faults.check_tools(tools.face)
         self.tools, self.faults = tools, faults
         # of text: seeded by its hash function's digest, equal in every process
         self._random = random.Random(f"{faults.seed} {key}")
@@ -74,9 +60,8 @@ class FaultyTools:
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         # of three numbers the first counts: so recorded episodes and new ones meet the same faults
         draw, _, _ = (self._random.random() for _ in range(3))
-        tool = self.face.offer.core_name(name)
         # what is no tool cannot fail
-        if tool is None or draw >= self.faults.per_tool.get(tool, self.faults.probability):
+        if self.face.offer.core_name(name) is None or draw >= self.faults.probability:
             return self.tools.call(name, arguments)
         answer = self.face.error(f"Error: Current tool {name} is not available.", UNAVAILABLE)
         return replace(answer, fault=UNAVAILABLE)

@@ -235,7 +235,7 @@ def test_unanswered_calls_are_made_again(
 def test_a_search_is_given_up_when_its_tool_never_answers(
     world: World, queries: list[Query]
 ) -> None:
-    faults = Faults(per_tool={"search_flights": 1.0})
+    faults = Faults(probability=1.0)
     for episode in episodes(world, queries[24:27], "planner_r1", CAREFUL, faults, **LONG):
         assert episode.more["plan"] is None or passes(episode)
         assert episode.transcript.stop_reason is StopReason.ANSWER
