@@ -64,7 +64,9 @@ def write_world(folder: str | Path, tables: WorldTables, report: Report | None =
                 f"'{partial}' cannot be written: {error}. Is the disk full, or the folder"
                 " read-only?"
             ) from None
-        _move(partial, target)
+        target.mkdir(exist_ok=True)
+        for name in (STORE_FILE, MANIFEST_FILE):  # without its manifest it is no world yet
+            os.replace(partial / name, target / name)
     return World.open(folder)
 
 
@@ -84,23 +86,10 @@ def check_target(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _move(partial: Path, folder: Path) -> None:
-    """Into its place. Whoever stands in an empty folder shall find the world there: that one is
-    kept, the manifest comes last."""
-    if folder == Path.cwd():
-        for name in (STORE_FILE, MANIFEST_FILE):
-            os.replace(partial / name, folder / name)
-        partial.rmdir()
-        return
-    if folder.exists():
-        folder.rmdir()
-    os.replace(partial, folder)
-
-
 @contextmanager
 def _partial_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder beside `folder`, held by a lock that dies with this process; removed if the
-    writing fails."""
+    """A folder beside `folder` without what a killed write has left there, held by a lock that dies
+    with this process. What else lies in it is its owner's, and stays."""
     partial = folder.with_name(folder.name + PARTIAL)
     try:
         partial.mkdir(parents=True, exist_ok=True)
@@ -109,14 +98,13 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
         raise UserError(f"'{folder}' cannot be made: {error.strerror}.") from None
     try:
         _lock(descriptor, partial)
-        _empty(partial)
+        _clear(partial)
         try:
             yield partial
-        except BaseException:
-            with suppress(OSError, UserError):
-                _empty(partial)
+        finally:
+            _clear(partial)
+            with suppress(OSError):
                 partial.rmdir()
-            raise
     finally:
         os.close(descriptor)
 
@@ -135,17 +123,9 @@ def _lock(descriptor: int, partial: Path) -> None:
         )
 
 
-def _empty(partial: Path) -> None:
-    """Removes what a killed write has left, or nothing: whatever else lies there is its owner's."""
-    paths = sorted(partial.iterdir())
-    other = [path for path in paths if path.is_dir() or path.name not in OURS]
-    if other:
-        raise UserError(
-            f"'{partial}' holds '{other[0].name}', which no unfinished world has left there. Move"
-            " it away, or choose another name."
-        )
-    for path in paths:
-        path.unlink()
+def _clear(partial: Path) -> None:
+    for name in OURS:
+        (partial / name).unlink(missing_ok=True)
 
 
 def verify(world: World) -> tuple[str, str]:
