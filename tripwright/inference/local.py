@@ -32,7 +32,6 @@ from tripwright.inference.models import (
     check_whole,
     convert_weights,
     device_named,
-    has_tokenizer,
     is_adapter,
     precision_named,
     put_adapter,
@@ -173,7 +172,8 @@ def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     if is_adapter(folder):
         check_peft(f"'{folder}' is a LoRA adapter, which")
         config, tokenizer = inspect_model(base_of(folder))
-        return config, load_tokenizer(folder) if has_tokenizer(folder) else tokenizer
+        own = (Path(folder) / "tokenizer_config.json").is_file()  # else the base's is meant
+        return config, load_tokenizer(folder) if own else tokenizer
     if is_no_model(folder):
         raise UserError(
             f"No model folder at '{folder}'. Expected a folder with config.json, weights and a"

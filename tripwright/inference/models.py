@@ -175,12 +175,7 @@ def check_whole(folder: Path) -> None:
             raise UserError(
                 f"{none}: {name} is no safetensors file, or cut short ({error}). Download it again."
             ) from None
-    check_room(folder, sum((folder / name).stat().st_size for name in names))
-
-
-def check_room(folder: Path, needed: float) -> None:
-    """Raises UserError where weights of so many bytes cannot be held."""
-    there = memory_bytes()
+    needed, there = sum((folder / name).stat().st_size for name in names), memory_bytes()
     if there is not None and needed > there:
         raise UserError(
             f"'{folder}' is too large for this machine: its weights alone take {needed / GB:.1f} GB"
@@ -199,9 +194,8 @@ def memory_bytes() -> float | None:
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 Layer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-LAYERS: tuple[Layer, ...] = get_args(
-    Layer
-)  # those that `Decoder` calls; it reads the others' weights
+# those that `Decoder` calls; it reads the others' weights
+LAYERS: tuple[Layer, ...] = get_args(Layer)
 # of a config of peft's: what we hand on, and what says nothing about the layers' arithmetic
 _READ = ("r", "lora_alpha", "lora_dropout", "target_modules", "use_rslora")
 _SILENT = {
@@ -239,11 +233,6 @@ def check_peft(why: str) -> None:
 
 def is_adapter(folder: str | Path) -> bool:
     return (Path(folder) / CONFIG).is_file()
-
-
-def has_tokenizer(folder: str | Path) -> bool:
-    """Whether an adapter came with one; else the base's is meant."""
-    return (Path(folder) / "tokenizer_config.json").is_file()
 
 
 def has_adapter(model: Any) -> bool:

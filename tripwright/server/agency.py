@@ -334,19 +334,19 @@ class TripServer:
 
 
 def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
-    with_desk = [
-        domain
+    with_desk = {
+        domain.name: domain
         for domain in domains().values()
         if domain.desk is not None and (domain.live or settings.services is None)
-    ]
-    names = [domain.name for domain in with_desk]
-    name = settings.domain or (names[0] if names else "")
-    domain = next((each for each in with_desk if each.name == name), None)
+    }
+    name = settings.domain or next(iter(with_desk), "")
+    domain = with_desk.get(name)
     if domain is None or domain.desk is None:
         what = "desk with live tools" if settings.services else "desk"
-        whose = f"Domain '{name}' has no {what}" if name else f"No domain has a {what}"
-        others = ", ".join(names) or "none"
-        raise UserError(f"{whose}, so no trips can be served. Those with one: {others}.")
+        raise UserError(
+            f"Domain '{name}' has no {what}, so no trips can be served. Those with one:"
+            f" {', '.join(with_desk) or 'none'}."
+        )
     where = PlaceOptions(world=settings.world, services=settings.services)
     place = resources.enter_context(domain.open_place(where))
     domain.desk.form(place)  # a place that offers nothing is refused now, not to every traveller
