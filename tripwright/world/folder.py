@@ -64,6 +64,7 @@ def write_world(folder: str | Path, tables: WorldTables, report: Report | None =
                 f"'{partial}' cannot be written: {error}. Is the disk full, or the folder"
                 " read-only?"
             ) from None
+        check_target(target)  # another process may have written it meanwhile
         target.mkdir(exist_ok=True)
         for name in (STORE_FILE, MANIFEST_FILE):  # without its manifest it is no world yet
             os.replace(partial / name, target / name)
