@@ -24,6 +24,7 @@ import torch
 
 from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
+from tripwright.inference.branching import Plain
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine
 from tripwright.inference.models import AUTO
@@ -246,12 +247,11 @@ def _weights_in(folder: Path) -> dict[str, torch.Tensor]:
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
-class _Arrivals:
+class _Arrivals(Plain):
     """What comes while a batch plays, as an engine's source of sessions."""
 
-    signal: str | None = None
-
     def __init__(self, first: ServedRequest, work: SimpleQueue[Any]):
+        super().__init__(())
         self._next: ServedRequest | None = first
         self._work, self._likeness = work, first.likeness
         self.held: Any = None
@@ -271,9 +271,6 @@ class _Arrivals:
         if request is not None:
             self.playing.append(request)
         return cast(Session | None, request)
-
-    def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
-        pass
 
     def finished(self, session: Session) -> None:
         self.playing.remove(cast(ServedRequest, session))
