@@ -63,13 +63,12 @@ def ending_problem(transcript: Transcript) -> str | None:
     )
 
 
-def format_problem(transcript: Transcript, dialect: Dialect, paged: bool = False) -> str | None:
-    """The first thing that is not clean, by the names above; None for a clean transcript. `paged`:
-    the tools took a page number."""
+def format_problem(transcript: Transcript, dialect: Dialect) -> str | None:
+    """The first thing that is not clean, by the names above; None for a clean transcript."""
     turns = [segment for segment in transcript.segments if segment.role == "assistant"]
     for segment in turns:
         last = segment is turns[-1]
-        if problem := _turn_problem(segment, transcript.answer if last else None, dialect, paged):
+        if problem := _turn_problem(segment, transcript.answer if last else None, dialect):
             return problem
     if not turns:
         return UNREADABLE
@@ -81,9 +80,7 @@ def format_problem(transcript: Transcript, dialect: Dialect, paged: bool = False
     return FENCED if fenced else None
 
 
-def _turn_problem(
-    segment: Segment, answer: str | None, dialect: Dialect, paged: bool
-) -> str | None:
+def _turn_problem(segment: Segment, answer: str | None, dialect: Dialect) -> str | None:
     match read_turn(segment.text, dialect.turns):
         case Answer(text):
             if answer is None or text != answer:
@@ -101,7 +98,7 @@ def _turn_problem(
             # read again: the transcript says only that there was an error, and finding nothing is
             # one too
             try:
-                dialect.face.offer.read(name, arguments, paged)
+                dialect.face.offer.read(name, arguments, dialect.page_rows is not None)
             except ToolError:
                 return MALFORMED
         case _:
@@ -155,7 +152,7 @@ def collect(
                     "world_hash": run.world_hash,
                     "policy": run.card.get("policy"),
                     "dialect": run.dialect.name,
-                    "tools": run.tools,
+                    "tools": run.dialect.schemas(),
                 }
                 lines.write(json.dumps(trajectory).encode() + b"\n")
     return {
@@ -209,8 +206,7 @@ class Judging:
             verdict = judge(episode.record, world, self.rules)
         if not verdict.final:
             return f"fails the {self.rules} rules" if judge else NOT_PASSED, verdict
-        paged = run.page_rows is not None
-        return format_problem(episode.transcript, run.dialect, paged), verdict
+        return format_problem(episode.transcript, run.dialect), verdict
 
     def rules_of(self, run: SourceRun) -> str:
         return run.rules if self._domain.judge_again is None else self.rules

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,7 +67,6 @@ class SourceRun(Run):
 
     label: str
     dialect: Dialect
-    page_rows: int | None
     places: dict[str, LinePlace]  # id → where its line is
 
     @property
@@ -83,15 +82,6 @@ class SourceRun(Run):
         """Of what answered the tools: a world's content, or services and the day they were
         asked."""
         return self.domain.same_place(self.card.get("world") or {})
-
-    @property
-    def tools(self) -> list[dict[str, Any]] | None:
-        """What the chat template was given of the tools."""
-        return (
-            self.dialect.face.schemas(paged=self.page_rows is not None)
-            if self.dialect.tools_in_prompt
-            else None
-        )
 
     def episodes(self, ids: Iterable[str] | None = None) -> Iterator[StoredEpisode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
@@ -142,7 +132,8 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> SourceRun:
             " there with --unfinished."
         )
     page_rows = (dialect.get("limits") or {}).get("page_rows")
-    return SourceRun(folder, run.card, label, dialects()[name], page_rows, lines)
+    played = replace(dialects()[name], page_rows=page_rows)
+    return SourceRun(folder, run.card, label, played, lines)
 
 
 def read_episode(line: EpisodeLine) -> StoredEpisode:
