@@ -35,6 +35,27 @@ class Loop(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
+class SavedLoop:
+    """The state of a loop that trains `model`: its weights, the states of the attributes named in
+    `checkpointed`, and those named in `counted` as they are."""
+
+    model: Any
+    checkpointed: tuple[str, ...] = ("optimizers", "clock")
+    counted: tuple[str, ...] = ("step", "tokens")
+
+    def state_dict(self) -> dict[str, Any]:
+        parts = {name: getattr(self, name).state_dict() for name in self.checkpointed}
+        counts = {name: getattr(self, name) for name in self.counted}
+        return {"model": trained_weights(self.model), **parts, **counts}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        set_trained_weights(self.model, state["model"])
+        for name in self.checkpointed:
+            getattr(self, name).load_state_dict(state[name])
+        for name in self.counted:
+            setattr(self, name, state[name])
+
+
 def trained_weights(model: Any) -> dict[str, Any]:
     """What a checkpoint holds of a model: all of it, or beside a frozen base its adapter."""
     trained = {name for name, p in model.named_parameters() if p.requires_grad}

@@ -16,7 +16,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import Batch, collate
-from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
+from tripwright.learning.loop import SavedLoop, StageClock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
 from tripwright.rewards.curriculum import CurriculumState
@@ -32,15 +32,12 @@ from tripwright.tools.toolbox import Tools
 S = TypeVar("S", bound=RolloutSettings)
 
 
-class RlLoop(ABC, Generic[S]):
+class RlLoop(SavedLoop, ABC, Generic[S]):
     """A `learning.loop.Loop` whose `take_step` an algorithm adds. Trains `model` in place on
-    `trips`.
+    `trips`. `faults` are of the rollouts' tools (row S9)."""
 
-    `faults` are of the rollouts' tools (row S9). `checkpointed` names the attributes whose state a
-    checkpoint holds, beside the model, the step and the order of minibatches.
-    """
-
-    checkpointed: tuple[str, ...] = ("optimizers", "trips", "curriculum", "clock", "meter")
+    checkpointed = (*SavedLoop.checkpointed, "trips", "curriculum", "meter")
+    counted = ("step",)
 
     def __init__(
         self,
@@ -151,19 +148,11 @@ class RlLoop(ABC, Generic[S]):
         return row
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "step": self.step,
-            "shuffle": self.shuffle.get_state(),
-            "model": trained_weights(self.model),
-            **{name: getattr(self, name).state_dict() for name in self.checkpointed},
-        }
+        return {**super().state_dict(), "shuffle": self.shuffle.get_state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.step = state["step"]
+        super().load_state_dict(state)
         self.shuffle.set_state(state["shuffle"])
-        set_trained_weights(self.model, state["model"])
-        for name in self.checkpointed:
-            getattr(self, name).load_state_dict(state[name])
 
 
 def minibatches_of(

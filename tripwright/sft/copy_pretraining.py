@@ -17,7 +17,7 @@ from torch import Tensor
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.models import AUTO
 from tripwright.learning.batches import collate, token_logprobs
-from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
+from tripwright.learning.loop import SavedLoop, StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings
 
 UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no loss gets there
@@ -37,9 +37,11 @@ class CopyPretrainingSettings:
     optimizer: OptimizerSettings = OptimizerSettings()
 
 
-class CopyPretraining:
+class CopyPretraining(SavedLoop):
     """The warm-up as a `Loop`: trains in place, and ends when the last length is learned, or at
     `max_steps`."""
+
+    counted = (*SavedLoop.counted, "seed", "level", "smoothed")
 
     def __init__(self, model: Any, settings: CopyPretrainingSettings, seed: int):
         self.model, self.settings, self.seed = model, settings, seed
@@ -83,25 +85,6 @@ class CopyPretraining:
         batch = batch.to(self.optimizers.parameters[0].device)
         nll = -token_logprobs(self.decoder, batch, self.settings.dtype, batch.mask.bool())
         return nll.mean(), sum(len(ids) for ids, _ in strings)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "model": trained_weights(self.model),
-            "optimizers": self.optimizers.state_dict(),
-            "clock": self.clock.state_dict(),
-            "seed": self.seed,
-            "step": self.step,
-            "tokens": self.tokens,
-            "level": self.level,
-            "smoothed": self.smoothed,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        set_trained_weights(self.model, state["model"])
-        self.optimizers.load_state_dict(state["optimizers"])
-        self.clock.load_state_dict(state["clock"])
-        self.seed, self.step, self.tokens = state["seed"], state["step"], state["tokens"]
-        self.level, self.smoothed = state["level"], state["smoothed"]
 
 
 def string(rng: random.Random, vocabulary: int, length: int) -> tuple[list[int], list[int]]:

@@ -20,7 +20,7 @@ from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.models import AUTO
 from tripwright.learning.batches import collate, token_logprobs
-from tripwright.learning.loop import StageClock, set_trained_weights, trained_weights
+from tripwright.learning.loop import SavedLoop, StageClock
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.transcript import Transcript
 
@@ -94,9 +94,11 @@ class SampleSource(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
-class FineTuning:
+class FineTuning(SavedLoop):
     """A `Loop`. A source of a file says by `count` how many samples an epoch has; without it there
     are no epochs."""
+
+    checkpointed = (*SavedLoop.checkpointed, "batches")
 
     def __init__(self, model: Any, source: SampleSource, settings: SftSettings):
         self.model, self.settings = model.train(), settings  # an adapter's dropout
@@ -163,23 +165,6 @@ class FineTuning:
         sums.nll += float(nll.detach())
         sums.tokens += int(batch.real.sum())
         sums.places += batch.real.numel()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "model": trained_weights(self.model),
-            "optimizers": self.optimizers.state_dict(),
-            "clock": self.clock.state_dict(),
-            "batches": self.batches.state_dict(),
-            "step": self.step,
-            "tokens": self.tokens,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        set_trained_weights(self.model, state["model"])
-        self.optimizers.load_state_dict(state["optimizers"])
-        self.clock.load_state_dict(state["clock"])
-        self.batches.load_state_dict(state["batches"])
-        self.step, self.tokens = state["step"], state["tokens"]
 
 
 @dataclass
