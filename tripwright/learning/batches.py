@@ -12,8 +12,7 @@ kernels of Liger do as much, on a GPU alone.)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -170,8 +169,7 @@ def _chunks(tokens: int, vocabulary: int) -> Iterator[slice]:
     return (slice(begin, min(begin + rows, tokens)) for begin in range(0, tokens, rows))
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Next-token prediction over B rows of T positions: `targets[b, t]` follows `ids[b, t]`."""
 
     ids: Tensor  # (B, T) int64
@@ -181,12 +179,7 @@ class Batch:
     real: Tensor  # (B, T) bool: False where the row is padded
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(
-            *(
-                getattr(self, name).to(device)
-                for name in ("ids", "targets", "mask", "logprobs", "real")
-            )
-        )
+        return Batch(*(column.to(device) for column in self))
 
 
 def collate(
@@ -196,19 +189,13 @@ def collate(
     so every list is shifted by one."""
     length = round_up(max(len(ids) for ids, _, _ in rows) - 1)
     ids = torch.full((len(rows), length), pad_id, dtype=torch.long)
-    targets, mask, logprobs = (
-        torch.zeros_like(ids),
-        torch.zeros(len(rows), length),
-        torch.zeros(len(rows), length),
-    )
-    real = torch.zeros(len(rows), length, dtype=torch.bool)
+    targets, real = torch.zeros_like(ids), torch.zeros(len(rows), length, dtype=torch.bool)
+    mask, logprobs = torch.zeros(2, len(rows), length)
     for b, (tokens, loss_mask, sampler_logprobs) in enumerate(rows):
         n = len(tokens) - 1
         ids[b, :n], targets[b, :n] = torch.tensor(tokens[:-1]), torch.tensor(tokens[1:])
-        mask[b, :n], logprobs[b, :n] = (
-            torch.tensor(loss_mask[1:], dtype=torch.float),
-            torch.tensor(sampler_logprobs[1:]),
-        )
+        mask[b, :n] = torch.tensor(loss_mask[1:], dtype=torch.float)
+        logprobs[b, :n] = torch.tensor(sampler_logprobs[1:])
         real[b, :n] = True
     return Batch(ids, targets, mask, logprobs, real)
 

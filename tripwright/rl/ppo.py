@@ -169,13 +169,7 @@ class Ppo(RlLoop[PpoSettings]):
         parts = []
         for first in range(0, len(whole.ids), self.settings.micro_batch_size):
             rows = slice(first, first + self.settings.micro_batch_size)
-            batch = Batch(
-                whole.ids[rows],
-                whole.targets[rows],
-                whole.mask[rows],
-                whole.logprobs[rows],
-                whole.real[rows],
-            )
+            batch = Batch(*(column[rows] for column in whole))
             parts.append(self.value_head(self._hidden(batch).float())[..., 0])
         return torch.cat(parts) * whole.mask
 

@@ -1,5 +1,5 @@
 """Servers that sample token ids after token ids: what is asked of vLLM and of SGLang, one class
-each behind `TokenServer`. Nothing here was run against a real one; requests and answers follow
+each with the same calls. Nothing here was run against a real one; requests and answers follow
 their source (vLLM after 0.18, SGLang after 0.5.9, as read on 2026-11-26):
 
 - vLLM: `entrypoints/openai/completion/protocol.py`, `entrypoints/serve/dev/{sleep,rpc,rlhf}`,
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Gt
 
@@ -76,27 +76,7 @@ class Tokens(NamedTuple):
     version: str | None = None
 
 
-class TokenServer(Protocol):
-    """What faults is a value only in `sample`; the other calls raise UserError."""
-
-    def open(self) -> bool:
-        """Whether it is there and asleep; raises UserError where it is not there."""
-        ...
-
-    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault: ...
-    def sleep(self) -> Any: ...
-    def wake(self, memory: Memory) -> Any: ...
-    def load_weights(self, folder: Path, version: str) -> Any: ...
-    def forget(self) -> Any:
-        """Drops keys and values of former weights."""
-        ...
-
-    def version(self) -> str | None:
-        """Of the weights in force; None where it does not say."""
-        ...
-
-
-def token_server(settings: RolloutServer, vocabulary: int) -> TokenServer:
+def token_server(settings: RolloutServer, vocabulary: int) -> VllmServer | SglangServer:
     kind = VllmServer if settings.kind == "vllm" else SglangServer
     return kind(
         settings.url,
@@ -109,6 +89,10 @@ def token_server(settings: RolloutServer, vocabulary: int) -> TokenServer:
 
 @dataclass(frozen=True)
 class _Server(Endpoint):
+    """What faults is a value only in `sample`; the other calls raise UserError. `open`: whether it
+    is asleep; `forget` drops keys and values of former weights; `version` is of the weights in
+    force, None where it does not say."""
+
     vocabulary: int
     # kept by us where the server does not say whether it sleeps; holds its weights' version
     asleep: Path = field(kw_only=True)
