@@ -50,7 +50,7 @@ def main() -> int:
             stages.before_rl(run)
             minutes.append((time.monotonic() - began) / 60)
             final = evaluate(
-                run, requests_of_exam(recipe, recipe.evaluation.queries), "sft", BEFORE
+                run, requests_of_exam(run.recipe, recipe.evaluation.queries), "sft", BEFORE
             )["metrics"]["final"]
         got_there += final["value"] >= ENOUGH
         print(

@@ -109,7 +109,7 @@ def test_requests_without_levels_and_an_evaluation_without_scores(
         "metrics": {"final": rate(0, 0)},
         "parties": {"2": {"final": rate(0, 0)}},
     }
-    monkeypatch.setattr(examination, "play", lambda *args: none)
+    monkeypatch.setattr(examination.HeldOut, "play", lambda *args: none)
     run = RunFolder(tmp_path / "run", recipe)
     examination.measure_difficulty(run)
     assert json.loads((run.folder / "difficulty.json").read_text())["levels"]["expert"] == {}

@@ -125,7 +125,7 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
     chat = validation.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
     requests = validation.held_out(recipe, None, 3, VALIDATION_WORLDS)
     again = run.folder / "eval" / "validation-step-22"
-    validation.play_model(recipe, requests, model, chat, again, {"kind": "local"})
+    requests.play_model(model, chat, again, {"kind": "local"})
     assert played(run, 22) == played(run, 2)
 
 
@@ -179,15 +179,15 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
     keep: Any, kept: list[int], recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {0: 0.1, 2: 0.5, 4: 0.5}
-    play = validation.play_model
+    play = validation.HeldOut.play_model
 
     def rated(*args: Any, **more: Any) -> dict[str, Any]:
-        result, folder = play(*args, **more), args[4]
+        result, folder = play(*args, **more), args[3]
         result["metrics"]["delivery"]["value"] = rates[int(folder.name.rpartition("-")[2])]
         (folder / "score.json").write_text(json.dumps(result))
         return result
 
-    monkeypatch.setattr(validation, "play_model", rated)
+    monkeypatch.setattr(validation.HeldOut, "play_model", rated)
     settings = replace(recipe.validation, metric="delivery", keep=keep)  # type: ignore[type-var]
     run = trained(tmp_path / "run", replace(recipe, validation=settings))
     best = json.loads((run.folder / "best.json").read_text())

@@ -39,15 +39,10 @@ from tripwright.training.run_folder import RunFolder
 from tripwright.training.validation import (
     HeldOut,
     checkpoint_models,
-    conditions,
     finished_score,
     held_out,
     model_identity,
-    play,
-    play_model,
     reward_terms,
-    rules_of,
-    settle,
 )
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"  # names of evaluations
@@ -85,16 +80,24 @@ def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, 
 def examine_models(run: RunFolder, models: list[str], with_controls: bool = True) -> dict[str, Any]:
     """The figures of `examine`, of these models of the run in order; with controls the last one
     also with emptied tools."""
-    exam = requests_of_exam(run.recipe, run.recipe.evaluation.queries)
-    settle_exam(run, exam)
+    folder, settings = run.folder / "eval", run.recipe.evaluation
+    exam = requests_of_exam(run.recipe, settings.queries)
+    generated = {"difficulty_queries": settings.difficulty_queries} if not settings.file else {}
+    exam.settle(
+        folder,
+        f"'{run.folder}' was examined under other conditions",
+        f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to examine"
+        " anew.",
+        **generated,
+    )
     measure_difficulty(run)
     names = [name for model in models for name in evaluate_stage(run, exam, model)]
     if with_controls:
         evaluate(run, exam, models[-1], BLIND, emptied_tools=True)
         names.append(BLIND)
     return {
-        "rules": rules_of(run.recipe),
-        "decoding": dataclasses.asdict(run.recipe.evaluation.decoding),
+        "rules": exam.rules,
+        "decoding": dataclasses.asdict(settings.decoding),
         "final": rates(run, names),
         "comparisons": compare_stages(run) if len(models) > 1 else {},
         "report": str(write_report(run.folder)),
@@ -126,21 +129,6 @@ def requests_of_exam(recipe: Recipe, count: int) -> HeldOut:
     return held_out(recipe, recipe.evaluation.file, count, UNSEEN_WORLDS)
 
 
-def settle_exam(run: RunFolder, exam: HeldOut) -> None:
-    """The exam, written down with its conditions: what two examinations must have in common to be
-    compared. Raises UserError where the run was examined under others."""
-    folder, settings = run.folder / "eval", run.recipe.evaluation
-    difficulty = {"difficulty_queries": settings.difficulty_queries}
-    settle(
-        folder,
-        exam,
-        conditions(run.recipe, exam) | (difficulty if settings.file is None else {}),
-        f"'{run.folder}' was examined under other conditions",
-        f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to examine"
-        " anew.",
-    )
-
-
 def measure_difficulty(run: RunFolder) -> None:
     """What baselines, the expert and another teacher reach on the exam and more requests like it.
     Where a model judges nobody pays for that."""
@@ -156,7 +144,7 @@ def measure_difficulty(run: RunFolder) -> None:
     for name, policy in policies.items():
         folder = _evaluation(run, f"difficulty/{name}")
         print(f"examining {name}", file=sys.stderr)
-        score = play(recipe, requests, policy(), folder, {"kind": name})
+        score = requests.play(policy(), folder, {"kind": name})
         difficulty[name] = score["metrics"]["final"]
         difficulty["levels"][name] = {
             level: part["final"] for level, part in score.get("levels", {}).items()
@@ -164,15 +152,10 @@ def measure_difficulty(run: RunFolder) -> None:
     write_atomically(path, json.dumps(difficulty, indent=2))
 
 
-def exam_of(stage: str) -> str:
-    """The name of the evaluation of a stage's model, or of a checkpoint's."""
-    return EXAM_OF.get(stage) or stage.partition("-")[2] or stage
-
-
 def evaluate_stage(run: RunFolder, exam: HeldOut, stage: str) -> list[str]:
     """The names of a stage's evaluations: one, and one with the recipe's faults where it has
     some."""
-    name = exam_of(stage)
+    name = EXAM_OF.get(stage) or stage.partition("-")[2] or stage  # "rl-step-2": "step-2"
     evaluate(run, exam, stage, name)
     if run.recipe.faults is None:
         return [name]
@@ -203,7 +186,7 @@ def evaluate(
     )
     # as in training: a model that is shown other tools is another one
     chat = ChatFormat(tokenizer, run.recipe.dialect.dialect().schemas())
-    return play_model(run.recipe, exam, model, chat, folder, identity, emptied_tools, faults)
+    return exam.play_model(model, chat, folder, identity, emptied_tools, faults)
 
 
 def _evaluation(run: RunFolder, name: str) -> Path:

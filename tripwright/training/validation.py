@@ -58,13 +58,114 @@ CONDITIONS = "conditions.json"
 
 @dataclass(frozen=True)
 class HeldOut:
-    """`queries` and `world` are what a run card says of the requests and of what answers them;
-    `origin` what two sets of requests must have in common to be the same."""
+    """Requests of a recipe's examination or validation, and how they are played. `queries` and
+    `world` are what a run card says of the requests and of what answers them; `origin` what two
+    sets of requests must have in common to be the same."""
 
+    recipe: Recipe
     tasks: Sequence[Task]
     queries: dict[str, Any]
     world: dict[str, Any]
     origin: dict[str, Any]
+
+    @property
+    def rules(self) -> str:
+        """The set of rules, or what a score says of a domain with one way to judge."""
+        if self.recipe.domain.rules:
+            return self.recipe.evaluation.rules
+        return rules_without_choice(self.recipe.domain, self.recipe.judging)
+
+    def settle(self, folder: Path, refusal: str, advice: str, **more: Any) -> None:
+        """Writes down in `folder` the requests and what two evaluations must have in common to be
+        compared (with `more`). Raises UserError ("`refusal`: what differs. `advice`") where
+        something else stands there."""
+        how = self.recipe.evaluation
+        context = {} if how.context_tokens is None else {"context_tokens": how.context_tokens}
+        decoding = dataclasses.asdict(how.decoding)
+        settings = {"rules": self.rules, "decoding": decoding, **self.origin, **context, **more}
+        now, path = json.loads(json.dumps(settings)), folder / CONDITIONS
+        if path.is_file() and (differing := describe_changes(json_object(path) or {}, now)):
+            raise UserError(f"{refusal}: {differing}. {advice}")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(now, indent=2))
+        lines = (
+            json.dumps({"id": task.id, "world": task.where, **task.query.record()}) + "\n"
+            for task in self.tasks
+        )
+        write_atomically(folder / "queries.jsonl", "".join(lines))
+
+    def play_model(
+        self,
+        model: Any,
+        chat: ChatFormat,
+        folder: Path,
+        identity: dict[str, Any],
+        emptied_tools: bool = False,
+        faults: Faults | None = None,
+    ) -> dict[str, Any]:
+        """The score of a model. The dense reward is added to its metrics, last: a score without it
+        is not finished."""
+        settings = self.recipe.evaluation
+        how = settings.decoding
+        sampling = Sampling(
+            how.temperature,
+            settings.max_concurrent_rollouts,
+            self.recipe.seed,
+            self.recipe.sampling_dtype,
+            1.0 if how.top_p is None else how.top_p,
+            how.top_k,
+        )
+        policy = LocalPolicy(model, chat, sampling)
+        score = self.play(policy, folder, identity, chat, emptied_tools, faults)
+        score["metrics"][DENSE_REWARD] = mean(
+            [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
+        )
+        write_atomically(folder / SCORE, json.dumps(score, indent=2) + "\n")
+        return score
+
+    def play(
+        self,
+        policy: Policy,
+        folder: Path,
+        identity: dict[str, Any],
+        chat: ChatFormat | None = None,
+        emptied_tools: bool = False,
+        faults: Faults | None = None,
+    ) -> dict[str, Any]:
+        """The score of one policy, in `folder`; resumable. What has no `chat` is a script, which
+        samples nothing."""
+        recipe, dialect = self.recipe, self.recipe.held_out_dialect
+        how = recipe.evaluation.decoding
+        decoding: dict[str, Any] = {"temperature": how.temperature if chat is not None else 0.0}
+        if decoding["temperature"] > 0:
+            decoding |= {"seed": recipe.seed, "top_p": how.top_p, "top_k": how.top_k}
+        card = {
+            "policy": identity,
+            "decoding": decoding,
+            "rules": self.rules,
+            "dialect": dialect_entry(dialect),
+            "queries": self.queries,
+            "world": self.world,
+            "samples": 1,
+            "emptied_tools": emptied_tools,
+            **environment(dialect),
+        }
+        if recipe.judging is not None:
+            card |= {"judging": recipe.judging.card()}
+        folder.mkdir(parents=True, exist_ok=True)
+        with opened(recipe.domain, recipe.judging, folder) as judged:
+            return run_episodes(
+                policy,
+                map(judged, self.tasks),
+                folder,
+                dialect,
+                chat,
+                self.rules,
+                emptied_tools,
+                card,
+                progress=chat is not None,
+                faults=faults,
+            )
 
 
 def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> HeldOut:
@@ -76,7 +177,7 @@ def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> 
         identity = {"path": file, "sha256": file_hash(file)}
         tasks = [domain.task(f"q{line:06d}", request, place.source) for line, request in requests]
         same = {"file": identity["sha256"], "world": domain.same_place(place.identity)}
-        return HeldOut(tasks, identity, place.identity, same)
+        return HeldOut(recipe, tasks, identity, place.identity, same)
     trips = GeneratedTrips(
         domain, (data.scale,), first_world, recipe.evaluation.per_world, recipe.mix
     )
@@ -94,121 +195,13 @@ def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> 
         "generator": generator_fingerprint(domain.name, data.scale),
     }
     tasks = [task.renamed(f"{task.where}-{n:04d}") for n, task in enumerate(generated)]
-    return HeldOut(tasks, queries, {"name": "generated, never trained on"}, origin)
-
-
-def rules_of(recipe: Recipe) -> str:
-    """The set of rules, or what a score says of a domain with one way to judge."""
-    if recipe.domain.rules:
-        return recipe.evaluation.rules
-    return rules_without_choice(recipe.domain, recipe.judging)
-
-
-def conditions(recipe: Recipe, requests: HeldOut) -> dict[str, Any]:
-    """What two evaluations must have in common to be compared."""
-    decoding = dataclasses.asdict(recipe.evaluation.decoding)
-    settings = {"rules": rules_of(recipe), "decoding": decoding, **requests.origin}
-    if recipe.evaluation.context_tokens is not None:
-        settings["context_tokens"] = recipe.evaluation.context_tokens
-    plain: dict[str, Any] = json.loads(json.dumps(settings))
-    return plain
-
-
-def settle(folder: Path, requests: HeldOut, now: dict[str, Any], refusal: str, advice: str) -> None:
-    """Requests and conditions written down in `folder`; raises UserError ("`refusal`: what differs.
-    `advice`") where others stand there."""
-    path = folder / CONDITIONS
-    if path.is_file() and (differing := describe_changes(json_object(path) or {}, now)):
-        raise UserError(f"{refusal}: {differing}. {advice}")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(now, indent=2))
-    lines = (
-        json.dumps({"id": task.id, "world": task.where, **task.query.record()}) + "\n"
-        for task in requests.tasks
-    )
-    write_atomically(folder / "queries.jsonl", "".join(lines))
-
-
-def play_model(
-    recipe: Recipe,
-    requests: HeldOut,
-    model: Any,
-    chat: ChatFormat,
-    folder: Path,
-    identity: dict[str, Any],
-    emptied_tools: bool = False,
-    faults: Faults | None = None,
-) -> dict[str, Any]:
-    """The score of a model on these requests, decoded as the recipe's evaluations are. The dense
-    reward is added to its metrics, last: a score without it is not finished."""
-    settings = recipe.evaluation
-    how = settings.decoding
-    sampling = Sampling(
-        how.temperature,
-        settings.max_concurrent_rollouts,
-        recipe.seed,
-        recipe.sampling_dtype,
-        1.0 if how.top_p is None else how.top_p,
-        how.top_k,
-    )
-    policy = LocalPolicy(model, chat, sampling)
-    score = play(recipe, requests, policy, folder, identity, chat, emptied_tools, faults)
-    score["metrics"][DENSE_REWARD] = mean(
-        [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
-    )
-    write_atomically(folder / SCORE, json.dumps(score, indent=2) + "\n")
-    return score
+    return HeldOut(recipe, tasks, queries, {"name": "generated, never trained on"}, origin)
 
 
 def finished_score(folder: Path) -> dict[str, Any] | None:
     """Of a model's evaluation that came to its end."""
     score = json_object(folder / SCORE)
     return score if score is not None and DENSE_REWARD in score["metrics"] else None
-
-
-def play(
-    recipe: Recipe,
-    requests: HeldOut,
-    policy: Policy,
-    folder: Path,
-    identity: dict[str, Any],
-    chat: ChatFormat | None = None,
-    emptied_tools: bool = False,
-    faults: Faults | None = None,
-) -> dict[str, Any]:
-    """The score of one policy, in `folder`; resumable. What has no `chat` is a script, which
-    samples nothing."""
-    dialect, how = recipe.held_out_dialect, recipe.evaluation.decoding
-    decoding: dict[str, Any] = {"temperature": how.temperature if chat is not None else 0.0}
-    if decoding["temperature"] > 0:
-        decoding |= {"seed": recipe.seed, "top_p": how.top_p, "top_k": how.top_k}
-    card = {
-        "policy": identity,
-        "decoding": decoding,
-        "rules": rules_of(recipe),
-        "dialect": dialect_entry(dialect),
-        "queries": requests.queries,
-        "world": requests.world,
-        "samples": 1,
-        "emptied_tools": emptied_tools,
-        **environment(dialect),
-    }
-    if recipe.judging is not None:
-        card |= {"judging": recipe.judging.card()}
-    folder.mkdir(parents=True, exist_ok=True)
-    with opened(recipe.domain, recipe.judging, folder) as judged:
-        return run_episodes(
-            policy,
-            map(judged, requests.tasks),
-            folder,
-            dialect,
-            chat,
-            rules_of(recipe),
-            emptied_tools,
-            card,
-            progress=chat is not None,
-            faults=faults,
-        )
 
 
 def reward_terms(evaluation: Path) -> dict[str, dict[str, float]]:
@@ -277,10 +270,8 @@ class Validation:
         for model in (self.run.folder / "model").glob(f"*{_STEP}*"):
             if model.suffix == ".partial" or (_step_of(model) or 0) > step:
                 shutil.rmtree(model)
-        settle(
+        self.requests.settle(
             self.run.folder / "eval" / "validation",
-            self.requests,
-            conditions(self.run.recipe, self.requests),
             f"'{self.run.folder}' was validated under other conditions",
             "Put [validation] and [evaluation] back, or remove its folders eval/validation*.",
         )
@@ -304,7 +295,7 @@ class Validation:
         model, training = self.loop.model, self.loop.model.training
         generators = process_generators()
         with self.loop.clock.stopped():
-            score = play_model(run.recipe, self.requests, model.eval(), chat, folder, identity)
+            score = self.requests.play_model(model.eval(), chat, folder, identity)
         model.train(training)
         set_process_generators(generators)
         self._keep_best()
