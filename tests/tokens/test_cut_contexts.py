@@ -16,7 +16,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Episode
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.sft.data import Encoder, TrainingConversation
+from tripwright.sft.data import ChatMasks, TrainingConversation
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
@@ -216,7 +216,7 @@ def test_fine_tuning_reads_the_same_rows(
 ) -> None:
     """By the ids where there are some; else by the texts of what each turn saw."""
     tokenizer = chat_of_short_turns.tokenizer
-    encoder = Encoder(tokenizer, None)
+    masks = ChatMasks(tokenizer)
     cut = next(t for t in transcripts if len(t.contexts) > 2)
     texts = [
         replace(segment, text=tokenizer.decode(segment.token_ids) or segment.text)
@@ -224,7 +224,7 @@ def test_fine_tuning_reads_the_same_rows(
         else segment
         for segment in cut.segments
     ]
-    rows = encoder.encode(TrainingConversation("here", transcript=replace(cut, segments=texts)))
+    rows = masks.rows(TrainingConversation("here", transcript=replace(cut, segments=texts)))
     expected = [(ids, mask) for _, ids, mask in cut.sequences]
     assert [(row.token_ids, row.loss_mask) for row in rows] == expected
 
@@ -232,7 +232,7 @@ def test_fine_tuning_reads_the_same_rows(
         replace(s, token_ids=[], loss_mask=[], logprobs=[], text=f"({number}) {s.role}")
         for number, s in enumerate(texts)
     ]
-    rows = encoder.encode(TrainingConversation("here", transcript=replace(cut, segments=of_text)))
+    rows = masks.rows(TrainingConversation("here", transcript=replace(cut, segments=of_text)))
     for row, context in zip(rows, cut.contexts, strict=True):
         read = tokenizer.decode(row.token_ids)
         trained = tokenizer.decode(

@@ -34,7 +34,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -221,32 +221,89 @@ def _conversation(record: dict[str, Any], where: str) -> TrainingConversation:
 # ---- token ids and masks
 
 
+class TokenizedRow(NamedTuple):
+    """Token ids, and a mask that is 1 on what is trained on in full."""
+
+    token_ids: list[int]
+    loss_mask: list[int]
+
+
 Message = dict[str, Any]
-Encoded = tuple[list[int], list[int]]  # ids, mask
 MARKER = re.compile(r"\{%-?\s*generation\s*-?%\}")
 _WHOLE = 1 << 30  # tool texts in files are what a model was shown: they were cut then, if at all
 
 
 class ChatMasks:
-    """`train` (one boolean a message) leaves assistant messages out of the mask; without it all of
-    them are in it."""
+    """Conversations → rows, with the ids they come with, or else those of this tokenizer.
+    `schemas`: the tools that the template is given for an episode whose line does not say."""
 
-    def __init__(self, tokenizer: Any):
+    def __init__(self, tokenizer: Any, schemas: list[dict[str, Any]] | None = None):
         if not getattr(tokenizer, "chat_template", None):
             raise UserError(
                 "This tokenizer has no chat template, so messages cannot be turned into tokens."
             )
-        self.tokenizer = tokenizer
+        self.tokenizer, self.schemas = tokenizer, schemas
         self.marked = MARKER.search(str(tokenizer.chat_template)) is not None
         self._formats: dict[str, ChatFormat] = {}
+
+    def rows(self, conversation: TrainingConversation) -> list[TokenizedRow]:
+        """One row; of an episode whose context was cut, one for each context."""
+        messages, ids = conversation.messages, conversation.token_ids
+        try:
+            if conversation.transcript is not None:
+                return self._of_transcript(conversation.transcript, conversation)
+            if ids is not None:
+                said = [m["content"] for m in messages if m["role"] == "assistant"]
+                self._check_ids(ids, said)
+                return [TokenizedRow(ids, conversation.loss_mask or [])]
+            return [self.encode(messages, conversation.tools, conversation.train)]
+        except UserError as error:
+            raise UserError(f"{conversation.where}: {error}") from None
+
+    def _of_transcript(
+        self, transcript: Transcript, conversation: TrainingConversation
+    ) -> list[TokenizedRow]:
+        turns = [(segment.role, segment.text) for segment in transcript.segments]
+        if transcript.has_tokens:
+            said = [text for role, text in turns if role == "assistant"]
+            self._check_ids(transcript.token_ids, said)
+            return [TokenizedRow(ids, mask) for _, ids, mask in transcript.sequences]
+        roles = [role for role, _ in turns]
+        if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
+            raise UserError(
+                "a transcript begins with system and user and goes on with assistant and tool;"
+                f" found {', '.join(roles[:4])}."
+            )
+        chat = self.chat(conversation.tools if conversation.says_tools else self.schemas)
+        cut = transcript.stop_reason == StopReason.MAX_TURN_TOKENS
+        return [
+            as_episode(
+                chat,
+                [turns[n] for n in seen],
+                [n in own for n in seen],
+                cut=cut and seen[-1] == len(turns) - 1,
+            )
+            for seen, own in transcript.contexts
+        ]
+
+    def _check_ids(self, ids: list[int], turns: list[str]) -> None:
+        """Ids mean something to the tokenizer that made them alone."""
+        if max(ids, default=0) >= len(self.tokenizer) or (
+            turns and turns[-1] not in self.tokenizer.decode(ids, skip_special_tokens=False)
+        ):
+            raise UserError(
+                "its token ids are of another tokenizer than this model's. Export the texts alone,"
+                " or start from that model."
+            )
 
     def encode(
         self,
         messages: Sequence[Message],
         tools: list[dict[str, Any]] | None,
         train: Sequence[bool] | None = None,
-    ) -> Encoded:
-        """Raises UserError in one line where no way fits."""
+    ) -> TokenizedRow:
+        """`train` (one boolean a message) leaves assistant messages out of the mask; without it all
+        of them are in it. Raises UserError in one line where no way fits."""
         train = [message["role"] == "assistant" for message in messages] if train is None else train
         if is_episode(messages):
             turns = [(message["role"], message["content"]) for message in messages]
@@ -265,7 +322,7 @@ class ChatMasks:
 
     def _by_markers(
         self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
-    ) -> Encoded:
+    ) -> TokenizedRow:
         encoding = self._apply(
             messages, tools, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
         )
@@ -274,7 +331,7 @@ class ChatMasks:
             t for message, t in zip(messages, train, strict=True) if message["role"] == "assistant"
         ]
         if all(flags):
-            return ids, mask
+            return TokenizedRow(ids, mask)
         runs = [(value, len(list(run))) for value, run in groupby(mask)]
         if sum(value for value, _ in runs) != len(flags):
             raise UserError(
@@ -282,13 +339,12 @@ class ChatMasks:
                 " ones cannot be left out."
             )
         left = iter(flags)
-        return ids, [
-            x for value, length in runs for x in [int(bool(value) and next(left))] * length
-        ]
+        kept = [x for value, length in runs for x in [int(bool(value) and next(left))] * length]
+        return TokenizedRow(ids, kept)
 
     def _by_prefixes(
         self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
-    ) -> Encoded:
+    ) -> TokenizedRow:
         whole: str = self._apply(messages, tools, tokenize=False)
         ids: list[int] = []
         mask: list[int] = []
@@ -312,7 +368,7 @@ class ChatMasks:
             self._add(ids, mask, turn, train[i])
             done = len(before) + len(turn)
         self._add(ids, mask, whole[done:], False)
-        return ids, mask
+        return TokenizedRow(ids, mask)
 
     def _add(self, ids: list[int], mask: list[int], text: str, label: bool) -> None:
         piece = self.tokenizer.encode(text, add_special_tokens=False)
@@ -349,7 +405,7 @@ def is_episode(messages: Sequence[Message]) -> bool:
 
 def as_episode(
     chat: ChatFormat, messages: Sequence[tuple[str, str]], train: Sequence[bool], cut: bool = False
-) -> Encoded:
+) -> TokenizedRow:
     """(role, text) of each message, as a session would have appended them. `cut`: the last turn was
     ended by a limit, not by its stop."""
     ids = chat.opening(messages[0][1], messages[1][1])
@@ -361,18 +417,10 @@ def as_episode(
             piece = chat.tool_answer(text, _WHOLE).ids
         ids += piece
         mask += [int(role == "assistant" and bool(train[i]))] * len(piece)
-    return ids, mask
+    return TokenizedRow(ids, mask)
 
 
 # ---- sources
-
-
-@dataclass(frozen=True)
-class TokenizedRow:
-    """Token ids, and a mask that is 1 on what is trained on in full."""
-
-    token_ids: list[int]
-    loss_mask: list[int]
 
 
 @dataclass
@@ -467,8 +515,8 @@ def expert_samples(
 def read_rows(
     settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
 ) -> tuple[list[TokenizedRow], Figures]:
-    """`schemas`: the tools that the template is given for an episode whose line does not say."""
-    encoder, figures, rows = Encoder(tokenizer, schemas), Figures(), []
+    """`schemas` as `ChatMasks` has them."""
+    masks, figures, rows = ChatMasks(tokenizer, schemas), Figures(), []
     for conversation in read_conversations(settings.data or ""):
         figures.read += 1
         if (
@@ -477,7 +525,7 @@ def read_rows(
         ):
             figures.unscored += 1
             continue
-        for row in encoder.encode(conversation):
+        for row in masks.rows(conversation):
             if len(row.token_ids) > most_tokens:
                 if settings.too_long == "refuse":
                     raise UserError(
@@ -500,70 +548,3 @@ def read_rows(
     if not rows:
         raise UserError(f"'{settings.data}' holds nothing to train on: {figures.line(most_tokens)}")
     return rows, figures
-
-
-class Encoder:
-    """Conversations → rows, with the ids they come with, or else those of this tokenizer."""
-
-    def __init__(self, tokenizer: Any, schemas: list[dict[str, Any]] | None):
-        self.tokenizer, self.schemas, self.masks = tokenizer, schemas, ChatMasks(tokenizer)
-
-    def encode(self, conversation: TrainingConversation) -> list[TokenizedRow]:
-        """One row; of an episode whose context was cut, one for each context."""
-        try:
-            if conversation.transcript is not None:
-                return self._of_transcript(conversation.transcript, conversation)
-            if conversation.token_ids is not None:
-                self._check_ids(
-                    conversation.token_ids,
-                    [m["content"] for m in conversation.messages if m["role"] == "assistant"],
-                )
-                return [TokenizedRow(conversation.token_ids, conversation.loss_mask or [])]
-            return [
-                TokenizedRow(
-                    *self.masks.encode(
-                        conversation.messages, conversation.tools, conversation.train
-                    )
-                )
-            ]
-        except UserError as error:
-            raise UserError(f"{conversation.where}: {error}") from None
-
-    def _of_transcript(
-        self, transcript: Transcript, conversation: TrainingConversation
-    ) -> list[TokenizedRow]:
-        turns = [(segment.role, segment.text) for segment in transcript.segments]
-        if transcript.has_tokens:
-            self._check_ids(
-                transcript.token_ids, [text for role, text in turns if role == "assistant"]
-            )
-            return [TokenizedRow(ids, mask) for _, ids, mask in transcript.sequences]
-        roles = [role for role, _ in turns]
-        if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
-            raise UserError(
-                "a transcript begins with system and user and goes on with assistant and tool;"
-                f" found {', '.join(roles[:4])}."
-            )
-        chat = self.masks.chat(conversation.tools if conversation.says_tools else self.schemas)
-        cut = transcript.stop_reason == StopReason.MAX_TURN_TOKENS
-        return [
-            TokenizedRow(
-                *as_episode(
-                    chat,
-                    [turns[n] for n in seen],
-                    [n in own for n in seen],
-                    cut=cut and seen[-1] == len(turns) - 1,
-                )
-            )
-            for seen, own in transcript.contexts
-        ]
-
-    def _check_ids(self, ids: list[int], turns: list[str]) -> None:
-        """Ids mean something to the tokenizer that made them alone."""
-        if max(ids, default=0) >= len(self.tokenizer) or (
-            turns and turns[-1] not in self.tokenizer.decode(ids, skip_special_tokens=False)
-        ):
-            raise UserError(
-                "its token ids are of another tokenizer than this model's. Export the texts alone,"
-                " or start from that model."
-            )
