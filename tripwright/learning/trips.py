@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -32,13 +31,6 @@ MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near th
 MOST_IN_VAIN = 200
 
 
-class NumberedTrips(Protocol):
-    """Where trips come from: any of them can be asked for, as a request and its world or its source
-    of live answers."""
-
-    def at(self, position: int) -> tuple[Any, Any]: ...
-
-
 class GeneratedTrips:
     """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, …, which
     are of `scales` in turn. Any can be asked for; in order is fastest."""
@@ -51,33 +43,26 @@ class GeneratedTrips:
         per_world: int,
         mix: Any = None,
     ):
-        self.domain, self.scales, self.first_world, self.per_world = (
-            domain,
-            scales,
-            first_world,
-            per_world,
-        )
+        self.domain, self.scales = domain, scales
+        self.first_world, self.per_world = first_world, per_world
         self._draw = domain.draw(mix)
-        # by number, the one used last at the end
-        self._open: OrderedDict[int, OpenWorld] = OrderedDict()
+        self._opened = lru_cache(MOST_OPEN)(self._open)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return map(self.at, itertools.count())
 
     def at(self, position: int) -> tuple[Any, Any]:
         number, place = divmod(position, self.per_world)
-        if number not in self._open:
-            seed = self.first_world + number
-            world = self.domain.world(self.scales[number % len(self.scales)], seed)
-            self._open[number] = OpenWorld(world, [], self._draw(world, self.per_world, seed))
-        self._open.move_to_end(number)
-        if len(self._open) > MOST_OPEN:
-            self._open.popitem(last=False)
-        here = self._open[number]
+        here = self._opened(number)
         here.requests.extend(
             itertools.islice(here.next_requests, max(0, place + 1 - len(here.requests)))
         )
         return here.requests[place], here.world
+
+    def _open(self, number: int) -> OpenWorld:
+        seed = self.first_world + number
+        world = self.domain.world(self.scales[number % len(self.scales)], seed)
+        return OpenWorld(world, [], self._draw(world, self.per_world, seed))
 
 
 class OpenWorld(NamedTuple):
@@ -119,18 +104,14 @@ class Trips:
     def __init__(
         self,
         domain: Domain,
-        source: NumberedTrips,
+        source: GeneratedTrips | GivenTrips,
         per_epoch: int | None = None,
         place_figures: Callable[[], Mapping[str, int]] = dict,
         every_group: bool = False,
         judged: Judged | None = None,
     ):
-        self.domain, self.per_epoch, self.place_figures, self.position = (
-            domain,
-            per_epoch,
-            place_figures,
-            0,
-        )
+        self.domain, self.per_epoch, self.position = domain, per_epoch, 0
+        self.place_figures = place_figures
         self._source, self._every_group = source, domain.every_group if every_group else None
         self._judged = judged
 
@@ -193,17 +174,11 @@ class ExpertTranscripts:
                 return session.transcript
             self._in_vain += 1
             if self._in_vain == MOST_IN_VAIN:
-                why = (
-                    f"{self._in_vain} trips in a row, the last one ended by"
-                    f" {session.transcript.stop_reason} after {session.length} tokens"
-                )
-                limits = (
-                    f"max_turns is {self.dialect.max_turns}, context_tokens"
-                    f" {self.dialect.context_tokens}"
-                )
                 raise UserError(
                     f"The expert finds no answer within the limits of dialect '{self.dialect.name}'"
-                    f" ({why}; {limits})."
+                    f" ({self._in_vain} trips in a row, the last one ended by"
+                    f" {session.transcript.stop_reason} after {session.length} tokens; max_turns is"
+                    f" {self.dialect.max_turns}, context_tokens {self.dialect.context_tokens})."
                 )
 
     def state_dict(self) -> dict[str, Any]:

@@ -52,10 +52,9 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     transcripts = [e.transcript for e in episodes]
     responses = [t.response_tokens for t in transcripts]
     stops = Counter(str(t.stop_reason) for t in transcripts)
-    tokens, agent_tokens = (
-        sum(len(t.token_ids) for t in transcripts),
-        sum(sum(t.loss_mask) for t in transcripts),
-    )
+    tokens = sum(len(t.token_ids) for t in transcripts)
+    agent_tokens = sum(sum(t.loss_mask) for t in transcripts)
+    passed = [[e.passed for e in group.episodes] for group in groups if group.scored]
     return {
         **counts,
         "reward_mean": mean,
@@ -76,14 +75,8 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
         "replayed_solved": sum(group.replayed and group.solved for group in groups),
         **domain_named(episodes[0].task.domain).figures(episodes),
         "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
-        "failed_groups": sum(
-            group.scored and not any(e.passed for e in group.episodes) for group in groups
-        )
-        / len(groups),
-        "solved_groups": sum(
-            group.scored and all(episode.passed for episode in group.episodes) for group in groups
-        )
-        / len(groups),
+        "failed_groups": sum(not any(members) for members in passed) / len(groups),
+        "solved_groups": sum(all(members) for members in passed) / len(groups),
         **_spread(groups),
         "constraints": constraint_rates(episodes),
     }
@@ -93,15 +86,13 @@ def _terms(episodes: Sequence[Episode], rewards: Sequence[RewardBreakdown]) -> d
     """Means of the verdicts' terms, and of the reward's own parts that are none of them (a penalty,
     say)."""
     n = len(episodes)
-    means = dict.fromkeys(
-        (name for e in episodes if e.verdict is not None for name in terms(e.verdict)), 0.0
-    )
+    sums = dict[str, float]()
     for episode in episodes:
         if episode.verdict is not None:
             for name, value in terms(episode.verdict).items():
-                means[name] += value
-    own = dict.fromkeys(name for r in rewards for name in r.parts if name not in means)
-    rates = {"pass_rate" if name == PASS else name: total / n for name, total in means.items()}
+                sums[name] = sums.get(name, 0.0) + value
+    own = dict.fromkeys(name for r in rewards for name in r.parts if name not in sums)
+    rates = {"pass_rate" if name == PASS else name: total / n for name, total in sums.items()}
     return rates | {
         f"reward_{name}": sum(r.parts.get(name, 0.0) for r in rewards) / n for name in own
     }
@@ -118,34 +109,24 @@ def _verifier(episodes: list[Episode]) -> dict[str, float]:
 def _calls(episodes: list[Episode]) -> dict[str, Any]:
     calls = [call for e in episodes for call in e.transcript.calls]
     turns = max(1, sum(e.transcript.turns for e in episodes))
+    wrong = sum(call.error and call.fault is None for call in calls)
+    malformed = sum(
+        len(e.transcript.problems) + (e.transcript.stop_reason in MISTAKES) for e in episodes
+    )
     return {
         "tool_calls_mean": len(calls) / len(episodes),
-        **(
-            {
-                "tool_call_accuracy": 1
-                - sum(call.error and call.fault is None for call in calls) / len(calls)
-            }
-            if calls
-            else {}
-        ),
+        **({"tool_call_accuracy": 1 - wrong / len(calls)} if calls else {}),
         "faulty_calls": sum(call.fault is not None for call in calls),
-        "malformed_turns": sum(
-            len(e.transcript.problems) + (e.transcript.stop_reason in MISTAKES) for e in episodes
-        )
-        / turns,
+        "malformed_turns": malformed / turns,
     }
 
 
 def _spread(groups: Sequence[RolloutGroup]) -> dict[str, float]:
     """Lemma 2 (row P16) measured: variances of the dense and the sparse reward within groups, and
     the covariance that it needs. And that of the reward in force, which Theorem 1 is about."""
-    own = variances([[(r.total, 0.0) for r in g.rewards if r is not None] for g in groups])
-    scored = [[episode for episode in group.episodes if episode.scored] for group in groups]
+    own = variances([(r.total, 0.0) for r in g.rewards if r is not None] for g in groups)
     spread = variances(
-        [
-            [(dense(episode).total, success(episode).total) for episode in episodes]
-            for episodes in scored
-        ]
+        [(dense(e).total, success(e).total) for e in g.episodes if e.scored] for g in groups
     )
     return spread | ({"reward_variance": own["dense_variance"]} if own else {})
 
@@ -181,11 +162,8 @@ def variances(groups: Iterable[Sequence[tuple[float, float]]]) -> dict[str, floa
     """
     estimates = [_within(group) for group in groups if len(group) > 1]
     columns = [sum(column) / len(estimates) for column in zip(*estimates, strict=True)]
-    return (
-        dict(zip(("dense_variance", "sparse_variance", "covariance"), columns, strict=True))
-        if estimates
-        else {}
-    )
+    # no columns of no estimate
+    return dict(zip(("dense_variance", "sparse_variance", "covariance"), columns, strict=False))
 
 
 def _within(group: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
