@@ -106,6 +106,11 @@ class OptimizerSettings:
     grad_clip: Annotated[float, Gt(0)] = 1.0
     state: Literal["float32", "8bit", "offloaded"] = "float32"
 
+    @property
+    def first_rate(self) -> float:
+        """Of the matrices, where Muon takes them."""
+        return self.learning_rate if self.name == "muon" else self.adamw_learning_rate
+
     def check(self, table: str) -> None:
         """Raises UserError for settings that do not go together; `table` is the recipe's name."""
         if self.state == "8bit" and self.name != "adamw":
@@ -131,18 +136,11 @@ class Optimizers:
         self.parameters = [p for _, p in named]
         offloaded = settings.state == "offloaded"
         self.stepped = [_stepped(p, offloaded) for p in self.parameters]
-        self.has_masters = any(
-            master is not p for master, p in zip(self.stepped, self.parameters, strict=True)
-        )
-        is_matrix = [
-            settings.name == "muon"
-            and p.ndim == 2
-            and "embed" not in name
-            and "lm_head" not in name
-            for name, p in named
-        ]
-        matrices = [p for p, inside in zip(self.stepped, is_matrix, strict=True) if inside]
-        rest = [p for p, inside in zip(self.stepped, is_matrix, strict=True) if not inside]
+        matrices, rest, self.has_masters = list[Tensor](), list[Tensor](), False
+        for (name, p), stepped in zip(named, self.stepped, strict=True):
+            inside = p.ndim == 2 and "embed" not in name and "lm_head" not in name
+            (matrices if inside and settings.name == "muon" else rest).append(stepped)
+            self.has_masters |= stepped is not p
         # in one pass, without temporaries of the weights' size
         fused = self.has_masters or self.stepped[0].device.type == "cuda"
         adamw = _adamw_8bit() if settings.state == "8bit" else partial(AdamW, fused=fused)

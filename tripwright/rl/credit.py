@@ -39,29 +39,22 @@ def advantages_by_evidence(group: RolloutGroup, chat: ChatFormat) -> list[list[f
     names = dict.fromkeys(
         (DELIVERED, *(name for episode in group.episodes for name in _names(episode)))
     )
-    scaled = {
-        name: _normalised(
-            [passed.get(name) if passed is not None else None for passed in by_constraint]
-        )
-        for name in names
-    }
-    advantages: list[list[float] | None] = []
-    for i, episode in enumerate(group.episodes):
-        mine = {name: values[i] for name, values in scaled.items() if values[i]}
-        advantages.append(
-            _spread(episode, mine, chat, credit) if episode.verdict is not None else None
-        )
-    return advantages
+    scaled = {name: _normalised([passed.get(name) for passed in by_constraint]) for name in names}
+    own = ({name: x[i] for name, x in scaled.items() if x[i]} for i in range(len(group.episodes)))
+    return [
+        _spread(episode, mine, chat, credit) if episode.verdict is not None else None
+        for episode, mine in zip(group.episodes, own, strict=True)
+    ]
 
 
 def _names(episode: Episode) -> list[str]:
     return [name for group, names in episode.asked.items() if group != FORMAT for name in names]
 
 
-def _passed(episode: Episode) -> dict[str, bool] | None:
-    """Of every constraint that was evaluated. None: our side failed."""
+def _passed(episode: Episode) -> dict[str, bool]:
+    """Of every constraint that was evaluated; of none where our side failed."""
     if episode.verdict is None:
-        return None
+        return {}
     facts = _facts(episode) if episode.verdict.readable else {}
     return {DELIVERED: bool(facts)} | {
         name: fact.passed for name, fact in facts.items() if fact.passed is not None

@@ -46,18 +46,14 @@ class SftSettings:
     # So many of the expert's, read in epochs (1,198 in row S4); None: without end
     expert_transcripts: Annotated[int, Ge(1)] | None = None
     max_epochs: Annotated[float, Gt(0)] | None = None  # of `data` or of so many transcripts
-    micro_batch_size: Annotated[int, Ge(1)] | None = (
-        None  # transcripts per forward pass; None: all of the step's
-    )
-    warm_up: Annotated[float, Ge(0), Lt(1)] = (
-        0.02  # share of the stage in which the learning rate rises; 0.1 in row S4
-    )
-    final_rate: Annotated[float, Ge(0), Le(1)] = (
-        0.05  # share of the learning rate left at the end of the linear decay
-    )
-    max_tokens: Annotated[int, Ge(2)] | None = (
-        None  # of one transcript of `data`; None: the dialect's context_tokens
-    )
+    # transcripts per forward pass; None: all of the step's
+    micro_batch_size: Annotated[int, Ge(1)] | None = None
+    # share of the stage in which the learning rate rises; 0.1 in row S4
+    warm_up: Annotated[float, Ge(0), Lt(1)] = 0.02
+    # share of the learning rate left at the end of the linear decay
+    final_rate: Annotated[float, Ge(0), Le(1)] = 0.05
+    # of one transcript of `data`; None: the dialect's context_tokens
+    max_tokens: Annotated[int, Ge(2)] | None = None
     too_long: Literal["drop", "cut", "refuse"] = "drop"  # what becomes of a longer one
 
     def __post_init__(self) -> None:
@@ -121,7 +117,6 @@ class FineTuning(SavedLoop):
             self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
         )
         samples = [row for sample in next(self.batches) for row in _rows(sample)]
-        optimizer = self.settings.optimizer
         said, sums = sum(sum(sample.loss_mask[1:]) for sample in samples), Sums()
         size = self.settings.micro_batch_size or len(samples)
         for first in range(0, len(samples), size):
@@ -131,14 +126,7 @@ class FineTuning(SavedLoop):
         row: dict[str, Any] = {
             "loss": sums.nll / max(1, said),
             "grad_norm": norm,
-            "learning_rate": (
-                (
-                    optimizer.learning_rate
-                    if optimizer.name == "muon"
-                    else optimizer.adamw_learning_rate
-                )
-                * scale
-            ),
+            "learning_rate": self.settings.optimizer.first_rate * scale,
             "tokens": self.tokens,
             "tokens_per_second": self.tokens / max(1e-9, self.clock.minutes * 60),
             "padding": 1 - sums.tokens / max(1, sums.places),
@@ -152,12 +140,7 @@ class FineTuning(SavedLoop):
     def _backward(self, samples: Sequence[Sample], said: int, sums: Sums) -> None:
         """Adds the gradient of these samples' share of the step's loss, in which the agent `said`
         so many tokens."""
-        batch = collate(
-            [
-                (sample.token_ids, sample.loss_mask, [0.0] * len(sample.token_ids))
-                for sample in samples
-            ]
-        )
+        batch = collate([(s.token_ids, s.loss_mask, [0.0] * len(s.token_ids)) for s in samples])
         batch = batch.to(self.decoder.device)
         dtype, action_mask_BT = self.settings.dtype, batch.mask > 0
         nll = -token_logprobs(self.decoder, batch, dtype, action_mask_BT).sum()

@@ -22,17 +22,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tripwright.errors import UserError
-
-
-class Logger(Protocol):
-    """`figures` are flat and numbers."""
-
-    def log(self, stage: str, step: int, figures: dict[str, float]) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class TensorBoard:
@@ -108,7 +100,7 @@ class Loggers:
 
     def __init__(self, names: Sequence[str], folder: str | Path, config: dict[str, Any]):
         check_loggers(names)
-        self._open: dict[str, Logger] = {}
+        self._open: dict[str, Any] = {}
         for name in dict.fromkeys(names):
             try:
                 self._open[name] = LOGGERS[name](Path(folder), config)

@@ -312,7 +312,8 @@ class RunFolder:
                 checkpoints.write(loop.step, state, {"seconds": seconds, **facts})
                 written, written_at = loop.step, time.monotonic()
 
-            with Journal(self.metrics, rows.append) as journal, closing(self._loggers()) as loggers:
+            loggers = Loggers(self.recipe.loggers, self.folder, self.recipe.record())
+            with Journal(self.metrics, rows.append) as journal, closing(loggers):
                 watch, seconds = HealthMonitor(rows), before
                 while True:
                     if evaluation is not None and evaluation.due(loop.progress >= 1):
@@ -338,9 +339,6 @@ class RunFolder:
                         write(seconds)
                     stopping.leave_if_asked()
             status.line.end()
-
-    def _loggers(self) -> Loggers:
-        return Loggers(self.recipe.loggers, self.folder, self.recipe.record())
 
     def _warn(self, watch: HealthMonitor, line: dict[str, Any]) -> None:
         """New warnings on stderr; all of them, with the last step of those that are over, in
