@@ -95,16 +95,11 @@ def flops(shape: ModelShape, positions: float, pairs: float, head_positions: flo
     return linear + attention + 2.0 * shape.hidden * shape.vocabulary * head_positions
 
 
-def forward_flops(shape: ModelShape, lengths: Sequence[int], head_positions: int) -> float:
-    """One pass over whole rows of these lengths (without padding), as for a reference model's
-    log-probabilities."""
-    return flops(shape, sum(lengths), sum(length * length for length in lengths), head_positions)
-
-
 def update_flops(shape: ModelShape, lengths: Sequence[int], head_positions: int) -> float:
-    """Forward and backward over whole rows. `head_positions`: the tokens that carry loss, where
-    alone logits are computed."""
-    return 3 * forward_flops(shape, lengths, head_positions)
+    """Forward and backward over whole rows of these lengths (without padding). `head_positions`:
+    the tokens that carry loss, where alone logits are computed."""
+    pairs = sum(length * length for length in lengths)
+    return 3 * flops(shape, sum(lengths), pairs, head_positions)
 
 
 def rollout_flops(

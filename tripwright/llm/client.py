@@ -70,19 +70,6 @@ class ChatEndpoint(Endpoint):
     ) -> Completion | Fault:
         """One assistant message. Without `tools` the text may hold calls in another notation,
         `<tool_call>…`, for the caller to parse. `max_tokens` in place of the endpoint's own."""
-        body = self._request(messages, tools, max_tokens)
-        reply = self.ask("/chat/completions", body, _completion)
-        if isinstance(reply, Fault):
-            return reply
-        reply.value.usage["seconds"] = reply.seconds
-        return reply.value
-
-    def _request(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Mapping[str, Any]] | None,
-        max_tokens: int | None,
-    ) -> dict[str, Any]:
         optional = {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -90,7 +77,12 @@ class ChatEndpoint(Endpoint):
             "tools": tools or None,
         }
         settings = {name: value for name, value in optional.items() if value is not None}
-        return {"model": self.model, "messages": list(messages), **settings, **self.extra_body}
+        body = {"model": self.model, "messages": list(messages), **settings, **self.extra_body}
+        reply = self.ask("/chat/completions", body, _completion)
+        if isinstance(reply, Fault):
+            return reply
+        reply.value.usage["seconds"] = reply.seconds
+        return reply.value
 
 
 def _completion(body: Any) -> Completion:

@@ -101,10 +101,8 @@ def clipped_loss(
     e^20.
     """
     ratio = (logprobs - old_logprobs).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
-    plain, clipped_terms = (
-        -advantages * ratio,
-        -advantages * ratio.clamp(1 - clip.low, 1 + clip.high),
-    )
+    plain = -advantages * ratio
+    clipped_terms = -advantages * ratio.clamp(1 - clip.low, 1 + clip.high)
     loss = torch.maximum(plain, clipped_terms)
     clipped = clipped_terms > plain
     if clip.dual is not None:
@@ -297,14 +295,9 @@ def importance_weights(
 
 
 def _figures(gaps: Tensor, ratios: Tensor, cap: float) -> dict[str, float]:
+    names = ("gap_mean", "gap_max", "kl", "capped_share", "effective_share")
     if not len(gaps):
-        return {
-            "gap_mean": 0.0,
-            "gap_max": 0.0,
-            "kl": 0.0,
-            "capped_share": 0.0,
-            "effective_share": 1.0,
-        }
+        return dict(zip(names, (0.0, 0.0, 0.0, 0.0, 1.0), strict=True))
     sizes, clamped = gaps.abs(), gaps.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     effective = ratios.sum().square() / ratios.square().sum() / len(ratios)
     figures = torch.stack(
@@ -316,7 +309,6 @@ def _figures(gaps: Tensor, ratios: Tensor, cap: float) -> dict[str, float]:
             effective,
         ]
     )
-    names = ("gap_mean", "gap_max", "kl", "capped_share", "effective_share")
     # one transfer from the device instead of five
     return dict(zip(names, figures.tolist(), strict=True))
 

@@ -367,18 +367,16 @@ class RunFolder:
         return float(checkpoint.manifest["seconds"]) if checkpoint else seconds
 
     def _refuse_changes(self, then: dict[str, Any], now: dict[str, Any]) -> None:
-        if differing := describe_changes(
-            {key: then.get(key) for key in MUST_AGREE}, {key: now.get(key) for key in MUST_AGREE}
-        ):
+        def changes(keys: tuple[str, ...]) -> str:
+            return describe_changes(*({key: each.get(key) for key in keys} for each in (then, now)))
+
+        if differing := changes(MUST_AGREE):
             raise UserError(
                 f"The checkpoint of step {then['step']} in '{self.folder}' was made under other"
                 f" conditions: {differing}. Restore them, or remove '{self.folder / 'checkpoints'}'"
                 " to start the stage again."
             )
-        if differing := describe_changes(
-            {key: then.get(key) for key in SHOULD_AGREE},
-            {key: now.get(key) for key in SHOULD_AGREE},
-        ):
+        if differing := changes(SHOULD_AGREE):
             print(
                 f"going on, but not bit for bit as it would have been without a stop: {differing}",
                 file=sys.stderr,

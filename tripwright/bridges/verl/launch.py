@@ -120,10 +120,12 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
     }
     if on_cpu:  # "cuda" is the name of the engine that we want: FSDP
         shared |= {"VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda", "OMP_NUM_THREADS": "1"}
-    alone = on_cpu and "RAY_ADDRESS" not in os.environ
+    ray: dict[str, Any] = {}
+    if on_cpu and "RAY_ADDRESS" not in os.environ:  # whatever else runs here, or was left behind
+        ray = {"address": "local", "include_dashboard": False}
+        ray |= {"num_cpus": LOGICAL_CPUS, "num_gpus": recipe.verl.gpus}
     keys = {
-        # whatever else runs here, or was left behind
-        **(_own_ray(recipe.verl.gpus) if alone else {}),
+        **{f"{RAY}.{name}": value for name, value in ray.items()},
         **configuration(recipe, model, run),
         # verl does not hand these to Ray's workers
         **{f"{RAY}.runtime_env.env_vars.{name}": shared[name] for name in shared},
@@ -140,12 +142,6 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
     }
     gone = {"CUDA_VISIBLE_DEVICES": None} if on_cpu else {}
     return VerlCommand(arguments, keys, {**shared, **quiet, **gone})
-
-
-def _own_ray(gpus: int) -> dict[str, Any]:
-    sizes = {"num_cpus": LOGICAL_CPUS, "num_gpus": gpus}
-    given = {"address": "local", "include_dashboard": False, **sizes}
-    return {f"{RAY}.{name}": value for name, value in given.items()}
 
 
 def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:

@@ -17,7 +17,8 @@ LOOPS, TRAIN, CONFIGURATION = "agent_loops.yaml", "train.parquet", "config.yaml"
 # as a dual clip: ratios are at most e^20 (rl/objectives.py), so it never acts
 NO_DUAL = 1e9
 KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
-ACTOR, ROLLOUT, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "model"))
+ACTOR, REFERENCE = "actor_rollout_ref.actor", "actor_rollout_ref.ref"
+ROLLOUT, MODEL = "actor_rollout_ref.rollout", "actor_rollout_ref.model"
 
 
 def check_for_verl(recipe: Recipe) -> GrpoSettings:
@@ -196,18 +197,17 @@ def _trainer(
 def _on_cpu(verl: ClusterSettings) -> dict[str, Any]:
     """fp32 all through: `dtype` alone leaves bf16's autocast on."""
     precision = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+    engine = {
+        "use_torch_compile": False,
+        "fsdp_config.use_torch_compile": False,
+        "fsdp_config.dtype": "float32",
+        "fsdp_config.mixed_precision": precision,
+    }
     return {
         "trainer.device": "cpu",
         f"{MODEL}.override_config.attn_implementation": "sdpa",
-        f"{ACTOR}.use_torch_compile": False,
-        f"{ACTOR}.fsdp_config.use_torch_compile": False,
-        f"{ACTOR}.fsdp_config.dtype": "float32",
-        f"{ACTOR}.fsdp_config.mixed_precision": precision,
-        "actor_rollout_ref.ref.strategy": "fsdp2",
-        "actor_rollout_ref.ref.use_torch_compile": False,
-        "actor_rollout_ref.ref.fsdp_config.use_torch_compile": False,
-        "actor_rollout_ref.ref.fsdp_config.dtype": "float32",
-        "actor_rollout_ref.ref.fsdp_config.mixed_precision": precision,
+        **{f"{part}.{key}": value for part in (ACTOR, REFERENCE) for key, value in engine.items()},
+        f"{REFERENCE}.strategy": "fsdp2",
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
     }
 
