@@ -172,6 +172,8 @@ T = TypeVar("T")
 LONGEST_WAIT_S = 60.0  # between two attempts, whatever the server asks for
 SHOWN_CHARACTERS = 200  # of a foreign message
 HOPELESS_STATUS = {401, 402, 403, 404}
+# what servers say of a context that is full
+OVERFLOWS = ("context_length", "context length", "context window", "maximum model length")
 # header → environment variable
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
@@ -297,19 +299,15 @@ class Endpoint:
                     headers=self._headers(),
                 )
         except httpx2.TimeoutException:
-            return (
-                Fault("timeout", f"{self.shown_url} did not answer within {self.timeout_s:g} s."),
-                None,
-            )
+            why = f"{self.shown_url} did not answer within {self.timeout_s:g} s."
+            return Fault("timeout", why), None
         except httpx2.InvalidURL as error:
             raise UserError(
                 f"Endpoint '{self.shown_url}' is not a URL: {self._shown(error)}."
             ) from None
         except httpx2.HTTPError as error:
-            return (
-                Fault("connection", f"{self.shown_url} cannot be reached: {self._shown(error)}"),
-                None,
-            )
+            why = f"{self.shown_url} cannot be reached: {self._shown(error)}"
+            return Fault("connection", why), None
         if response.is_success:
             return self._read(response.text, read, plain), None
         return self._status_fault(response), retry_after_s(response.headers.get("retry-after"))
@@ -317,11 +315,8 @@ class Endpoint:
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
         key = os.environ.get(self.api_key_env) or "no-key"
-        account = {
-            header: os.environ[name]
-            for header, name in ACCOUNT_HEADERS.items()
-            if os.environ.get(name)
-        }
+        named = ((header, os.environ.get(name)) for header, name in ACCOUNT_HEADERS.items())
+        account = {header: value for header, value in named if value}
         fixed = {"Content-Type": "application/json", "User-Agent": f"tripwright/{__version__}"}
         return {"Authorization": f"Bearer {key}", **fixed, **account}
 
@@ -341,12 +336,7 @@ class Endpoint:
         if status >= 500 or status in (408, 409):
             return Fault("server_error", answer)
         words = f"{code} {message}".lower()
-        overflow = (
-            "context_length" in words
-            or "context length" in words
-            or "context window" in words
-            or "maximum model length" in words
-        )
+        overflow = any(said in words for said in OVERFLOWS)
         return Fault("context_overflow" if overflow else "rejected", answer)
 
     def _read(self, body: str, read: Callable[[Any], T], plain: bool) -> T | Fault:

@@ -120,16 +120,9 @@ def corrected(
     weighted_rollouts = []
     for n, r in enumerate(sampled_rollouts):
         own = slice(0, len(r.episode.transcript.token_ids) - 1)
-        weighted_rollouts.append(
-            replace(
-                r,
-                old_T=[0.0, *trainer_NT[n, own].tolist()],
-                weights_T=[0.0, *weights_NT[n, own].tolist()],
-            )
-        )
-    return weighted_rollouts, {
-        f"importance_{name}": float(value) for name, value in figures.items()
-    }
+        old_T, weights_T = ([0.0, *x_NT[n, own].tolist()] for x_NT in (trainer_NT, weights_NT))
+        weighted_rollouts.append(replace(r, old_T=old_T, weights_T=weights_T))
+    return weighted_rollouts, {f"importance_{name}": value for name, value in figures.items()}
 
 
 @torch.no_grad()

@@ -500,16 +500,7 @@ def expert_samples(
         for t in itertools.islice(transcripts, settings.expert_transcripts)
         for _, ids, mask in t.sequences
     ]
-    tokens, agent_tokens = (
-        sum(len(row.token_ids) for row in rows),
-        sum(sum(row.loss_mask) for row in rows),
-    )
-    return FileSamples(
-        rows,
-        Figures(len(rows), len(rows), tokens=tokens, trained_tokens=agent_tokens),
-        seed,
-        settings.max_epochs,
-    )
+    return FileSamples(rows, Figures(len(rows), len(rows)), seed, settings.max_epochs)
 
 
 def read_rows(
