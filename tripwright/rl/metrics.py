@@ -23,7 +23,7 @@ from tripwright.rewards.reward import RewardBreakdown
 from tripwright.rewards.spec import PASS, dense, success, terms
 from tripwright.rl.logprobs import rows_of
 from tripwright.rl.rollouts import Rollout, RolloutGroup
-from tripwright.transcript import OVERLONG, StopReason, Transcript
+from tripwright.transcript import OVERLONG, StopReason
 
 # where a dialect ends an episode for them
 MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)
@@ -238,15 +238,10 @@ def spans(group: RolloutGroup) -> list[tuple[int, int]]:
     (from the fork on, if it is a branch), and what is left after the prompt again where a context
     was cut."""
     prompt = len(group.episodes[0].transcript.segments[0].token_ids)
-    return [
-        (0, prompt),
-        *(
-            (_start(e.transcript, prompt) if number == 0 else prompt, len(sequence.places))
-            for e in group.episodes
-            for number, sequence in enumerate(e.transcript.sequences)
-        ),
-    ]
-
-
-def _start(transcript: Transcript, prompt: int) -> int:
-    return transcript.forked_at if transcript.forked_at is not None else prompt
+    computed = [(0, prompt)]
+    for transcript in (episode.transcript for episode in group.episodes):
+        start = prompt if transcript.forked_at is None else transcript.forked_at
+        for sequence in transcript.sequences:
+            computed.append((start, len(sequence.places)))
+            start = prompt
+    return computed

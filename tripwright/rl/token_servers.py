@@ -116,9 +116,11 @@ class _Server(Endpoint):
             raise UserError(f"{self.name} did not do '{path}': {message}")
         return content
 
-    def checked(self, tokens: Tokens, request: TokenRequest) -> Tokens:
+    def checked(self, tokens: Tokens, request: TokenRequest, ended: str) -> Tokens:
         """Raises BadAnswer for tokens that cannot be an answer: learned from, they would be
-        silently wrong."""
+        silently wrong. `ended`: why the server says that it stopped."""
+        if ended not in ("stop", "length"):
+            raise BadAnswer(f"a turn that it gave up ({ended}).")
         ids, logprobs = tokens.ids, tokens.logprobs
         if len(ids) != len(logprobs) or not 1 <= len(ids) <= request.max_tokens:
             raise BadAnswer(
@@ -166,8 +168,6 @@ class VllmServer(_Server):
         def read(content: Any) -> Tokens:
             choice, usage = content["choices"][0], content["usage"]
             cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-            if choice["finish_reason"] not in ("stop", "length"):
-                raise BadAnswer(f"a turn that it gave up ({choice['finish_reason']}).")
             if choice.get("prompt_token_ids", request.prompt) != request.prompt:
                 raise BadAnswer("tokens after another prompt than was sent.")
             tokens = Tokens(
@@ -176,7 +176,7 @@ class VllmServer(_Server):
                 usage["prompt_tokens"],
                 cached,
             )
-            return self.checked(tokens, request)
+            return self.checked(tokens, request, choice["finish_reason"])
 
         return self.ask("/v1/completions", body, read)
 
@@ -234,8 +234,6 @@ class SglangServer(_Server):
 
         def read(content: Any) -> Tokens:
             meta = content["meta_info"]
-            if meta["finish_reason"]["type"] not in ("stop", "length"):
-                raise BadAnswer(f"a turn that it gave up ({meta['finish_reason']}).")
             pairs = meta["output_token_logprobs"]  # (log-probability, id, text)
             tokens = Tokens(
                 [pair[1] for pair in pairs],
@@ -244,7 +242,7 @@ class SglangServer(_Server):
                 meta.get("cached_tokens") or 0,
                 _text(meta, "weight_version"),
             )
-            return self.checked(tokens, request)
+            return self.checked(tokens, request, meta["finish_reason"]["type"])
 
         return self.ask("/generate", body, read)
 

@@ -222,16 +222,13 @@ class VerlProcess:
 
     def __enter__(self) -> VerlProcess:
         (self.folder / STOP).unlink(missing_ok=True)
-        environment = {**os.environ, **{k: v for k, v in self.command.environment.items() if v}}
-        for name, value in self.command.environment.items():
-            if value is None:
-                environment.pop(name, None)
+        environment = {**os.environ, **self.command.environment}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 self.command.arguments,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=environment,
+                env={name: value for name, value in environment.items() if value is not None},
                 start_new_session=True,  # Ctrl-C is ours to pass on
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,
             )
