@@ -2,8 +2,8 @@
 
 The unit is the *query*, not the check. Thirteen checks of one plan stand and fall together, so a
 micro rate gets its interval by resampling queries (`clustered_rate`), and two agents on the same
-queries are compared pair by pair (`paired_bootstrap`, `mcnemar_exact`); their separate intervals
-may overlap although the difference is certain.
+queries are compared pair by pair (the `mean` of differences, `mcnemar_exact`); their separate
+intervals may overlap although the difference is certain.
 """
 
 from __future__ import annotations
@@ -61,15 +61,6 @@ def bootstrap_mean(values: Sequence[float], seed: int, n: int = RESAMPLES) -> In
     if min(values) == max(values):
         return Interval(float(values[0]), float(values[0]))
     return percentiles(sums[:, 0] / len(values))
-
-
-def paired_bootstrap(
-    before: Sequence[float], after: Sequence[float], seed: int, n: int = RESAMPLES
-) -> tuple[float, float, float]:
-    """Mean of after[i] − before[i], where both belong to query i, and the ends of its bootstrap
-    interval over queries."""
-    differences = [a - b for b, a in zip(before, after, strict=True)]
-    return math.fsum(differences) / len(differences), *bootstrap_mean(differences, seed, n)
 
 
 def mcnemar_exact(b: int, c: int) -> float:

@@ -31,7 +31,7 @@ from tripwright.inference.local import load_model
 from tripwright.inference.models import device_named, precision_named
 from tripwright.policies.settings import GREEDY, Decoding
 from tripwright.runs import BEST, COMPARISON, DIFFICULTY, SCORE
-from tripwright.statistics.rates import paired_bootstrap
+from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults
 from tripwright.training.data_source import UNSEEN_WORLDS
 from tripwright.training.recipe import Recipe
@@ -210,14 +210,9 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
     comparison["final"] |= {"gained": pair["gained"], "lost": pair["lost"]}
     first, second = reward_terms(before), reward_terms(after)
     both = sorted(first.keys() & second.keys())
-    value, low, high = paired_bootstrap(
-        [sum(first[id].values()) for id in both],
-        [sum(second[id].values()) for id in both],
-        seed=0,
-    )
+    differences = [sum(second[id].values()) - sum(first[id].values()) for id in both]
     most = len(first[both[0]])  # every term is 1 at most
-    reward = {"value": value, "low": low, "high": high, "n": len(both), "most": most}
-    return comparison | {"dense_reward": reward}
+    return comparison | {"dense_reward": mean(differences, seed=0) | {"most": most}}
 
 
 def compare_stages(run: RunFolder) -> dict[str, dict[str, Any]]:

@@ -29,7 +29,7 @@ from tripwright.evals.report.charts import (
 from tripwright.evals.report.folder import Step, Work
 from tripwright.evals.report.markup import Estimate, plain, plural, printable
 from tripwright.statistics.paired import paired_interval
-from tripwright.statistics.rates import paired_bootstrap, ratio_interval
+from tripwright.statistics.rates import bootstrap_mean, ratio_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,7 +228,7 @@ def _gap(official: Behaviour, strict: Behaviour) -> Gap | None:
         gained, lost = (sum(max(sign * d, 0.0) for d in differences) for sign in (1, -1))
         low, high = paired_interval(round(gained), round(lost), n)
     else:
-        _, low, high = paired_bootstrap(second, first, SEED)
+        low, high = bootstrap_mean(differences, SEED)
     count = sum(map(len, samples.values()))
     return Gap(official.name, strict.name, fmean(first), fmean(second), low, high, count)
 
