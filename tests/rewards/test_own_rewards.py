@@ -143,7 +143,7 @@ def test_what_can_be_no_reward_is_refused_unimported(named: Any, why: str) -> No
     [
         ("no_such_module:f", "cannot be imported (ModuleNotFoundError"),
         ("broken_rewards:f", "cannot be imported (SyntaxError"),
-        ("my_rewards:f", "has no 'f'"),
+        ("my_rewards:f", "cannot be imported (AttributeError"),
         ("my_rewards:PER_TOKEN", "is no function"),
     ],
 )

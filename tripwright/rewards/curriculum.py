@@ -24,6 +24,8 @@ from annotated_types import Ge, Le
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import RewardSpec
 
+KEPT = ("stage", "means", "signals", "steps")  # of the state, by a checkpoint
+
 
 @dataclass(frozen=True)
 class Curriculum:
@@ -97,26 +99,15 @@ class CurriculumState:
         if len(self.means) < 2 * window or fmean(self.signals) < self.curriculum.least_signal:
             return False
         before, after = self.means[:window], self.means[window:]
-        error = math.sqrt((_variance(before) + _variance(after)) / window)
+        error = math.sqrt((variance(before) + variance(after)) / window)
         return fmean(after) - fmean(before) <= self.curriculum.noise * error
 
     def _move_on(self) -> None:
         self.stage, self.means, self.signals, self.steps = self.stage + 1, [], [], 0
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "stage": self.stage,
-            "means": list(self.means),
-            "signals": list(self.signals),
-            "steps": self.steps,
-        }
+        return {name: getattr(self, name) for name in KEPT}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.stage = state["stage"]
-        self.means = state["means"]
-        self.signals = state["signals"]
-        self.steps = state["steps"]
-
-
-def _variance(values: Sequence[float]) -> float:
-    return variance(values) if len(values) > 1 else 0.0
+        for name in KEPT:
+            setattr(self, name, state[name])

@@ -20,9 +20,9 @@ count not at all."""
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
+import pkgutil
 import re
 import sys
 from collections.abc import Collection, Mapping
@@ -121,20 +121,15 @@ def resolve_reward(spec: RewardSpec, rewards: Mapping[str, Reward]) -> Reward:
         return weighted(spec)
     if spec in rewards:
         return rewards[spec]
-    module, _, function = spec.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        imported = importlib.import_module(module)
+        reward = pkgutil.resolve_name(spec)
     except Exception as error:  # whatever the user's own code does
         why = f"{type(error).__name__}: {error}"
         raise UserError(
-            f"Reward '{spec}': module '{module}' cannot be imported ({why}). It is looked for in"
-            f" '{os.getcwd()}'."
+            f"Reward '{spec}' cannot be imported ({why}). It is looked for in '{os.getcwd()}'."
         ) from error
-    if not hasattr(imported, function):
-        raise UserError(f"Reward '{spec}': module '{module}' has no '{function}'.")
-    reward = getattr(imported, function)
     if not callable(reward):
         raise UserError(
             f"Reward '{spec}' is no function. Expected one that takes an Episode and returns a"
