@@ -14,11 +14,6 @@ def test_columns_are_aligned_as_asked_and_by_the_width_of_wide_characters() -> N
     ]
 
 
-def test_the_last_column_is_wrapped_to_the_width() -> None:
-    lines = table_lines([["a", "word " * 12], ["bb", ""]], width=30, indent=0)
-    assert lines == ["a   word word word word word", *["    word word word word word"], "    word word", "bb"]  # noqa: E501  # fmt: skip
-
-
 def test_a_table_without_rows_has_no_lines() -> None:
     assert table_lines([]) == []
 

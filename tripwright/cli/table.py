@@ -3,13 +3,11 @@ here."""
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-NARROWEST = 20  # characters of a last column that is wrapped
 GAP = "  "
 
 
@@ -18,27 +16,17 @@ def table_lines(
     align: str = "<",
     header: Sequence[str] | None = None,
     indent: int = 2,
-    width: int | None = None,
 ) -> list[str]:
     """`align` holds a "<" or ">" for each column; its last one counts for all columns after it. A
-    row may be shorter than others. Where `width` is given, the last column is wrapped so that no
-    line is longer."""
+    row may be shorter than others."""
     body = [*([header] if header else []), *rows]
     columns = list(zip_longest(*body, fillvalue=""))
     widths = [max(map(display_width, column)) for column in columns]
     signs = align.ljust(len(columns), align[-1])
-    start = " " * indent
-    if width is not None and columns:
-        before = indent + sum(widths[:-1]) + len(GAP) * (len(widths) - 1)
-        widths[-1] = min(widths[-1], max(NARROWEST, width - before))
-    lines = []
-    for row in zip(*columns, strict=True):
-        *cells, last = row
-        for part in (width is not None and textwrap.wrap(last, widths[-1])) or [last]:
-            padded = map(_padded, [*cells, part], widths, signs)
-            lines.append((start + GAP.join(padded)).rstrip())
-            cells = [""] * len(cells)
-    return lines
+    return [
+        (" " * indent + GAP.join(map(_padded, row, widths, signs))).rstrip()
+        for row in zip(*columns, strict=True)
+    ]
 
 
 def display_width(text: str) -> int:
