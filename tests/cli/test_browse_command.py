@@ -1,9 +1,7 @@
-"""`tripwright world browse` and `world info --verify`: what is unknown is not called none, and
-nobody waits for a number."""
+"""`tripwright world browse`: what is unknown is not called none, and nobody waits for a number."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -101,22 +99,3 @@ def test_routes_that_are_not_shown_are_not_added_up(
     assert main(command) == 0
     assert capsys.readouterr().err == "the first 3 rows; --count 0 shows all\n"
     assert len(asked) <= 4
-
-
-def test_a_long_check_says_that_it_goes_on(
-    partly_known: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown: list[str] = []
-    monkeypatch.setattr(
-        "tripwright.progress.StatusLine.show", lambda self, line: shown.append(line)
-    )
-
-    def slow(world: World) -> tuple[str, str]:
-        while not shown:
-            time.sleep(0.01)
-        return world.content_hash, world.content_hash
-
-    monkeypatch.setattr("tripwright.cli.world.verify", slow)
-    assert main(["world", "info", partly_known, "--verify"]) == 0
-    assert shown[0].startswith("reading every row")
-    assert "the rows match the hash" in capsys.readouterr().out

@@ -100,9 +100,10 @@ def test_its_advice_is_settings_that_can_be_given(
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        (SFT, ["--device", "tpu"], "Unknown device 'tpu'. Accepted: cpu, cuda"),
-        (SFT, ["--memory", "0"], "--memory is in GB and above 0"),
-        (SFT, ["--tokens", "1"], "--tokens must be at least 2"),
+        (SFT, ["--device", "tpu"], "--device"),
+        (SFT, ["--memory", "0"], "--memory"),
+        (SFT, ["--memory", "nan"], "--memory"),
+        (SFT, ["--tokens", "1"], "--tokens"),
         ("name = 'x'\n", [], "no stage in it"),
         (SFT.replace("Qwen/Qwen3-8B", "nowhere/at-all"), [], "'nowhere/at-all' is not here"),
         (SFT.replace("steps", "stepps"), [], "unknown setting 'stepps'"),

@@ -272,7 +272,7 @@ def test_served_by_processes_that_share_a_store(
     [
         ("", "What is served? Give --world DIR"),
         ("--services {tmp}/live.toml --workers 2", "2 workers without a store"),
-        ("--services {tmp}/live.toml --on-fault shout", "--on-fault 'shout' is none of stop, tell"),
+        ("--services {tmp}/live.toml --on-fault shout", "--on-fault"),
         ("--services {tmp}/live.toml --face compact", "Unknown face 'compact'. The faces are deep"),
         ("--services none.toml", "Services file 'none.toml' cannot be read"),
         ("--services {tmp}/live.toml --replay", "give --store as well"),

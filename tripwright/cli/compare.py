@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +24,26 @@ HEADLINE = "final"
 DIFFERENCE = "difference, p (Holm)"
 SMALLEST_SHOWN = 0.0001
 TEXT_CHARACTERS = 70
+UNMARKED = ("id", "text", "before", "after")  # what a changed query has beside its marks
 
 
-@dataclass(frozen=True)
-class CompareFlags:
-    """Which runs are compared, and how."""
-
+def compare(
     runs: list[str] = argument(
         "Run folders; the first is what the others are compared with.", metavar="RUN..."
-    )
+    ),
     rejudge: str | None = option(
         None, f"Judge all plans anew: {', '.join(OWN_RULES)}. Needs --world.", metavar="RULES"
-    )
-    world: Path | None = option(None, "With --rejudge: the world that the runs were played in.")
+    ),
+    world: Path | None = option(None, "With --rejudge: the world that the runs were played in."),
     unlike: bool = flag(
         "--unlike", "Compare runs that differ in more than their policy, and say so."
-    )
-    apart: bool = flag("--apart", "Do not take runs that differ only by their seed for one group.")
+    ),
+    apart: bool = flag("--apart", "Do not take runs that differ only by their seed for one group."),
     listed: int = option(
         10, "Queries gained and lost that are listed.", "--count", metavar="N", min=0
-    )
-
-
-def compare(settings: CompareFlags, as_json: Json = False) -> None:
+    ),
+    as_json: Json = False,
+) -> None:
     """Compare runs query by query: figures with 95% intervals, differences with exact tests,
     queries gained and lost.
 
@@ -66,26 +62,23 @@ def compare(settings: CompareFlags, as_json: Json = False) -> None:
       tripwright compare runs/grpo-0,runs/grpo-1,runs/grpo-2 runs/dapo-0,runs/dapo-1,runs/dapo-2
       tripwright compare runs/official runs/other --rejudge strict --world worlds/nano --json
     """
-    if (settings.rejudge is None) != (settings.world is None):
+    if (rejudge is None) != (world is None):
         raise UserError(
             "--rejudge RULES and --world DIR go together: plans are judged anew in the world that"
             " they were made for."
         )
-    folders = [[Path(each) for each in run.split(",") if each] for run in settings.runs]
+    folders = [[Path(each) for each in run.split(",") if each] for run in runs]
     check_folders([each for several in folders for each in several])
     from tripwright.domains import domains
     from tripwright.domains.folders import open_worlds
     from tripwright.evals.comparison import compare_folders
 
     names = dict.fromkeys(rules for domain in domains().values() for rules in domain.rules)
-    if settings.rejudge is not None and settings.rejudge not in names:
-        raise UserError(f"Unknown rules '{settings.rejudge}'. Available: {', '.join(names)}.")
-    with open_worlds([] if settings.world is None else [settings.world]) as places:
-        world = places[0] if places else None
-        comparison = compare_folders(
-            folders, settings.unlike, settings.rejudge, world, settings.apart
-        )
-    typer.echo(json.dumps(comparison) if as_json else comparison_text(comparison, settings.listed))
+    if rejudge is not None and rejudge not in names:
+        raise UserError(f"Unknown rules '{rejudge}'. Available: {', '.join(names)}.")
+    with open_worlds([] if world is None else [world]) as places:
+        comparison = compare_folders(folders, unlike, rejudge, places[0] if places else None, apart)
+    typer.echo(json.dumps(comparison) if as_json else comparison_text(comparison, listed))
 
 
 def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
@@ -188,7 +181,7 @@ def _difference(figure: Mapping[str, Any]) -> str:
 def _changed(
     title: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int
 ) -> list[str]:
-    from tripwright.evals.comparison import changed_marks
+    from tripwright.evals.outcome import mark_words
 
     gained, lost = changed["gained"], changed["lost"]
     lines = [f"{title}: {counted(len(gained), 'query')} gained, {len(lost)} lost"]
@@ -196,7 +189,8 @@ def _changed(
         rows = []
         for query in queries[:listed]:
             before, after = ("/".join(map(str, query[when])) for when in ("before", "after"))
-            text, about = query["text"], ", ".join(changed_marks(query)) or "-"
+            marks = {key: value for key, value in query.items() if key not in UNMARKED}
+            text, about = query["text"], ", ".join(mark_words(marks)) or "-"
             text = text if len(text) <= TEXT_CHARACTERS else f"{text[:TEXT_CHARACTERS]}…"
             rows.append([kind, query["id"], f"{before} to {after}", about, text])
         lines += table_lines(rows)

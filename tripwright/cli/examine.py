@@ -5,32 +5,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import Changes, Json, RecipeOut, check_folders
+from tripwright.cli.options import Changes, Json, RecipeOut, argument, check_folders, option
 from tripwright.training.recipe_list import recipe_file
 
 
 def examine(
-    recipe: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RECIPE|RUN",
-            help="A TOML file or a name of 'tripwright recipes'; or a run folder, which holds its"
-            " recipe.",
-        ),
-    ],
+    recipe: Path = argument(
+        "A TOML file or a name of 'tripwright recipes'; or a run folder, which holds its recipe.",
+        metavar="RECIPE|RUN",
+    ),
     out: RecipeOut = None,
     changes: Changes = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="A checkpoint that validation kept: its step of RL, or 'best'.",
-            show_default=False,
-        ),
-    ] = None,
+    step: str | None = option(
+        None, "A checkpoint that validation kept: its step of RL, or 'best'."
+    ),
     as_json: Json = False,
 ) -> None:
     """Examine a trained run on requests that no stage trains on, with 95% intervals.

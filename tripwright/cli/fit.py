@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
 from tripwright.cli.options import Changes, Json, RecipeFile, option
 from tripwright.cli.table import table_lines
-from tripwright.errors import UserError
 from tripwright.training.recipe_list import recipe_file
-
-DEVICES = ("cpu", "cuda")
 
 
 def fit(
     recipe: RecipeFile,
     changes: Changes = None,
     most: float | None = option(
-        None, "GB there are; default: this machine's.", "--memory", show_default=False
+        None, "GB there are; default: this machine's.", "--memory", min=0.001, max=1e6
     ),
-    device: str = option("cpu", f"What it would run on: {', '.join(DEVICES)}."),
-    model: str | None = option(
-        None, "Reckon with this model, a folder or a name.", show_default=False
-    ),
-    tokens: int | None = option(
-        None, "Mean tokens of an episode, where you know them.", show_default=False
-    ),
+    device: Literal["cpu", "cuda"] = option("cpu", "What it would run on."),
+    model: str | None = option(None, "Reckon with this model, a folder or a name."),
+    tokens: int | None = option(None, "Mean tokens of an episode, where you know them.", min=2),
     as_json: Json = False,
 ) -> None:
     """Estimate memory and time of a recipe before it starts, and say what to change where it does
@@ -45,12 +37,6 @@ def fit(
       tripwright fit star/7b_sum --model Qwen/Qwen2.5-7B-Instruct --memory 80 \\
         --device cuda --json
     """
-    if device not in DEVICES:
-        raise UserError(f"Unknown device '{device}'. Accepted: {', '.join(DEVICES)}.")
-    if most is not None and not 0 < most < math.inf:
-        raise UserError(f"--memory is in GB and above 0, found {most}.")
-    if tokens is not None and tokens < 2:
-        raise UserError(f"--tokens must be at least 2, found {tokens}.")
     path = recipe_file(recipe)
     from tripwright.training.fit import estimate
     from tripwright.training.recipe import load_recipe

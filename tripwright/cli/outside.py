@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 import typer
 
 from tripwright.cli.options import Json, argument, option
-from tripwright.errors import UserError
+from tripwright.cli.table import rate_cells
 from tripwright.runs import SCORE
 
 
@@ -17,7 +18,7 @@ def import_(
     files: list[Path] = argument(
         "Result files; several are parts of one evaluation.", metavar="FILE..."
     ),
-    harness: str = option(..., "Who wrote them: evalscope, inspect."),
+    harness: Literal["evalscope", "inspect"] = option(..., "Who wrote them."),
     out: Path = option(..., "Run folder to make.", metavar="RUN"),
     model: str | None = option(
         None, "Name of the policy; equal names are seeds of one.", show_default="the harness's"
@@ -36,19 +37,15 @@ def import_(
       tripwright outside import logs/natural-plan-trip.json --harness inspect --out runs/np_trip
       tripwright compare runs/base_0,runs/base_1,runs/base_2 runs/rl_0,runs/rl_1,runs/rl_2
     """
-    from tripwright.evals.outside import HARNESSES, import_results
+    from tripwright.evals.outside import import_results
 
-    if harness not in HARNESSES:
-        raise UserError(f"--harness is one of {', '.join(HARNESSES)}, found '{harness}'.")
     score = import_results(files, harness, out, model)
     if as_json:
         typer.echo(json.dumps(score))
     else:
         final, unscored = score["metrics"]["final"], score["unscored"]
         typer.echo(f"{score['n']} answers, {score['rules']}, {unscored} unscored")
-        if final["value"] is not None:
-            ends = f"[{final['low']:.1%}, {final['high']:.1%}]"
-            typer.echo(f"passed: {final['value']:.1%} {ends}")
+        typer.echo(f"passed: {' '.join(rate_cells(final)[:2])}")
         typer.echo(str(out / SCORE))
     if "warning" in score:
         print(f"warning: {score['warning']}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,24 @@ from tripwright.cli.table import table_lines
 from tripwright.errors import UserError
 
 
-@dataclass(frozen=True)
-class PowerFlags:
-    """What is asked, of two runs or of numbers."""
-
+def power(
     runs: list[Path] | None = argument(
         "Two runs to learn the discordance from.", metavar="[RUN_A RUN_B]", default=None
-    )
+    ),
     points: float = option(
         5.0, "The difference to be seen, in percentage points.", min=0.01, max=100
-    )
-    rate: float = option(0.5, "Pass rate of the worse run, from 0 to 1.", min=0, max=1)
+    ),
+    rate: float = option(0.5, "Pass rate of the worse run, from 0 to 1.", min=0, max=1),
     discordance: float | None = option(
         None, "Share of queries that only one of the two passes, from 0 to 1.", min=0, max=1
-    )
+    ),
     power: float = option(
         0.8, "Chance of seeing the difference where it is there.", min=0.01, max=0.999
-    )
-    alpha: float = option(0.05, "Chance of seeing one where there is none.", min=0.0001, max=0.5)
-    count: int | None = option(None, "Say the power of so many queries instead.", min=1)
-
-
-def power(settings: PowerFlags, as_json: Json = False) -> None:
+    ),
+    alpha: float = option(0.05, "Chance of seeing one where there is none.", min=0.0001, max=0.5),
+    count: int | None = option(None, "Say the power of so many queries instead.", min=1),
+    as_json: Json = False,
+) -> None:
     """Say how many queries it takes to see a difference of some points between two runs.
 
     On the same queries it depends on the discordance: the share of queries that one run passes and
@@ -48,23 +43,21 @@ def power(settings: PowerFlags, as_json: Json = False) -> None:
       tripwright power --points 5 --rate 0.45 --discordance 0.2 --count 300
       tripwright power runs/cold_start runs/grpo --points 3
     """
-    runs, asked = settings.runs or [], (settings.power, settings.alpha)
-    check_folders(runs)
+    check_folders(runs or [])
     from tripwright.evals.comparison import compare_folders
     from tripwright.evals.power import power_from_numbers, power_from_runs
 
-    if len(runs) not in (0, 2):
+    if runs and len(runs) != 2:
         raise UserError(
             f"The discordance is that of two runs, found {len(runs)}. Give two run folders, or none"
             " and --rate."
         )
-    difference = settings.points / 100
+    difference = points / 100
     if runs:
         compared = compare_folders([[folder] for folder in runs], apart=True)
-        figures = power_from_runs(compared, difference, *asked)
+        figures = power_from_runs(compared, difference, power, alpha)
     else:
-        numbers = (difference, settings.rate, settings.discordance)
-        figures = power_from_numbers(*numbers, *asked, settings.count)
+        figures = power_from_numbers(difference, rate, discordance, power, alpha, count)
     typer.echo(json.dumps(figures) if as_json else _text(figures))
 
 
@@ -76,7 +69,7 @@ def _text(figures: dict[str, Any]) -> str:
             [
                 f"{row['discordance']:.1%}",
                 f"{row['queries']:,}",
-                _percent(row["power"]),
+                "-" if row["power"] is None else f"{row['power']:.1%}",
                 row["words"],
             ]
             for row in figures["paired"]
@@ -104,7 +97,3 @@ def _text(figures: dict[str, Any]) -> str:
             + f" with {power_text}.",
         ]
     )
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"

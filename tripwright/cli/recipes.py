@@ -15,9 +15,7 @@ from tripwright.training.recipe_list import all_recipes, recipe_named, recipes_f
 
 
 def recipes(
-    name: str | None = argument(
-        "A recipe to print, such as nano/grpo.", default=None, show_default=False
-    ),
+    name: str | None = argument("A recipe to print, such as nano/grpo.", default=None),
     as_json: Json = False,
 ) -> None:
     """List the recipes that come with tripwright: what each does, which rows of the papers it has,

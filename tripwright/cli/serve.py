@@ -8,42 +8,39 @@ from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tripwright.cli.options import Device, Dtype, PlaceFlags, flag, option
+from tripwright.cli.options import Device, Dtype, PlaceFlags, argument, flag, option
 from tripwright.domains import OWN_FACES
 from tripwright.errors import UserError
 
 if TYPE_CHECKING:
+    from tripwright.domains.domain import PlaceOptions
     from tripwright.server.tools_api import ServedTools
 
 
+OnFault = Literal["stop", "tell"]
 Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")]
-Checkpoint = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, such as a run's.")]
 
 
-@dataclass(frozen=True)
-class ServeFlags:
-    """Where tools are served, and how they answer."""
-
-    on_fault: str = option(
+def tools(
+    place: PlaceFlags,
+    on_fault: OnFault = option(
         "stop",
         "A service that does not answer: stop (status 503) or tell (an answer that says so).",
-    )
-    host: Host = "127.0.0.1"
-    port: Port = 8321
-    workers: int = option(1, "Processes that answer; one keeps a core busy.", min=1, max=256)
+    ),
+    host: Host = "127.0.0.1",
+    port: Port = 8321,
+    workers: int = option(1, "Processes that answer; one keeps a core busy.", min=1, max=256),
     face: str | None = option(
         None,
         f"How answers are written where a call does not say: {', '.join(OWN_FACES)}.",
         show_default="the first that answers from what is served",
-    )
-
-
-def tools(settings: ServeFlags, place: PlaceFlags) -> None:
+    ),
+) -> None:
     """Serve the tools of a world over HTTP, or live tools, until Ctrl-C or SIGTERM. Requests that
     were sent by then are still answered.
 
@@ -63,43 +60,38 @@ def tools(settings: ServeFlags, place: PlaceFlags) -> None:
       curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
       curl http://127.0.0.1:8321/openapi.json
     """
+    from tripwright.domains.domain import PlaceOptions
     from tripwright.server.serving import open_port, serve_app, url_of
     from tripwright.server.tools_api import make_app
 
-    served = _served(place, settings)
-    face = settings.face or served.faces[0]
-    with open_port(settings.host, settings.port) as listener:
-        many = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
-        faces = ", ".join(f"{each} (default)" if each == face else each for each in served.faces)
+    open_tools, what, names = _served(PlaceOptions(**vars(place)), face, on_fault, workers)
+    face = face or names[0]
+    with open_port(host, port) as listener:
+        many = "1 worker" if workers == 1 else f"{workers} workers"
+        faces = ", ".join(f"{each} (default)" if each == face else each for each in names)
         url = url_of(listener)
-        line = f"serving {served.what} at {url} ({many}; faces {faces}; docs {url}/docs)"
-        make = partial(make_app, partial(served.open, face))
-        raise typer.Exit(serve_app(make, listener, settings.workers, line))
+        line = f"serving {what} at {url} ({many}; faces {faces}; docs {url}/docs)"
+        make = partial(make_app, partial(open_tools, face))
+        raise typer.Exit(serve_app(make, listener, workers, line))
 
 
-class _Served(NamedTuple):
-    """`open` is called with a face in each worker; `faces`, the default first."""
-
-    open: Callable[[str], ServedTools]
-    what: str
-    faces: tuple[str, ...]
-
-
-def _served(place: PlaceFlags, settings: ServeFlags) -> _Served:
+def _served(
+    options: PlaceOptions, face: str | None, on_fault: OnFault, workers: int
+) -> tuple[Callable[[str], ServedTools], str, tuple[str, ...]]:
+    """What each worker calls with a face; what is served, in words; its faces, the default
+    first."""
     from tripwright.domains import domain_of_face, domains, face_named, faces
-    from tripwright.domains.domain import PlaceOptions
     from tripwright.domains.folders import alike, open_folder
     from tripwright.server.tools_api import world_answers
 
-    options, face = PlaceOptions(**vars(place)), settings.face
     live = next(domain for domain in domains().values() if domain.live)
     by_name = {each.name: each for each in live.faces} if options.live else faces()
     if face is not None:
         face_named(face, by_name)  # a wrong face is named even where the world is wrong too
     if options.live:
         prepare = import_module(str(live.live)).prepare
-        open_tools, what = prepare(options, settings.on_fault, settings.workers)
-        return _Served(open_tools, what, tuple(by_name))
+        open_tools, what = prepare(options, on_fault, workers)
+        return open_tools, what, tuple(by_name)
     if options.world is None:
         raise UserError(
             "What is served? Give --world DIR, or live tools: --services FILE, or --store with"
@@ -107,11 +99,8 @@ def _served(place: PlaceFlags, settings: ServeFlags) -> _Served:
         )
     with open_folder(options.world, domain_of_face(face) if face else None) as (domain, opened):
         what = f"the tools of world '{opened.where}'"
-    return _Served(
-        partial(world_answers, options.world),
-        what,
-        tuple(faces({each.name: each for each in alike(domain)})),
-    )
+    names = tuple(faces({each.name: each for each in alike(domain)}))
+    return partial(world_answers, options.world), what, names
 
 
 # ---- trips
@@ -223,18 +212,14 @@ def _nano(state: Path) -> Path:
 # ---- a checkpoint
 
 
-@dataclass(frozen=True)
-class ModelServeFlags:
-    """Where it is served, and how it computes."""
-
-    host: Host = "127.0.0.1"
-    port: Port = 8000
-    concurrency: int = option(64, "Requests in the batch at once.", min=1)
-    device: Device = "auto"
-    dtype: Dtype = "auto"
-
-
-def model(folder: Checkpoint, settings: ModelServeFlags) -> None:
+def model(
+    folder: Path = argument("A model folder, such as a run's.", metavar="DIR"),
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    concurrency: int = option(64, "Requests in the batch at once.", min=1),
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+) -> None:
     """Serve a checkpoint as vLLM and SGLang do, for the rollouts of a training, until Ctrl-C.
 
     It samples by our own engine and answers the requests of a recipe's [grpo.server], of either
@@ -251,9 +236,8 @@ def model(folder: Checkpoint, settings: ModelServeFlags) -> None:
     from tripwright.server.serving import open_port, serve_app, url_of
 
     # what is wrong is said here, and not by the worker
-    load_to_sample(folder, settings.device, settings.dtype)
-    with open_port(settings.host, settings.port) as listener:
+    load_to_sample(folder, device, dtype)
+    with open_port(host, port) as listener:
         line = f"serving '{folder}' for rollouts at {url_of(listener)} (as vLLM and as SGLang)"
-        how = (settings.concurrency, settings.device, settings.dtype)
-        make = partial(make_app, str(folder), *how)
+        make = partial(make_app, str(folder), concurrency, device, dtype)
         raise typer.Exit(serve_app(make, listener, 1, line))

@@ -6,11 +6,11 @@ What trains is imported when the recipe is there: torch takes seconds to load.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from tripwright.cli.options import Changes, RecipeFile, RecipeOut
+from tripwright.cli.options import Changes, RecipeFile, RecipeOut, flag, option
 from tripwright.errors import UserError
 from tripwright.training.recipe_list import recipe_file
 
@@ -18,19 +18,14 @@ if TYPE_CHECKING:
     from tripwright.training.recipe import Recipe
     from tripwright.training.run_folder import RunFolder
 
-ENGINES, SFT_ENGINES = ("local", "verl"), ("local", "trl")
-
 
 def sft(
     recipe: RecipeFile,
     out: RecipeOut = None,
     changes: Changes = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="Who trains: local, or trl (TRL's SFTTrainer; GPUs; needs the 'trl' extra)."
-        ),
-    ] = "local",
+    engine: Literal["local", "trl"] = option(
+        "local", "Who trains: local, or trl (TRL's SFTTrainer; GPUs; needs the 'trl' extra)."
+    ),
 ) -> None:
     """Fine-tune a model on transcripts (cold start): OUT/model/sft, OUT/metrics.jsonl. The recipe
     has an [sft] table.
@@ -43,7 +38,6 @@ def sft(
       tripwright sft nano/cold_start --set seed=1 --set sft.steps=600 --out runs/seed1
       tripwright sft star/sft --engine trl --out runs/star_sft
     """
-    _one_of(engine, SFT_ENGINES)
     path = recipe_file(recipe)
     from tripwright.evals.report import write_report
     from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
@@ -72,14 +66,10 @@ def train(
     recipe: RecipeFile,
     out: RecipeOut = None,
     changes: Changes = None,
-    engine: Annotated[
-        str,
-        typer.Option(help="Who trains: local, or verl (GPUs on one machine or many; 'make verl')."),
-    ] = "local",
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="verl: print its command and configuration; start nothing."),
-    ] = False,
+    engine: Literal["local", "verl"] = option(
+        "local", "Who trains: local, or verl (GPUs on one machine or many; 'make verl')."
+    ),
+    dry_run: bool = flag("--dry-run", "verl: print its command and configuration; start nothing."),
 ) -> None:
     """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The
     recipe has a [grpo], [ppo] or [rft] table; its stages before RL are run first.
@@ -93,7 +83,6 @@ def train(
       tripwright train star/7b_sum --set grpo.clip.high=0.3 --out runs/mine
       tripwright train planner_r1/8b --engine verl --dry-run
     """
-    _one_of(engine, ENGINES)
     path = recipe_file(recipe)
     from tripwright.evals.report import write_report
     from tripwright.rewards.spec import resolve_reward
@@ -147,11 +136,6 @@ def _by_verl(run: RunFolder) -> None:
 
 def _folder(path: Path, out: Path | None) -> Path:
     return out or Path("runs") / path.stem
-
-
-def _one_of(engine: str, engines: tuple[str, ...]) -> None:
-    if engine not in engines:
-        raise UserError(f"Unknown engine '{engine}'. Accepted: {', '.join(engines)}.")
 
 
 def _open(path: Path, recipe: Recipe, out: Path | None, engine: str = "local") -> RunFolder:

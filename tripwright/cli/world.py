@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -25,11 +24,9 @@ from tripwright.world.importer import import_world
 from tripwright.world.scales import SCALES
 from tripwright.world.store import STORE_FILE, World
 
-NewWorld = Annotated[Path, typer.Option(help="New folder for the world.")]
-
 
 def build(
-    out: NewWorld,
+    out: Path = option(..., "New folder for the world."),
     scale: str = option("nano", f"Size: {', '.join(SCALES)}."),
     seed: int = option(0, "Equal seeds give equal worlds.", min=0),
     as_json: Json = False,
@@ -45,25 +42,19 @@ def build(
       tripwright world build --scale nano --seed 7 --out worlds/nano
       tripwright world build --scale official --seed 7 --out worlds/official
     """
-    with Progress() as progress:
-        world = build_world(out, scale, seed, progress.report)
+    with _progress() as report:
+        world = build_world(out, scale, seed, report)
     _describe(world, as_json)
 
 
 def import_(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="Folder with the official tables (CSV), flat or in the official subfolders."
-        ),
-    ],
-    out: NewWorld,
-    fill_flights: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="SEED", help="Generate flights for the searches that are not covered."
-        ),
-    ] = None,
+    source: Path = argument(
+        "Folder with the official tables (CSV), flat or in the official subfolders."
+    ),
+    out: Path = option(..., "New folder for the world."),
+    fill_flights: int | None = option(
+        None, "Generate flights for the searches that are not covered.", min=0, metavar="SEED"
+    ),
     as_json: Json = False,
 ) -> None:
     """Import the official TravelPlanner tables as a world.
@@ -79,8 +70,8 @@ def import_(
       tripwright world import TravelPlanner/database --out worlds/real
       tripwright world import TravelPlanner/database --out worlds/filled --fill-flights 0
     """
-    with Progress() as progress:
-        world = import_world(source, out, fill_flights, progress.report)
+    with _progress() as report:
+        world = import_world(source, out, fill_flights, report)
     _describe(world, as_json)
 
 
@@ -100,7 +91,7 @@ def info(
       tripwright world info worlds/real --json
     """
     place = World.open(world)
-    manifest_hash, row_hash = _verified(place) if check else ("", "")
+    manifest_hash, row_hash = verify(place) if check else ("", "")
     _describe(place, as_json, {"verified": manifest_hash == row_hash} if check else {})
     if check and not as_json:
         typer.echo(
@@ -124,8 +115,6 @@ def _describe(world: World, as_json: bool, more: dict[str, Any] | None = None) -
             "folder": str(world.folder),
             "size_mb": round(size_mb, 1),
             "flights_complete": world.flights_complete,
-        }
-        about |= {
             "first_date": dates[0] if dates else None,
             "last_date": dates[-1] if dates else None,
         }
@@ -140,7 +129,8 @@ def _describe(world: World, as_json: bool, more: dict[str, Any] | None = None) -
     if dates:
         lines.append(f"  flights from {dates[0]} to {dates[-1]}, on {len(dates)} days")
     lines.append(f"  flights: {_coverage(world)}")
-    lines += _left_out(world.manifest)
+    left_out = world.manifest.get("incomplete_rows", {}).items()
+    lines += [f"  left out, incomplete: {count:,} {table}" for table, count in left_out if count]
     typer.echo("\n".join([*lines, f"  content hash {world.content_hash}"]))
 
 
@@ -157,57 +147,33 @@ def _coverage(world: World) -> str:
     )
 
 
-def _left_out(manifest: dict[str, Any]) -> list[str]:
-    left_out = {
-        table: count for table, count in manifest.get("incomplete_rows", {}).items() if count
-    }
-    return [f"  left out, incomplete: {count:,} {table}" for table, count in left_out.items()]
-
-
-def _verified(world: World) -> tuple[str, str]:
-    """Reading every row of a large world takes long enough to be told how long."""
-    with Progress() as progress, ThreadPoolExecutor(1) as reading:
-        verified = reading.submit(verify, world)
-        while not wait([verified], timeout=0.5).done:
-            progress.report("reading every row", 0)
-        return verified.result()
-
-
-class Progress:
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int], None]]:
     """Says which table is being written, and how far it is."""
-
-    def __init__(self) -> None:
-        self._line = StatusLine()
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._line.end()
-
-    def report(self, table: str, rows: int) -> None:
-        self._line.show(f"{table}{f': {rows:,} rows' if rows else ''}, {self._line.seconds:.0f} s")
+    line = StatusLine()
+    try:
+        yield lambda table, rows: line.show(
+            f"{table}{f': {rows:,} rows' if rows else ''}, {line.seconds:.0f} s"
+        )
+    finally:
+        line.end()
 
 
 # ---- browse
 
 
-@dataclass(frozen=True)
-class BrowseFlags:
-    """What is listed, and which rows of it."""
-
-    world: Path = argument("World folder.")
-    what: str = argument(f"What to list: {', '.join(LISTINGS)}.", default="cities")
-    state: str | None = option(None, "Of this state.")
-    city: str | None = option(None, "Of this city.")
-    origin: str | None = option(None, "Starting here.", "--origin", "--from")
-    destination: str | None = option(None, "Going there.", "--destination", "--to")
-    date: str | None = option(None, "On this day, YYYY-MM-DD.")
-    word: str | None = option(None, "Only rows with this text in any value.")
-    count: int = option(40, "Rows to show; 0: all.", min=0)
-
-
-def browse(settings: BrowseFlags, as_json: Json = False) -> None:
+def browse(
+    world: Path = argument("World folder."),
+    what: str = argument(f"What to list: {', '.join(LISTINGS)}.", default="cities"),
+    state: str | None = option(None, "Of this state."),
+    city: str | None = option(None, "Of this city."),
+    origin: str | None = option(None, "Starting here.", "--origin", "--from"),
+    destination: str | None = option(None, "Going there.", "--destination", "--to"),
+    date: str | None = option(None, "On this day, YYYY-MM-DD."),
+    word: str | None = option(None, "Only rows with this text in any value."),
+    count: int = option(40, "Rows to show; 0: all.", min=0),
+    as_json: Json = False,
+) -> None:
     """List cities, routes, flights, roads, hotels, restaurants or attractions of a world,
     with filters.
 
@@ -218,18 +184,18 @@ def browse(settings: BrowseFlags, as_json: Json = False) -> None:
       tripwright world browse worlds/real flights --from Boston --to Chicago --date 2022-03-16
       tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
     """
-    filters = Filters(**{each.name: getattr(settings, each.name) for each in fields(Filters)})
-    place = World.open(settings.world)
-    columns, rows = rows_of(place, settings.what, filters)
-    _check_date(settings.date)
-    unknown, searches = _unknown_searches(place, settings.what, filters)
+    filters = Filters(state, city, origin, destination, date, word)
+    place = World.open(world)
+    columns, rows = rows_of(place, what, filters)
+    _check_date(date)
+    unknown, searches = _unknown_searches(place, what, filters)
     if unknown and unknown == searches:
-        where = f"{settings.origin} to {settings.destination or 'anywhere'}"
+        where = f"{origin} to {destination or 'anywhere'}"
         raise UserError(
-            f"Flights from {where} on {settings.date} are outside this world's records. 'world"
+            f"Flights from {where} on {date} are outside this world's records. 'world"
             " info' says what is known."
         )
-    shown = itertools.islice(rows, settings.count or None)
+    shown = itertools.islice(rows, count or None)
     if as_json:
         for row in shown:
             typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
@@ -241,11 +207,11 @@ def browse(settings: BrowseFlags, as_json: Json = False) -> None:
         typer.echo(f"the first {count}; --count 0 shows all" if is_cut else count, err=True)
     if unknown:
         typer.echo(
-            f"{unknown:,} of the {searches:,} searches from {settings.origin} on {settings.date}"
+            f"{unknown:,} of the {searches:,} searches from {origin} on {date}"
             " are outside this world's records",
             err=True,
         )
-    elif settings.what == "routes" and not place.flights_complete:
+    elif what == "routes" and not place.flights_complete:
         typer.echo(
             "only flights in this world's records are counted; a route or day that is not listed"
             " may be unknown",

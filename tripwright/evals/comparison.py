@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from tripwright.domains import domains
 from tripwright.domains.domain import ClosedWorld
 from tripwright.errors import UserError
-from tripwright.evals.outcome import Outcome, facts_of, mark_words
+from tripwright.evals.outcome import Outcome, facts_of
 from tripwright.evals.power import Scatter
 from tripwright.evals.run_card import (
     but_for_seeds,
@@ -666,10 +666,3 @@ def _correct(differences: Sequence[dict[str, Any]]) -> None:
     """Adds Holm's p-value to each, and whether the difference is significant."""
     for difference, p in zip(differences, holm([each["p"] for each in differences]), strict=True):
         difference |= {"p_holm": p, "significant": p < SIGNIFICANT}
-
-
-def changed_marks(query: Mapping[str, Any]) -> list[str]:
-    """Of an entry of "changed" in a comparison: what its request is counted under, in words."""
-    return mark_words(
-        {key: value for key, value in query.items() if key not in ("id", "text", "before", "after")}
-    )

@@ -32,7 +32,7 @@ def cold_started(recipe: str, folder: Path) -> str:
     from tripwright.cli.train import sft
 
     (folder / "cold.toml").write_text(recipe)
-    sft(folder / "cold.toml", out=folder / "run")
+    sft(folder / "cold.toml", out=folder / "run", engine="local")
     return str(folder / "run/model/sft")
 
 

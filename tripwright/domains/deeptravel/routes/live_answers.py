@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast, get_args
 
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
 from tripwright.domains.deeptravel.tools.faces import FACES
@@ -38,18 +37,16 @@ class LiveServerSettings:
 
 
 def prepare(
-    options: PlaceOptions, on_fault: str, workers: int
+    options: PlaceOptions, on_fault: OnFault, workers: int
 ) -> tuple[Callable[[str], ServedTools], str]:
     """(what opens the tools in a worker, in a face; what is served). A mistake is one line here,
     before any worker starts."""
-    if on_fault not in get_args(OnFault):
-        raise UserError(f"--on-fault '{on_fault}' is none of {', '.join(get_args(OnFault))}.")
     if workers > 1 and options.store is None:
         raise UserError(
             f"{workers} workers without a store would each ask a service as often as all together"
             " may. Give --store, or --workers 1."
         )
-    settings = survey(options, cast(OnFault, on_fault))
+    settings = survey(options, on_fault)
     return partial(LiveAnswers, settings), settings.what
 
 
