@@ -420,7 +420,7 @@ class Comparison:
             for place, group in enumerate(row.runs)
             for number, run in enumerate(group)
         }
-        sums = resampled(pairs, self.queries, SEED)
+        sums = resampled(pairs, self.queries)
         figures = {}
         for key, row in self.rows.items():
             groups = [

@@ -18,12 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tripwright.evals.outcome import Checks, Outcome, facts_of
-from tripwright.statistics.rates import (
-    expected_best,
-    expected_worst,
-    rate,
-    wilson,
-)
+from tripwright.statistics.rates import expected_best, expected_worst, rate, wilson
 from tripwright.statistics.resampling import percentiles, resampled_sums
 from tripwright.verdict import VERIFIED
 
@@ -215,13 +210,13 @@ def _final(queries: ByQuery) -> PerQuery:
     return rate_of(queries, lambda o: o.final)
 
 
-def with_intervals(section: Mapping[str, PerQuery], seed: int = SEED) -> dict[str, dict[str, Any]]:
+def with_intervals(section: Mapping[str, PerQuery]) -> dict[str, dict[str, Any]]:
     """Every figure as score.json holds it. Plain rates get Wilson's interval, all others one from
     resampled queries; where all queries agree, which leaves a bootstrap without spread, a share
     gets Wilson's with one trial per query."""
     others = {name: figure.of for name, figure in section.items() if not figure.is_plain_rate}
     queries = sorted({query for pairs in others.values() for query in pairs})
-    sums = resampled(others, queries, seed) if queries else {}
+    sums = resampled(others, queries) if queries else {}
     return {name: _record(figure, sums.get(name)) for name, figure in section.items()}
 
 
@@ -245,9 +240,7 @@ def _record(figure: PerQuery, sums: NDArray[Any] | None) -> dict[str, Any]:
     return {**record, "k": int(part), "n": whole}
 
 
-def resampled(
-    figures: Mapping[Key, Pairs], queries: Sequence[str], seed: int
-) -> dict[Key, NDArray[Any]]:
+def resampled(figures: Mapping[Key, Pairs], queries: Sequence[str]) -> dict[Key, NDArray[Any]]:
     """Part and whole (a row each) of every figure in every resample of these queries. The whole is
     0 in a resample without a query that the figure is about."""
     columns = [
@@ -255,7 +248,7 @@ def resampled(
         for pairs in figures.values()
         for place in (0, 1)
     ]
-    sums = resampled_sums(columns, seed).T
+    sums = resampled_sums(columns, SEED).T
     return {key: sums[2 * place : 2 * place + 2] for place, key in enumerate(figures)}
 
 

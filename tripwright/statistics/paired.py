@@ -72,7 +72,7 @@ def _exact(sizes: Counter[int], observed: int) -> float:
     return min(1.0, 2 * float(chances[: (len(chances) - 1 - observed) // 2 + 1].sum()))
 
 
-def paired_interval(gained: int, lost: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+def paired_interval(gained: int, lost: int, n: int) -> Interval:
     """Tango's score interval of (gained − lost) / n, the difference of two rates on the same n
     queries (Tango 1998, Stat. Med. 17:891).
 
@@ -86,11 +86,9 @@ def paired_interval(gained: int, lost: int, n: int, confidence: float = CONFIDEN
         )
     if n == 0:
         return Interval(-1.0, 1.0)
-    z, estimate = NormalDist().inv_cdf(0.5 + confidence / 2), (gained - lost) / n
-    return Interval(
-        _score_end(gained, lost, n, estimate, -1.0, z),
-        _score_end(gained, lost, n, estimate, 1.0, z),
-    )
+    z, estimate = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2), (gained - lost) / n
+    low, high = (_score_end(gained, lost, n, estimate, end, z) for end in (-1.0, 1.0))
+    return Interval(low, high)
 
 
 def _score_end(gained: int, lost: int, n: int, estimate: float, end: float, z: float) -> float:

@@ -43,12 +43,11 @@ def resampled_sums(
     return np.array([values @ np.bincount(drawn, minlength=size) for drawn in draws])
 
 
-def percentiles(values: Iterable[float], confidence: float = CONFIDENCE) -> Interval:
+def percentiles(values: Iterable[float]) -> Interval:
     """The interval that holds the middle 95% of resampled figures."""
     ordered = sorted(map(float, values))
-    return Interval(
-        _quantile(ordered, (1 - confidence) / 2), _quantile(ordered, (1 + confidence) / 2)
-    )
+    low, high = (_quantile(ordered, (1 + sign * CONFIDENCE) / 2) for sign in (-1, 1))
+    return Interval(low, high)
 
 
 def _quantile(ordered: Sequence[float], q: float) -> float:
