@@ -45,7 +45,7 @@ def import_(
     else:
         final, unscored = score["metrics"]["final"], score["unscored"]
         typer.echo(f"{score['n']} answers, {score['rules']}, {unscored} unscored")
-        typer.echo(f"passed: {' '.join(rate_cells(final)[:2])}")
+        typer.echo(f"passed: {' '.join(rate_cells(final)[:2]).strip()}")
         typer.echo(str(out / SCORE))
     if "warning" in score:
         print(f"warning: {score['warning']}", file=sys.stderr)
