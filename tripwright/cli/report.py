@@ -12,7 +12,7 @@ from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent
 
 
-def report(
+def report(  # long: most of it is options and help
     runs: list[Path] = argument(
         "Run folders, as made by quickstart, train or run.", metavar="RUN..."
     ),
@@ -72,6 +72,5 @@ def report(
     if export_to is not None:
         figures, tables = export(page, export_to)
         print(f"{figures} figures and {tables} tables in {export_to}", file=sys.stderr)
-        folder = str(export_to)
-        record["export"] = {"folder": folder, "figures": figures, "tables": tables}
+        record["export"] = {"folder": str(export_to), "figures": figures, "tables": tables}
     print(json.dumps(record) if as_json else target)
