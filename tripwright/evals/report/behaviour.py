@@ -22,7 +22,6 @@ from tripwright.evals.report.charts import (
     SERIES,
     Chart,
     Drawn,
-    Spot,
     csv_text,
     new_axes,
 )
@@ -313,24 +312,19 @@ class CallStrips(Chart):
         axes.set_axis_off()
         axes.text(0, -5, "calls in their order →", **QUIET)
         cell = min(30.0, inside / (max(len(work.steps) for work in sample) + 1))
-        spots: list[Spot] = []
         y = 0.0
         for (outcome, rows), height in zip(bands, heights, strict=True):
             words = f"{printable(outcome)}\n{counts[outcome]:,}"
             axes.text(-8, y + (height - 5) / 2, words, ha="right", va="center", **QUIET)
             for i, work in enumerate(rows):
-                place = y + self.row * i
-                self._row(axes, work, place, cell)
-                path = " → ".join([*map(step_words, work.steps), plain(work.stop_reason)])
-                words = f"{work.id}, {outcome}: {path}"
-                spots.append((0, inside, place, place + self.row, words))
+                self._row(axes, work, y + self.row * i, cell)
             y += height
         axes.figure.legend(handles=legend, loc="lower left", ncols=LEGEND_COLUMNS)
         episodes = plural(len(in_order), "episode")
         of = f"{count} of {episodes}" if count < len(in_order) else episodes
         told = ", ".join(f"{name} {n:,}" for name, n in counts.items())
         words = f"One row for each of {of}, sorted by outcome: {told}."
-        return Drawn(axes, words, self._figures(sample), spots)
+        return Drawn(axes, words, self._figures(sample))
 
     def _row(self, axes: Axes, work: Work, y: float, cell: float) -> None:
         """Its cells, then a dot for an answer or a cross for an end without one."""

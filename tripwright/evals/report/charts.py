@@ -22,7 +22,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -66,17 +65,14 @@ _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+(e[+-]?\d+)?$)")
 _ATTRIBUTE = re.compile(r' (style|d|x|y|transform)="([^"]*)"')
 
 Point = tuple[float, float]
-Spot = tuple[float, float, float, float, str]  # left, right, low, high in data units; words
 
 
 class Drawn(NamedTuple):
-    """The axes, what is seen on them in words, the CSV of the figures, and what to show on
-    hovering where."""
+    """The axes, what is seen on them in words, and the CSV of the figures."""
 
     axes: Axes
-    words: str = ""
-    csv: str = ""
-    spots: Iterable[Spot] = ()
+    words: str
+    csv: str
 
 
 class Chart(ABC):
@@ -98,7 +94,7 @@ class Chart(ABC):
             figure = drawn.axes.get_figure(root=True)
             assert figure is not None
             width, height = figure.get_size_inches() * 72
-            body = _svg_body(figure) + _hover(drawn.axes, drawn.spots, height)
+            body = _svg_body(figure)
         described = f"<desc>{esc(drawn.words)}</desc>" if drawn.words else ""
         described += f"<metadata>{esc(drawn.csv)}</metadata>" if drawn.csv else ""
         return (
@@ -121,11 +117,9 @@ class Chart(ABC):
 
     @property
     def standalone(self) -> str:
-        """A file of its own, on light ground: an <img> knows no variables of a page, and cannot be
-        hovered over."""
+        """A file of its own, on light ground: an <img> knows no variables of a page."""
         width, height = self.size
-        unseen = r'<g class="strips">.*?</g>|<metadata>.*?</metadata>'
-        still = re.sub(unseen, "", self.svg, flags=re.DOTALL)
+        still = re.sub("<metadata>.*?</metadata>", "", self.svg, flags=re.DOTALL)
         still = re.sub(r"var\(--(\w+)\)", lambda name: LIGHT[name[1]], still)
         still = still.replace("<svg ", f'<svg width="{width:g}" height="{height:g}" ', 1)
         return still.replace(">", f'><rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>', 1)
@@ -180,17 +174,6 @@ def _shorter(match: re.Match[str]) -> str:
     else:
         value = re.sub(r"(\.\d)\d+", r"\1", value)
     return f' {name}="{value}"'
-
-
-def _hover(axes: Axes, spots: Iterable[Spot], height: float) -> str:
-    parts = []
-    for left, right, low, high, words in spots:
-        (a, b), (c, d) = axes.transData.transform([(left, low), (right, high)])
-        parts.append(
-            f'<rect x="{min(a, c):.1f}" y="{height - max(b, d):.1f}" width="{abs(c - a):.1f}"'
-            f' height="{abs(d - b):.1f}"><title>{esc(words)}</title></rect>'
-        )
-    return f'<g class="strips">{"".join(parts)}</g>' if parts else ""
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -249,7 +232,7 @@ class Series:
 @dataclass(frozen=True)
 class Lines(Chart):
     """Lines over a common x axis. The legend names each with the last value that is drawn, the
-    highest first. On hovering, one invisible strip per step names every series there."""
+    highest first."""
 
     title: str
     x: str
@@ -296,7 +279,7 @@ class Lines(Chart):
             axes.plot(*zip(*curve, strict=True), clip_on=False, **style)
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
         self._scale(axes)
-        return Drawn(axes, self._words(), self._figures(), self._spots(axes))
+        return Drawn(axes, self._words(), self._figures())
 
     def _scale(self, axes: Axes) -> None:
         """Of what was drawn; a linear y axis begins at 0 or below."""
@@ -319,26 +302,11 @@ class Lines(Chart):
         axes.set_xlabel(self.x)
         axes.figure.text(2 / self.width, 1 - 11 / self.height, self.y, **QUIET)
 
-    def _xs(self) -> list[float]:
-        return sorted({x for line in self._drawable for x, _ in line.points})
-
-    def _spots(self, axes: Axes, most: int = 200) -> Iterator[Spot]:
-        xs = self._xs()
-        if len(xs) > most:
-            xs = xs[:: math.ceil(len(xs) / most)]
-        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-        values = [(line.name, dict(line.points)) for line in self._drawable]
-        borders = [left, *((a + b) / 2 for a, b in pairwise(xs)), right]
-        for x, edges in zip(xs, pairwise(borders), strict=True):
-            words = [f"{self.x or 'step'} {short(x)}"]
-            words += [f"{name}: {self._value(value[x])}" for name, value in values if x in value]
-            yield (*edges, low, high, "\n".join(words))
-
     def _words(self) -> str:
         """Its axes, then where each line begins, ends and is highest."""
-        xs = self._xs()
+        xs = [x for line in self._drawable for x, _ in line.points]
         words = [
-            f"Across: {self.x or 'step'}, {short(xs[0])} to {short(xs[-1])}. Up:"
+            f"Across: {self.x or 'step'}, {short(min(xs))} to {short(max(xs))}. Up:"
             f" {self.y or 'share'}."
         ]
         for line in self._drawable:
