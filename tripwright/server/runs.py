@@ -22,7 +22,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tripwright.errors import UserError
 from tripwright.evals.report import report_page
-from tripwright.evals.report.charts import Bar
 from tripwright.evals.report.folder import (
     TOP_LEVEL_RUN,
     Json,
@@ -207,7 +206,7 @@ def _group_section(group: dict[str, ReportedRun]) -> Section:
 
 def _section(title: str, about: str, runs: dict[str, ReportedRun]) -> Section:
     rows = [_row(name, run) for name, run in runs.items()]
-    head = [Cell(name, css="") for name in ("", "Run", "")]
+    head = [Cell(name, css="") for name in ("", "Run")]
     head += [Cell("Final pass"), Cell("Of"), Cell("Training", css="")]
     parts: list[Part] = [Text(about), PageTable(head, rows, named=1)]
     if len(runs) > 1:
@@ -217,14 +216,13 @@ def _section(title: str, about: str, runs: dict[str, ReportedRun]) -> Section:
 
 def _row(name: str, run: ReportedRun) -> list[Cell]:
     address, final = urlencode({"run": name}), _final(run)
-    which, _, colour = evaluation_words(str(run.main_evaluation)) if final else ("", "", 0)
+    which = evaluation_words(str(run.main_evaluation))[0] if final else ""
     policy = _evaluation_card(run).get("policy")
     if run.main_evaluation == TOP_LEVEL_RUN and isinstance(policy, dict):
         which = " ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key))
     box = '<input type="checkbox" name="run" value="{}" aria-label="Compare {}">'
-    strip, rate, of, state = Cell(css="stripcell"), Cell("–"), Cell(), Cell(css="")
+    rate, of, state = Cell("–"), Cell(), Cell(css="")
     if final:
-        strip = Cell(css="stripcell", marks=[Bar(which, final, colour)])
         strong = Markup("<strong>{}</strong>").format(shown(final))
         rate, of = Cell(strong, (shown_interval(final),)), Cell(of_words(final))
     if run.metrics:
@@ -233,4 +231,4 @@ def _row(name: str, run: ReportedRun) -> list[Cell]:
         state = Cell(Markup('<a href="live?{}">curves</a>').format(address), (words,), css="")
     link = Markup('<a href="report?{}">{}</a>').format(address, name)
     named = Cell(link, (which,), css="")
-    return [Cell(Markup(box).format(name, name), css=""), named, strip, rate, of, state]
+    return [Cell(Markup(box).format(name, name), css=""), named, rate, of, state]

@@ -302,7 +302,7 @@ def test_no_figure_has_another_source(run_folder):
     without_transcripts = captions(folder)
     of_metrics = {"Reward", "Passes over FLOPs of updates", "Memory", "What fails most"}
     assert of_metrics <= whole and "Entropy" not in whole and not of_metrics & without_metrics
-    evaluations = {"Calls, episode by episode: Step 20", "How long episodes are"}
+    evaluations = {"Calls, episode by episode: Step 20", "Mistakes, examined checkpoints"}
     assert evaluations <= whole & without_metrics and not evaluations & without_transcripts
     assert "no transcripts.jsonl" in (folder / "report.html").read_text()
     assert whole == without_metrics | without_transcripts
@@ -347,7 +347,7 @@ def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
         tmp_path / "eval" / "questions", [make.episode("a", [make.turn("42")], plan=None)]
     )
     section = parts_html([behaviour(read_run(tmp_path))])
-    assert "How long episodes are" in section
+    assert "Mistakes and lengths" in section
     assert "Which tool" not in section and "Calls, episode" not in section
 
 

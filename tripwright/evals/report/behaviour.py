@@ -83,10 +83,6 @@ class Behaviour:
         """False where every turn is an answer: questions that are asked without tools."""
         return any(work.steps for work in self.scored)
 
-    @property
-    def counts_tokens(self) -> bool:
-        return bool(self.scored) and all(work.completion_tokens is not None for work in self.scored)
-
 
 Behaviours = Mapping[str, Behaviour]
 

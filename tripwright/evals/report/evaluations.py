@@ -25,7 +25,7 @@ from tripwright.evals.report.behaviour import (
     quantile_of,
     transitions,
 )
-from tripwright.evals.report.charts import Bar, Lines, Point, Series
+from tripwright.evals.report.charts import Lines, Point, Series
 from tripwright.evals.report.folder import (
     UNREADABLE,
     Json,
@@ -39,7 +39,6 @@ from tripwright.evals.report.folder import (
 from tripwright.evals.report.learning import STEP
 from tripwright.evals.report.markup import Estimate, percent, plural, short, signed
 from tripwright.evals.report.page import (
-    SCALE,
     Cell,
     Figure,
     FigureRow,
@@ -188,8 +187,6 @@ def sub_reward_figure(columns: Sequence[EvaluationColumn]) -> Figure:
 
 MOST_SHOWN = 8  # evaluations with pictures of their own
 MOST_TOOLS = 12  # in a matrix
-MOST_MARKS = 4  # in one strip
-QUANTILES = 100  # points of a line of lengths
 OTHER = "other tools"
 _MISTAKES = {
     "repeated": ("Repeated calls", "of calls: the tool and arguments of an earlier one"),
@@ -245,7 +242,6 @@ def _section(
         under("Over the checkpoints", FigureRow(over)),
         under("Which tool follows which", *_matrices(behaviours), note=sentence("follows")),
         under("Calls, episode by episode", FigureRow(_strips(behaviours)), note=sentence("strips")),
-        under("How long episodes are", Figure(length_chart(behaviours))),
         under("Names and claims without ground", *_groundless_parts(behaviours, steps)),
         under(
             "Strict and official rules on the same episodes",
@@ -362,23 +358,6 @@ def _matrix(behaviour: Behaviour, tools: Sequence[str]) -> PageTable:
     return PageTable([Cell("previous ↓ next →", css=""), *map(Cell, columns)], table)
 
 
-def length_chart(behaviours: Behaviours) -> Lines:
-    """The share of episodes that are at most so long, in tokens where every evaluation counts them,
-    else in characters."""
-    tokens = all(each.counts_tokens for each in behaviours.values())
-    unit = "tokens" if tokens else "characters"
-    lines = []
-    for i, (name, each) in enumerate(behaviours.items()):
-        lengths = sorted(
-            float((work.completion_tokens or 0.0) if tokens else work.characters)
-            for work in each.scored
-        )
-        shares = [k / QUANTILES for k in range(QUANTILES + 1)]
-        lines.append(Series(name, tuple((quantile_of(lengths, q), q) for q in shares), i))
-    title, x = "How long episodes are", f"{unit} written per episode"
-    return Lines(title, x, "share of episodes at most so long", lines, percent=True)
-
-
 def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) -> list[Part]:
     """Names and claims in answers that rest on nothing, kind by kind, in each sense that a domain
     knows: tables, and curves over the `steps` of evaluations that are checkpoints."""
@@ -398,34 +377,20 @@ def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) 
                 lines.append(Series(kind, tuple((x, rate.value) for x, rate in here if rate), i))
             title = f"{sense.title}, examined checkpoints"
             over = Lines(title, STEP, "share of answers", lines, percent=True)
-            table = _groundless_table(found, kinds)
-            parts.append(under(sense.title, table, Figure(over), note=sense.note, level=4))
+            rates = {
+                kind.capitalize(): {name: each.get(kind) for name, each in found.items()}
+                for kind in kinds
+            }
+            shown = rates_table(rates), Figure(over)
+            parts.append(under(sense.title, *shown, note=sense.note, level=4))
     return parts
 
 
-def _groundless_table(
-    found: Mapping[str, Mapping[str, Estimate]], kinds: Sequence[str]
-) -> PageTable:
-    rates = {
-        kind.capitalize(): {name: each.get(kind) for name, each in found.items()} for kind in kinds
-    }
-    return rates_table(rates, {name: i for i, name in enumerate(found)})
-
-
-def rates_table(
-    rows: Mapping[str, Mapping[str, Estimate | None]], colours: Mapping[str, int]
-) -> PageTable:
-    """Row × evaluation, with marks on one line from 0 to 100% where they are few. `colours`: of
-    each column."""
-    keyed = len(colours) <= MOST_MARKS
-    head = [Cell(css=""), *([Cell(SCALE, css="stripcell")] if keyed else [])]
-    head += [Cell(name, key=key if keyed else None) for name, key in colours.items()]
-    table = []
-    for title, rates in rows.items():
-        marks = [Bar(name, rate, colours[name]) for name, rate in rates.items() if rate]
-        strip = [Cell(css="stripcell", marks=marks)] if keyed else []
-        table.append(row_of(title, "", [*strip, *map(estimate_cell, rates.values())]))
-    return PageTable(head, table)
+def rates_table(rows: Mapping[str, Mapping[str, Estimate | None]]) -> PageTable:
+    """Row × evaluation."""
+    columns = dict.fromkeys(name for rates in rows.values() for name in rates)
+    table = [row_of(title, "", map(estimate_cell, rates.values())) for title, rates in rows.items()]
+    return PageTable([Cell(css=""), *map(Cell, columns)], table)
 
 
 def _gap_table(behaviours: Behaviours) -> PageTable:

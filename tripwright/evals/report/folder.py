@@ -143,7 +143,6 @@ class Work(Outcome):
     place: LinePlace
     steps: tuple[Step, ...]
     refused: int  # turns that got an error message
-    characters: int  # written by the agent
     context: int | None  # all of its tokens; None where the transcript does not say
     failed: tuple[str, ...]  # facts that were looked at
     cost: float | None  # of the plan, in US dollars
@@ -185,7 +184,6 @@ def read_work(record: Json, place: LinePlace) -> Work:
         place=place,
         steps=tuple(_steps(segments, outcome.stop_reason)),
         refused=sum(bool(segment.get("problem")) for segment in segments),
-        characters=sum(len(each["text"]) for each in segments if each["role"] == "assistant"),
         context=sum(len(each.get("token_ids") or ()) for each in segments) or None,
         failed=tuple(fact.name for fact in facts if fact.state is State.FAILED),
         cost=number(verdict.details.get("total_cost")) if verdict else None,

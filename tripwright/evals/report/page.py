@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from tripwright.errors import UserError
-from tripwright.evals.report.charts import DARK, LIGHT, Bar, Chart, csv_text
+from tripwright.evals.report.charts import DARK, LIGHT, Chart, csv_text
 from tripwright.evals.report.markup import (
     Estimate,
     of_words,
@@ -53,12 +53,7 @@ class Cell(NamedTuple):
     small: Sequence[str] = ()
     css: str = "num"
     hint: str = ""
-    marks: Sequence[Bar] = ()  # a few shares on one line from 0 to 100%
-    key: int | None = None  # the colour by which charts name it
     shade: float | None = None  # from 0 to 1: the more, the darker
-
-
-SCALE = Markup('<span class="scale"><span>0</span><span>50</span><span>100%</span></span>')
 
 
 class Part:

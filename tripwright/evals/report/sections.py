@@ -362,8 +362,7 @@ def constraints_section(columns: Sequence[EvaluationColumn]) -> Section:
         rates = {each.title: estimate(found.get(name)) for each, found in checks.items()}
         if any(rates.values()):
             rows[fact_title(name)] = rates
-    table = rates_table(rows, {each.title: each.colour for each in checks})
-    return Section("constraints", "Constraints", [table], sentence("constraints"))
+    return Section("constraints", "Constraints", [rates_table(rows)], sentence("constraints"))
 
 
 # ---- the queries that all runs played
