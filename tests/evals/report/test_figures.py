@@ -95,12 +95,12 @@ def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make)
     updates = "flops_update_total"
     assert first_reached(runs["good"], 0.72, updates) == 18e12
     assert first_reached(runs["poor"], 0.72, updates) is None
-    drawn = cost_figures(runs, {"good": [(10.0, 0.35)]}, 0.72)
+    drawn = cost_figures(runs, 0.72)
     assert len(drawn) == 3
     head, *rows = rows_of(drawn[1].chart)
-    names = ["good", "cheap", "poor", "good, evaluated", "90% of the best"]
+    names = ["good", "cheap", "poor", "90% of the best"]
     assert [name.partition(" [")[0] for name in head[1:]] == names
-    assert [row[0] for row in rows if row[4]] == ["1e+13"]
+    assert rows[-1][0] == "2e+13" and {row[4] for row in rows} == {"", "0.72"}
 
 
 def test_no_cost_is_made_up(make):
@@ -108,7 +108,7 @@ def test_no_cost_is_made_up(make):
         {key: value for key, value in row.items() if not key.startswith(("flops", "seconds"))}
         for row in make.rl_rows(5, 0.5)
     ]
-    assert cost_figures({"a": rows}, {}, 0.4) == [] == cost_figures({"a": []}, {}, 0.4)
+    assert cost_figures({"a": rows}, 0.4) == [] == cost_figures({"a": []}, 0.4)
 
 
 def test_darker_cells_hold_more_and_what_is_not_there_is_blank():

@@ -25,7 +25,7 @@ from tripwright.evals.report.behaviour import (
     quantile_of,
     transitions,
 )
-from tripwright.evals.report.charts import Lines, Point, Series
+from tripwright.evals.report.charts import Lines, Series
 from tripwright.evals.report.folder import (
     UNREADABLE,
     Json,
@@ -41,7 +41,6 @@ from tripwright.evals.report.markup import Estimate, percent, plural, short, sig
 from tripwright.evals.report.page import (
     Cell,
     Figure,
-    FigureRow,
     PageTable,
     Part,
     Section,
@@ -156,12 +155,6 @@ def validated(run: ReportedRun, metric: str, name: str, colour: int, dots: bool 
     return rate_series(name, rates_over(validation_columns(run), metric), colour, dots)
 
 
-def evaluated_passes(run: ReportedRun) -> list[Point]:
-    """(step, final pass rate) of each checkpoint: of those while it trained, else of the exam."""
-    columns = validation_columns(run) or columns_of({"": run})
-    return [(step, rate.value) for step, rate in rates_over(columns, "final")]
-
-
 def validated_rows(run: ReportedRun) -> list[Json]:
     """The logged steps of RL after which it was evaluated, with the passes of the evaluation in
     place of the rollouts'."""
@@ -239,9 +232,9 @@ def _section(
             learning.failure_table(shares, "episodes"),
             note=sentence("fails"),
         ),
-        under("Over the checkpoints", FigureRow(over)),
+        under("Over the checkpoints", *over),
         under("Which tool follows which", *_matrices(behaviours), note=sentence("follows")),
-        under("Calls, episode by episode", FigureRow(_strips(behaviours)), note=sentence("strips")),
+        under("Calls, episode by episode", *_strips(behaviours), note=sentence("strips")),
         under("Names and claims without ground", *_groundless_parts(behaviours, steps)),
         under(
             "Strict and official rules on the same episodes",

@@ -30,7 +30,6 @@ from tripwright.evals.report.markup import number, percent, plain, short
 from tripwright.evals.report.page import (
     Cell,
     Figure,
-    FigureRow,
     PageTable,
     Section,
     row_of,
@@ -173,7 +172,7 @@ def training_parts(
     """The groups of charts: the laboratory's, or all others. `held_out` stand beside the figures of
     one run that they are named after."""
     return [
-        under(title, FigureRow([f for row in rows for f in _figures(row, runs, held_out)]))
+        under(title, *(f for row in rows for f in _figures(row, runs, held_out)))
         for title, rows in chart_groups().items()
         if (title in LABORATORY) == laboratory
     ]
@@ -274,7 +273,7 @@ def failure_section(rows: Rows) -> Section:
     columns = {f"to {short(x)}": stretches[x] for x in sorted(stretches)}
     table = failure_table(columns, "steps") if longest > 1 else PageTable([], [])
     by_steps = "By steps, in percent of the episodes; bold: the three commonest."
-    return under("What fails", FigureRow([top]), under("", table, note=by_steps))
+    return under("What fails", top, under("", table, note=by_steps))
 
 
 def top_failures(curves: dict[str, tuple[Point, ...]], title: str, smooth: int = 1) -> Lines:
@@ -365,11 +364,8 @@ def cost_table(
     return PageTable([Cell(css=""), *map(Cell, head)], table)
 
 
-def cost_figures(
-    runs: Mapping[str, Rows], held_out: Mapping[str, Sequence[Point]], level: float
-) -> list[Figure]:
-    """Passes of the rollouts over each cost, and the line of 90% of the best. Evaluations
-    (step, final pass rate) of the same runs are dots."""
+def cost_figures(runs: Mapping[str, Rows], level: float) -> list[Figure]:
+    """Passes over each cost, and the line of 90% of the best."""
     figures = []
     for key, words in COSTS.items():
         curves = [
@@ -379,17 +375,11 @@ def cost_figures(
         xs = [x for curve in curves for x, _ in curve.points]
         if not xs or not level:
             continue
-        dots = []
-        for i, (name, rows) in enumerate(runs.items()):
-            cost = {step: x for x, step in points(rows, STEP, x=key)}
-            here = tuple((cost[step], y) for step, y in held_out.get(name, ()) if step in cost)
-            dots.append(Series(f"{name}, evaluated", here, i, dots=True))
         ends = ((min(xs), level), (max(xs), level))
         goal = Series("90% of the best", ends, LEVEL_COLOUR)
         title, unit = f"Passes over {words}", "share of episodes, running mean"
-        drawn = Lines(title, f"{words} since the start", unit, [*curves, *dots, goal], percent=True)
-        note = "Dots: evaluations, on other requests." if any(line.points for line in dots) else ""
-        figures.append(Figure(drawn, note))
+        drawn = Lines(title, f"{words} since the start", unit, [*curves, goal], percent=True)
+        figures.append(Figure(drawn))
     return figures
 
 

@@ -98,17 +98,11 @@ class Items(Part):
 
 @dataclass(frozen=True)
 class Figure(Part):
+    """Those that follow each other stand side by side."""
+
     chart: Chart
     note: str = ""
     holds = "chart"
-
-
-@dataclass(frozen=True)
-class FigureRow(Part):
-    """Side by side, those that show anything."""
-
-    figures: Sequence[Figure]
-    holds = "figures"
 
 
 class Card(NamedTuple):
@@ -315,8 +309,6 @@ def _shown(parts: Sequence[Part], heading: str) -> Iterator[tuple[str, Figure | 
     for part in filter(None, parts):
         if isinstance(part, Section):
             yield from _shown(part.parts, _plain(part.title))
-        elif isinstance(part, FigureRow):
-            yield from _shown(part.figures, heading)
         elif isinstance(part, Figure | PageTable):
             yield heading, part
 

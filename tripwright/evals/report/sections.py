@@ -52,7 +52,6 @@ from tripwright.evals.report.page import (
     CardRow,
     Cell,
     Figure,
-    FigureRow,
     Items,
     PageTable,
     Part,
@@ -516,11 +515,8 @@ def cost_section(runs: Runs) -> Section:
         (learning.best(rows) or 0.0 for rows in counted.values()), default=0.0
     )
     algorithms = {name: reinforcement(run.recipe)[0] for name, run in runs.items()}
-    passes = {name: evaluations.evaluated_passes(run) for name, run in runs.items()}
-    parts = [
-        learning.cost_table(rl, counted, level, algorithms),
-        FigureRow(learning.cost_figures(rl, passes, level)),
-    ]
+    table = learning.cost_table(rl, counted, level, algorithms)
+    parts = [table, *learning.cost_figures(counted, level)]
     note = sentence("cost", level, evaluated)
     return Section("cost", "What it cost to get there", parts if level else [], note)
 
