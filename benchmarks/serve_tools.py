@@ -51,6 +51,7 @@ from typing import Any
 
 import uvloop
 from http_load import slice_of_load
+from panels import picture as draw_panels
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -59,7 +60,6 @@ from starlette.routing import Route
 from tripwright.domains import face_named
 from tripwright.domains.folders import open_folder
 from tripwright.evals.report.charts import Lines, Series
-from tripwright.evals.report.charts import picture as draw_panels
 from tripwright.server.serving import open_port, serve_app
 from tripwright.server.tools_api import Answers, ToolsApp
 from tripwright.tools.answer import ToolAnswer

@@ -47,13 +47,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from panels import picture
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 from transformers.utils import logging
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
-from tripwright.evals.report.charts import Lines, Series, picture
+from tripwright.evals.report.charts import Lines, Series
 from tripwright.files import write_atomically
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.nano import NanoShape, new_model

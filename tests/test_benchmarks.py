@@ -42,6 +42,7 @@ SMALLEST = {
 }
 # not started by themselves: they belong to one of the above
 PARTS = {"cpsat", "endpoint_load_server", "fuzz_files", "http_load", "misread"} | {
+    "panels",
     "trl_step_ours",
     "trl_step_peer",
 }

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from random import Random
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -16,7 +15,7 @@ from tests.conftest import fact_record, verdict_record
 from tripwright.cli.main import main
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
-from tripwright.evals.report import learning_curve_svg, write_report
+from tripwright.evals.report import write_report
 from tripwright.evals.report.folder import read_run
 from tripwright.runs import VERSION
 from tripwright.statistics.rates import mean, rate
@@ -386,15 +385,6 @@ def test_calls_that_were_made_to_fail_are_told(tmp_path):
         write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": faults})
         words = "301 of 1,500 tool calls were made to fail (unavailable 300"
         assert (words in report_of(tmp_path)[1].text) == told
-
-
-def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):
-    picture = learning_curve_svg(synthetic_run(tmp_path / "run", episodes=3))
-    ElementTree.fromstring(picture)
-    assert "var(--" not in picture and "After RL" in picture and len(picture) < 100_000
-    write_json(tmp_path / "bare" / "run_card.json", {"seed": 1})
-    with pytest.raises(UserError, match="neither RL steps"):
-        learning_curve_svg(tmp_path / "bare")
 
 
 def test_what_is_no_run_is_refused_in_one_line(tmp_path):

@@ -33,7 +33,6 @@ from tripwright.evals.report.folder import (
 )
 from tripwright.evals.report.markup import Estimate, of_words, plural, shown, shown_interval
 from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text
-from tripwright.evals.report.sections import live_page
 from tripwright.evals.run_card import unlike
 from tripwright.runs import CARD, METRICS, RECIPE, SCORE
 from tripwright.training.watched import LiveBody, standing, watched
@@ -94,7 +93,9 @@ class RunPages:
         return _html(page, OWN_SCRIPTS)
 
     def live(self, run: Named) -> Response:
-        page = live_page(list(self._chosen(run)))
+        """Opened once; it asks for `now` every few seconds."""
+        names = " · ".join(self._chosen(run))
+        page = ReportPage(names, "live", scripts=["live.js"], sealed=False)
         return _html(page.html(), page.script_hashes)
 
     def now(self, run: Named, seen: str = "") -> Response:

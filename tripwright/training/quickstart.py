@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 
-from tripwright.evals.report import learning_curve_svg, write_report
+from tripwright.evals.report import write_report
 from tripwright.files import json_object, write_atomically
 from tripwright.runs import COMPARISON, SCORE
 from tripwright.training import stages
@@ -61,5 +61,4 @@ def train_and_examine(run: RunFolder) -> list[str]:
     whole = json.dumps({**score, "comparison": comparison}, indent=2) + "\n"
     write_atomically(run.folder / SCORE, whole)
     write_report(run.folder)
-    write_atomically(run.folder / "learning.svg", learning_curve_svg(run.folder))
     return in_words(figures)

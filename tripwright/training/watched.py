@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripwright.evals.report.folder import Json, reinforcement
+from tripwright.evals.report.folder import SUPERVISED, Json, reinforcement
 from tripwright.evals.report.markup import number, percent
-from tripwright.evals.report.sections import LiveRun, live_body
+from tripwright.evals.report.page import Card, CardRow, Part, parts_html, sentence
+from tripwright.evals.report.sections import learning_parts, warnings_section
 from tripwright.files import json_object
 from tripwright.runs import METRICS, RECIPE, logged_steps
 from tripwright.training.health import HealthWarning, check
@@ -153,17 +154,31 @@ class LiveBody:
         mark = format(state & 0xFFFFFFFFFFFFFFFF, "x")
         with self._lock:
             if mark != self._drawn[0]:
-                body = live_body([_live_run(read(folder, name)) for folder, name in self._runs])
+                body = _body([read(folder, name) for folder, name in self._runs])
                 self._drawn = mark, body.encode("utf-8", "replace")
             return self._drawn
 
 
-def _live_run(run: Watched) -> LiveRun:
+def _body(runs: Sequence[Watched]) -> str:
+    """Where each run stands, its warnings, and the charts of the report."""
+    several = len(runs) > 1
+    parts: list[Part] = [
+        CardRow([_card(run, i if several else None) for i, run in enumerate(runs)])
+    ]
+    for run in runs:
+        warned = [each.record() | {"until_step": each.until_step} for each in run.warnings]
+        parts.append(warnings_section(warned, run.name if several else ""))
+    rl = {run.name: run.stage_rows if "reward_mean" in run.last else [] for run in runs}
+    before = {run.name: [row for row in run.rows if row.get("stage") in SUPERVISED] for run in runs}
+    return parts_html([*parts, *learning_parts(rl, before, {})])
+
+
+def _card(run: Watched, colour: int | None) -> Card:
     facts = standing(run)
     for key, name in (("reward_mean", "reward"), ("pass_rate", "passes"), ("loss", "loss")):
         if (value := number(run.last.get(key))) is not None:
             facts.append((name, percent(value) if key == "pass_rate" else f"{value:.3g}"))
-    rl = run.stage_rows if "reward_mean" in run.last else []
-    warnings = [warning.record() | {"until_step": warning.until_step} for warning in run.warnings]
-    supervised = [row for row in run.rows if row.get("stage") in ("copy_pretraining", "sft")]
-    return LiveRun(run.name, tuple(facts), run.share_done, warnings, rl, supervised)
+    (what, much), *others = facts
+    lines = [("big", much), ("muted", what)]
+    lines += [("", sentence("live_fact", *each)) for each in others]
+    return Card(run.name, colour, lines, run.share_done)

@@ -1,14 +1,13 @@
-"""The report: one offline HTML page about a run or over several, and one picture, from run folders
-alone."""
+"""The report: one offline HTML page about a run or over several, from run folders alone."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from tripwright.evals.report.page import ReportPage
-from tripwright.evals.report.sections import learning_curve_svg, page_of
+from tripwright.evals.report.sections import page_of
 from tripwright.evals.report.viewer import Budget
 
-__all__ = ["learning_curve_svg", "report_page", "write_report"]
+__all__ = ["report_page", "write_report"]
 
 
 def report_page(

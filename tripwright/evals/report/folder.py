@@ -38,6 +38,7 @@ from tripwright.verdict import State, Verdict
 
 Json = dict[str, Any]
 
+SUPERVISED = ("copy_pretraining", "sft")  # stages before RL
 TOP_LEVEL_RUN = "run"  # the name we give the score of a plain `tripwright run` folder
 # those of a training come first, in this order; title, note, colour
 EVALUATIONS = {
@@ -98,7 +99,7 @@ class ReportedRun:
 
     @property
     def supervised(self) -> list[Json]:
-        return self.stage("copy_pretraining", "sft")
+        return self.stage(*SUPERVISED)
 
     @property
     def rl(self) -> list[Json]:

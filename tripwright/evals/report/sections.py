@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,6 @@ from tripwright.evals.report.page import (
     Section,
     Text,
     estimate_cell,
-    parts_html,
     row_of,
     sentence,
     under,
@@ -573,69 +571,3 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{name}.{key}" if name else str(key))
     else:
         yield name, value
-
-
-# ---- the live page
-
-
-@dataclass(frozen=True)
-class LiveRun:
-    """`facts`: (what, how much) in words, the first one shown large. `share_done` is None where the
-    end is not known."""
-
-    name: str
-    facts: tuple[tuple[str, str], ...]
-    share_done: float | None
-    warnings: Sequence[Json]
-    rl: Sequence[Json]
-    supervised: Sequence[Json]
-
-
-def live_page(names: Sequence[str]) -> ReportPage:
-    """The page that a browser opens once; it asks for `live_body` every few seconds."""
-    return ReportPage(" · ".join(names), "live", scripts=["live.js"], sealed=False)
-
-
-def live_body(runs: Sequence[LiveRun]) -> str:
-    """Where each run stands, its warnings, and the charts of the report."""
-    several = len(runs) > 1
-    cards = CardRow([_live_card(run, i if several else None) for i, run in enumerate(runs)])
-    warnings = [warnings_section(run.warnings, run.name if several else "") for run in runs]
-    rl = {run.name: run.rl for run in runs}
-    parts = learning_parts(rl, {run.name: run.supervised for run in runs}, {})
-    return parts_html([cards, *warnings, *parts])
-
-
-def _live_card(run: LiveRun, colour: int | None) -> Card:
-    (what, much), *others = run.facts or (("", "no steps yet"),)
-    lines = [
-        ("big", much),
-        ("muted", what),
-        *(("", sentence("live_fact", *each)) for each in others),
-    ]
-    return Card(run.name, colour, lines, run.share_done)
-
-
-# ---- the README's picture
-
-
-def learning_curve_svg(run_folder: str | Path) -> str:
-    """A run in one glance, as an SVG file that stands alone. Left, what RL learns step by step;
-    right, the final pass rate before and after, with 95% intervals and baselines."""
-    run = read_run(Path(run_folder))
-    names = dict.fromkeys(name for row in run.rl for name in row)
-    keys = learning.named_like("pass_rate|schema_rate|.*_(micro|macro)", names)
-    lines = [learning.curve(run.rl, *key) for key in keys]
-    drawn = learning.chart("Learning curves", "share", lines, "RL step", percent=True)
-    bars, _ = final_bars(columns_of({run.path.name: run}), run.difficulty)
-    panels = [
-        ("During RL (training queries, sampled)", drawn),
-        ("Final pass rate, 95% intervals", charts.Bars("Final pass rate", bars)),
-    ]
-    if not any(panel for _, panel in panels):
-        raise UserError(
-            f"No picture of '{run.path}': it has neither RL steps to draw (two or more in"
-            " metrics.jsonl) nor a final pass rate in eval/*/score.json."
-        )
-    label = "Learning curves and final pass rates"
-    return charts.picture(label, [(title, panel) for title, panel in panels if panel], columns=2)
