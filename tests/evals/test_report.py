@@ -420,4 +420,4 @@ def test_a_run_in_which_nothing_was_scored_says_why(tmp_path):
     (tmp_path / "score.json").write_text(json.dumps(score), encoding="utf-8")
     _, page = report_of(tmp_path)
     assert "This run: nothing was scored. Fault: 500 boom." in page.text
-    assert "not measured" not in page.text
+    assert fact_title("valid_cost") not in page.text

@@ -40,12 +40,12 @@ def read_csv(path):
 
 
 def test_every_figure_and_table_of_the_page_is_a_file(exported):
-    page, folder, done = exported
+    page, folder, (figures, tables) = exported
     listed = index_of(folder)
     before_episodes = page.html().partition('<section id="episodes"')[0]
-    assert done.figures == before_episodes.count("<figure") > 15
-    assert done.figures == sum(row["kind"] == "figure" for row in listed)
-    assert done.tables == sum(row["kind"] == "table" for row in listed) > 3
+    assert figures == before_episodes.count("<figure") > 15
+    assert figures == sum(row["kind"] == "figure" for row in listed)
+    assert tables == sum(row["kind"] == "table" for row in listed) > 3
     written = {row[kind] for row in listed for kind in ("svg", "csv") if row[kind]}
     assert {path.name for path in folder.iterdir()} == {INDEX, *written}
     for row in listed:

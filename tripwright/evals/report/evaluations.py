@@ -223,7 +223,7 @@ def _section(
     if not behaviours:
         return Section(id, title, [])
     shares = {name: failing(each) for name, each in behaviours.items()}
-    over = [*figures, _failing_over(steps), _mistakes_over(steps)]
+    over = [*figures, _mistakes_over(steps)]
     over += [sub_reward_figure(columns)] if steps else []
     parts = [
         under("Mistakes and lengths", mistakes_table(behaviours)),
@@ -243,17 +243,6 @@ def _section(
         ),
     ]
     return Section(id, title, parts, sentence("behaviour", bool(figures)))
-
-
-def _failing_over(steps: Mapping[float, Behaviour]) -> Figure:
-    shares = {step: failing(behaviour) for step, behaviour in steps.items()}
-    names = dict.fromkeys(name for each in shares.values() for name in each)
-    curves = {
-        name: tuple((x, each[name][0]) for x, each in shares.items() if name in each)
-        for name in names
-    }
-    title = "What fails most, examined checkpoints"
-    return Figure(learning.top_failures(learning.by_area(curves), title))
 
 
 def _mistakes_over(steps: Mapping[float, Behaviour]) -> Figure:

@@ -189,18 +189,15 @@ def _figures(
         for key in row.keys(every)
         if key[0] not in VARYING or len({each.get(key[0]) for each in every}) > 1
     ]
+
+    def figure(title: str, lines: Sequence[Series], note: str = "") -> Figure:
+        return Figure(chart(title, row.unit, lines, percent=row.share), note.strip())
+
     if len(runs) > 1:
         return [
-            Figure(
-                chart(
-                    row.title if len(keys) == 1 else f"{row.title}: {name}",
-                    row.unit,
-                    [
-                        curve(of, key, run, i, row.inside)
-                        for i, (run, of) in enumerate(runs.items())
-                    ],
-                    percent=row.share,
-                )
+            figure(
+                row.title if len(keys) == 1 else f"{row.title}: {name}",
+                [curve(of, key, run, i, row.inside) for i, (run, of) in enumerate(runs.items())],
             )
             for key, name, _ in keys
         ]
@@ -211,7 +208,7 @@ def _figures(
         lines = [replace(lines[0], band=tuple((x, y - by, y + by) for x, y, by in band))]
     beside = [each for key, _, _ in row.lines if (each := held_out.get(key)) and each.points]
     note = f"{row.note} Dots: held-out requests, 95% intervals." if beside else row.note
-    return [Figure(chart(row.title, row.unit, [*lines, *beside], percent=row.share), note.strip())]
+    return [figure(row.title, [*lines, *beside], note)]
 
 
 def check_count(count: int) -> None:
@@ -245,26 +242,27 @@ def failures(rows: Rows) -> dict[str, tuple[Point, ...]]:
     curves = {
         name: tuple((x, 1 - y) for x, y in points(rows, name, "constraints")) for name in names
     }
-    return by_area({name: curve for name, curve in curves.items() if curve})
 
-
-def by_area(curves: dict[str, tuple[Point, ...]]) -> dict[str, tuple[Point, ...]]:
-    """The largest area under its curve first."""
-
-    def area(curve: Sequence[Point]) -> float:
+    def area(name: str) -> float:
         """Under the steps, each as wide as the next one is far; a single step counts as one."""
-        widths = [b[0] - a[0] for a, b in pairwise(curve)] or [1.0]
-        return sum(width * y for width, (_, y) in zip([*widths, widths[-1]], curve, strict=False))
+        widths = [b[0] - a[0] for a, b in pairwise(curves[name])] or [1.0]
+        steps = zip([*widths, widths[-1]], curves[name], strict=False)
+        return sum(width * y for width, (_, y) in steps)
 
-    return dict(sorted(curves.items(), key=lambda item: -area(item[1])))
+    most_first = sorted((name for name in curves if curves[name]), key=area, reverse=True)
+    return {name: curves[name] for name in most_first}
 
 
 def failure_section(rows: Rows) -> Section:
     """The five that fail most over the steps of RL, and what fails in a dozen stretches of them."""
     curves = failures(rows)
     longest = max(map(len, curves.values()), default=0)
-    note = sentence("fails_most")
-    top = Figure(top_failures(curves, "What fails most", smoothing(min(longest, MAX_POINTS))), note)
+    lines = [
+        Series(fact_title(name), thin(curve), i)
+        for i, (name, curve) in enumerate(list(curves.items())[:TOP_LINES])
+    ]
+    drawn = chart("What fails most", "share of episodes that fail it", lines, percent=True)
+    top = Figure(drawn, sentence("fails_most"))
     stretches: dict[float, dict[str, Share]] = {}
     for name, curve in curves.items():
         size = -(-len(curve) // MOST_COLUMNS)
@@ -274,16 +272,6 @@ def failure_section(rows: Rows) -> Section:
     table = failure_table(columns, "steps") if longest > 1 else PageTable([], [])
     by_steps = "By steps, in percent of the episodes; bold: the three commonest."
     return under("What fails", top, under("", table, note=by_steps))
-
-
-def top_failures(curves: dict[str, tuple[Point, ...]], title: str, smooth: int = 1) -> Lines:
-    """The five lines with the largest area, as `by_area` orders them."""
-    lines = [
-        Series(fact_title(name), thin(curve), i)
-        for i, (name, curve) in enumerate(list(curves.items())[:TOP_LINES])
-    ]
-    unit = "share of episodes that fail it"
-    return Lines(title, STEP, unit, lines, percent=True, smooth=smooth)
 
 
 def failure_table(columns: Mapping[str, Mapping[str, Share]], of: str) -> PageTable:

@@ -154,10 +154,10 @@ def under(title: str, *parts: Part, note: str = "", level: int = 3) -> Section:
     return Section("", title, parts, note, level)
 
 
-def estimate_cell(figure: Estimate | None, missing: str = "–") -> Cell:
+def estimate_cell(figure: Estimate | None) -> Cell:
     """The number with its interval; hovered over, it says of how many."""
     if figure is None:
-        return Cell(missing, css="num muted")
+        return Cell("–", css="num muted")
     return Cell(shown(figure), (shown_interval(figure),), hint=of_words(figure))
 
 
@@ -263,14 +263,10 @@ OWN_FILES = re.compile(r"\d\d+-[a-z0-9-]+\.(svg|csv)")
 LONGEST_NAME = 90
 
 
-class Exported(NamedTuple):
-    figures: int
-    tables: int
-
-
-def export(page: ReportPage, folder: Path) -> Exported:
-    """Writes what the page shows and returns how much that was. Of an earlier export in `folder`
-    the files are replaced. Raises UserError where `folder` is no folder, or holds anything else."""
+def export(page: ReportPage, folder: Path) -> tuple[int, int]:
+    """Writes what the page shows and returns how many figures and tables that were. Of an earlier
+    export in `folder` the files are replaced. Raises UserError where `folder` is no folder, or
+    holds anything else."""
     check_export_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -301,7 +297,7 @@ def export(page: ReportPage, folder: Path) -> Exported:
     for name, content in contents.items():
         write_atomically(folder / name, content)
     figures = sum(row[1] == "figure" for row in rows)
-    return Exported(figures, len(rows) - figures)
+    return figures, len(rows) - figures
 
 
 def _shown(parts: Sequence[Part], heading: str) -> Iterator[tuple[str, Figure | PageTable]]:
@@ -316,12 +312,10 @@ def _shown(parts: Sequence[Part], heading: str) -> Iterator[tuple[str, Figure | 
 def table_csv(table: PageTable) -> str:
     """What stands small in a cell (an interval, a count) gets a column of its own beside it; empty
     columns go."""
-    width = max(map(len, table.rows))
-    head = [_plain(cell.text) for cell in table.head] or ["name", *["value"] * (width - 1)]
+    head = [_plain(cell.text) for cell in table.head] or ["name", "value"]
     columns: list[list[str]] = []
-    for i in range(width):
-        cells = [row[i] if i < len(row) else Cell() for row in table.rows]
-        name = (head[i] if i < len(head) else "") or ("name" if i == 0 else "")
+    for named, cells in zip(head, zip(*table.rows, strict=True), strict=True):
+        name = named or "name"
         texts = [_plain(cell.text) for cell in cells]
         smalls = ["; ".join(filter(None, map(_plain, cell.small))) for cell in cells]
         columns += [[name, *texts]] if any(texts) else []

@@ -10,7 +10,7 @@ is told so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ from tripwright.evals.report.page import (
     sentence,
     under,
 )
-from tripwright.evals.report.viewer import Budget, Viewer, make_viewer
+from tripwright.evals.report.viewer import Budget, Viewer
 from tripwright.evals.run_card import ALIKE, TOLD, unlike
 from tripwright.evals.scoreboard import judged_by, slice_order
 from tripwright.runs import CARD, RECIPE
@@ -83,7 +83,6 @@ METRICS = (  # a pattern of its name, its title, what it is
 )
 TABLES = {"metrics": "Metrics", "samples": "Several samples", "constraints": "Constraints"}
 UNSCORED_WARNING = 0.01
-NOT_MEASURED = "not measured"
 CARD_SETTINGS = ("policy", *ALIKE, *TOLD)
 Runs = Mapping[str, ReportedRun]
 
@@ -95,19 +94,18 @@ def page_of(
     ones, and for evaluations that are not alike, unless that is allowed; then the page says so."""
     learning.check_count(len(folders))
     runs = dict(zip(run_names(folders), map(read_run, folders), strict=True))
-    viewer = make_viewer(runs, budget or Budget())
+    every = Viewer(runs, budget or Budget())
+    viewer = every if every.entries else None
     columns, episodes = columns_of(runs), [viewer.section] if viewer else []
+    drawn = [
+        learning_section(runs),
+        cost_section(runs),
+        learning.variance_section({name: run.rl for name, run in runs.items()}),
+    ]
+    settings, behaviour = settings_section(runs), evaluations.behaviour_section(columns)
     if len(runs) > 1:
-        sections = [
-            result_section(columns, {}),
-            *compared_sections(runs, columns, allow_unlike),
-            cost_section(runs),
-            learning.variance_section({name: run.rl for name, run in runs.items()}),
-            settings_section(runs),
-            learning_section(runs),
-            evaluations.behaviour_section(columns),
-            *episodes,
-        ]
+        compared = compared_sections(runs, columns, allow_unlike)
+        sections = [result_section(columns, {}), *compared, *drawn, behaviour, *episodes, settings]
         about = f"{plural(len(runs), 'run')} together"
         return ReportPage(" · ".join(runs), about, "", sections, keys=list(runs), viewer=viewer)
     ((name, run),) = runs.items()
@@ -116,19 +114,16 @@ def page_of(
         result_section(columns, run.difficulty, evaluations.validation_columns(run)),
         next_section(run),
         warnings_section(run.warnings),
-        learning_section(runs),
-        cost_section(runs),
-        learning.variance_section({name: run.rl}),
+        *drawn,
         metrics_section(columns),
         constraints_section(columns),
-        evaluations.behaviour_section(columns),
+        behaviour,
         evaluations.checkpoints_section(run),
         *episodes,
-        settings_section(runs),
+        settings,
     ]
     lacking = Items(list(dict.fromkeys(run.missing)), "plain")
-    title = "What this folder does not hold"
-    sections.append(Section("missing", title, [lacking], listed=False))
+    sections.append(Section("missing", "What this folder does not hold", [lacking], listed=False))
     recipe = run.card.get("recipe") or run.card.get("name")
     if isinstance(recipe, dict):
         recipe = recipe.get("name")
@@ -206,8 +201,7 @@ def result_section(
     )
     for section in dict.fromkeys(sections):
         parts.append(under(f"Final pass by {section}", _slices_table(columns, difficulty, section)))
-    improved = of_one_run(columns) and columns[0].run.comparison
-    return Section("result", "What improved" if improved else "Result", parts)
+    return Section("result", "Result", parts)
 
 
 def _finals_table(columns: Sequence[EvaluationColumn], difficulty: Json) -> PageTable:
@@ -288,14 +282,11 @@ def _slices_table(columns: Sequence[EvaluationColumn], difficulty: Json, section
         slices = object_in(each.score, section)
         found[each.title] = {value: object_in(slices, value).get("final") for value in slices}
     values = sorted({value for rates in found.values() for value in rates}, key=slice_order)
-    rows = []
-    for value in values:
-        cells = (
-            estimate_cell(estimate(rates.get(value)), NOT_MEASURED) for rates in found.values()
-        )
-        rows.append(row_of(value, "", cells))
-    several = len(values) > 1 or scripts
-    return PageTable([Cell(css=""), *map(Cell, found)], rows if several else [])
+    rows = {
+        value: {name: estimate(rates.get(value)) for name, rates in found.items()}
+        for value in values
+    }
+    return rates_table(rows if len(values) > 1 or scripts else {})
 
 
 # ---- metrics and constraints
@@ -321,7 +312,7 @@ def metrics_section(columns: Sequence[EvaluationColumn]) -> Section:
         if not any(metrics):
             continue
         title, note = metric_words(name) or (plain(name).capitalize(), "")
-        cells = [estimate_cell(metric, NOT_MEASURED) for metric in metrics]
+        cells = [estimate_cell(metric) for metric in metrics]
         if comparison:
             share = any(metric.share for metric in metrics if metric)
             cells.append(_change_cell(Difference.of(comparison.get(name), share)))
@@ -542,20 +533,12 @@ def settings_section(runs: Runs) -> Section:
     return Section("settings", "Settings that differ", [table, *(Text(n, "note") for n in notes)])
 
 
-def _settings(value: Json) -> dict[str, str]:
+def _settings(value: Any, name: str = "") -> dict[str, str]:
     """Settings as a.b.c with their values in words."""
-    return {name: _setting(each) for name, each in _leaves(value) if name}
-
-
-def _setting(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, value
+        within = (_settings(each, f"{name}.{key}".lstrip(".")) for key, each in value.items())
+        return {key: words for each in within for key, words in each.items()}
+    if isinstance(value, list):
+        return {name: ", ".join(map(str, value))}
+    words = f"{value:g}" if isinstance(value, float) else str(value)
+    return {name: words} if name else {}

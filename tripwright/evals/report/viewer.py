@@ -201,12 +201,6 @@ class Viewer:
             self.pieces.append(piece)
 
 
-def make_viewer(runs: dict[str, ReportedRun], budget: Budget) -> Viewer | None:
-    """None where the runs hold no episode."""
-    viewer = Viewer(runs, budget)
-    return viewer if viewer.entries else None
-
-
 def sources_of(runs: dict[str, ReportedRun]) -> Iterator[Source]:
     """The main evaluation first, then the others, then the scripts that measured difficulty."""
     for run_name, run in runs.items():
