@@ -92,12 +92,11 @@ class Chart(ABC):
             assert figure is not None
             width, height = figure.get_size_inches() * 72
             body = _svg_body(figure)
-        described = f"<desc>{esc(drawn.words)}</desc>" if drawn.words else ""
-        described += f"<metadata>{esc(drawn.csv)}</metadata>" if drawn.csv else ""
         return (
             f'<svg class="chart" viewBox="0 0 {width:g} {height:g}" role="img"'
             f' aria-label="{esc(self.title)}" font-family="{FONT}"'
-            f' xmlns="http://www.w3.org/2000/svg">{described}{body}</svg>'
+            f' xmlns="http://www.w3.org/2000/svg"><desc>{esc(drawn.words)}</desc>'
+            f"<metadata>{esc(drawn.csv)}</metadata>{body}</svg>"
         )
 
     @property
@@ -108,9 +107,8 @@ class Chart(ABC):
 
     @property
     def csv(self) -> str:
-        """The figures that the drawing carries; "" where it has none."""
-        carried = re.search(r"<metadata>(.*?)</metadata>", self.svg, re.DOTALL)
-        return html.unescape(carried[1]) if carried else ""
+        """The figures that the drawing carries."""
+        return html.unescape(self.svg.partition("<metadata>")[2].partition("</metadata>")[0])
 
     @property
     def standalone(self) -> str:

@@ -210,7 +210,7 @@ def _finals_table(columns: Sequence[EvaluationColumn], difficulty: Json) -> Page
     found = [(*_script(name), rate) for name, rate in scripts.items()]
     found += [(each.title, each.note, metric_of(each.score, "final")) for each in columns]
     rows = [row_of(name, note, [estimate_cell(rate)]) for name, note, rate in found if rate]
-    return PageTable([Cell(css=""), Cell("Final pass")], rows if len(rows) > 1 else [])
+    return PageTable([Cell(css=""), Cell("Final pass")], rows if any(scripts.values()) else [])
 
 
 def _script(name: str) -> tuple[str, str]:
