@@ -230,7 +230,7 @@ def test_evaluations_of_checkpoints_are_points_over_steps(run_folder):
     run = read_run(run_folder())
     assert steps(run) == {20.0: "step-20", 40.0: "step-40", 60.0: "after_rl"}
     section = behaviour(run)
-    assert "<summary>Which tool follows which: Step 20</summary>" in parts_html([section])  # which tool follows which
+    assert "<summary>Which tool follows which: Step 20</summary>" in parts_html([section])
     assert chart_of(section, "What the reward is made of, examined checkpoints")
 
 
