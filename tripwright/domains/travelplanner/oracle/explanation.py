@@ -23,12 +23,12 @@ import datetime
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.oracle.options import (
     Problem,
+    Unplannable,
     city_pool,
     flight_leg,
     restaurants,
@@ -601,48 +601,14 @@ def malformed(query: Query, world: World) -> Explanation | None:
     """The first thing that is wrong with the request itself in this world; None where a planner can
     try it."""
     wrong, cities = unplannable(query, world), query.visiting_city_number
-    kind, value, words = wrong or ("cities", str(cities), _too_few_cities(query, world))
-    if kind == "origin":
-        words = f"{words.removesuffix('.')}{_near(query.org, world.cities)}."
-    elif kind == "destination":
-        words = _wrong_destination(query, world) or words
-    elif wrong and kind == "cities":
-        words = (
-            f"{counted(cities, 'city')} and a night in each take {cities + 1} days or more,"
-            f" {counted(query.days, 'day')} are given."
-        )
-    return Explanation((Requirement(kind, value),), words, malformed=True) if words else None
-
-
-def _too_few_cities(query: Query, world: World) -> str:
-    cities = query.visiting_city_number
-    if query.days <= 3 and cities > 1:
-        one = f"a trip of {query.days} days goes to one city, {query.dest}"
-        return f"{one}; {cities} are asked for."
-    there = city_pool(query, world)
-    if len(there) >= cities:
-        return ""
-    names = f" ({', '.join(there)})" if there else ""
-    less = f" besides {query.org}" if world.cities[query.org] == query.dest else ""
-    return f"{query.dest} has {len(there)} of the {cities} cities asked for{less}{names}."
-
-
-def _wrong_destination(query: Query, world: World) -> str:
-    kind, names = ("city", world.cities) if query.days <= 3 else ("state", world.states)
-    if query.dest in names:
-        return ""
-    trips = f"{counted(query.days, 'day')} {'goes' if query.days == 1 else 'go'} to a {kind}"
-    if query.dest in world.states:
-        some = listed(world.states[query.dest][:3], word="or")
-        return f"'{query.dest}' is a state: {trips}, such as {some}."
-    if query.dest in world.cities:
-        return f"'{query.dest}' is a city: {trips}, such as {world.cities[query.dest]}."
-    return f"'{query.dest}' is not a {kind} in this world ({trips}){_near(query.dest, names)}."
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-    close = get_close_matches(name, list(names), n=1)
-    return f"; the nearest name is '{close[0]}'" if close else ""
+    if wrong is None and len(there := city_pool(query, world)) < cities:
+        names = f" ({', '.join(there)})" if there else ""
+        trip = f"a trip of {counted(query.days, 'day')} to {query.dest} can visit {len(there)}"
+        words = f"{counted(cities, 'city')} asked for, but {trip}{names}."
+        wrong = Unplannable("cities", str(cities), words)
+    if wrong is None:
+        return None
+    return Explanation((Requirement(wrong.kind, wrong.value),), wrong.words, malformed=True)
 
 
 # ---- phrases

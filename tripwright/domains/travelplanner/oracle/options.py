@@ -18,7 +18,7 @@ import math
 import re
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -27,7 +27,14 @@ from typing import Literal, NamedTuple
 
 from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.errors import UserError, counted
-from tripwright.world.records import Accommodation, Attraction, Flight, Ground, Restaurant
+from tripwright.world.records import (
+    Accommodation,
+    Attraction,
+    Flight,
+    Ground,
+    Restaurant,
+    nearest_name,
+)
 from tripwright.world.store import World
 
 # ---- how long a search may take
@@ -306,14 +313,16 @@ def unplannable(query: Query, world: World) -> Unplannable | None:
     cuisines = wishes.cuisine or []
     days, cities = counted(query.days, "day"), query.visiting_city_number
     if query.org not in world.cities:
-        return Unplannable("origin", query.org, f"'{query.org}' is not a city in this world.")
+        words = f"'{query.org}' is not a city in this world{_near(query.org, world.cities)}."
+        return Unplannable("origin", query.org, words)
     if query.days <= cities:
-        asked = f"trips need as many nights as cities: {counted(cities, 'city')} asked for"
-        has = f"{days} {'has' if query.days == 1 else 'have'} {counted(query.days - 1, 'night')}"
-        return Unplannable("cities", str(cities), f"{asked}, {has}.")
-    if query.dest not in (world.cities if query.days <= 3 else world.states):
-        known = "(a city for 3 days, a state for more)"
-        words = f"'{query.dest}' is not a destination in this world {known}."
+        least = counted(cities + 1, "day")
+        words = f"to visit {counted(cities, 'city')} takes {least} or more, the request has {days}."
+        return Unplannable("cities", str(cities), words)
+    kind, names = ("city", world.cities) if query.days <= 3 else ("state", world.states)
+    if query.dest not in names:
+        goes = f"a trip of {days} goes to a {kind} of this world"
+        words = f"'{query.dest}' is not a destination: {goes}{_near(query.dest, names)}."
         return Unplannable("destination", query.dest, words)
     if query.dest == query.org and query.days <= 3:
         words = f"the trip starts in {query.org} and goes to {query.org}."
@@ -339,6 +348,11 @@ def unplannable(query: Query, world: World) -> Unplannable | None:
         tries = f"the planner tries up to {MOST_CUISINES}."
         return Unplannable("cuisine", said, f"{len(cuisines)} cuisines are asked for; {tries}")
     return None
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    near = nearest_name(name, tuple(names))
+    return f"; the nearest name is '{near}'" if near else ""
 
 
 def why_unplannable(query: Query, world: World) -> str | None:

@@ -429,9 +429,7 @@ def first_within_budget(query: Query, world: World) -> Solution:
     return Solution(SolveStatus.INFEASIBLE, why=why)
 
 
-def k_best(
-    query: Query, world: World, k: int, comfortable: bool = False, splits: Splits = "all"
-) -> list[Solution]:
+def k_best(query: Query, world: World, k: int) -> list[Solution]:
     """The `k` cheapest different plans, cheapest first; fewer where there are no more. The first is
     that of `solve`.
 
@@ -442,7 +440,7 @@ def k_best(
     """
     if k < 1 or why_unplannable(query, world):
         return []
-    problem = Problem(query, world, comfortable, splits)
+    problem = Problem(query, world)
     return [
         _solution(problem, trip, SolveStatus.OPTIMAL if i == 0 else SolveStatus.FEASIBLE)
         for i, trip in enumerate(_trips(problem, k))
