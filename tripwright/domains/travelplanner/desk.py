@@ -38,7 +38,7 @@ from tripwright.domains.travelplanner.oracle.options import (
 )
 from tripwright.domains.travelplanner.plan_view import (
     DayLine,
-    evidence_words,
+    fact_details,
     plan_view,
     verdict_words,
 )
@@ -51,7 +51,7 @@ from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
 from tripwright.domains.travelplanner.rules.facts import fact_words, total_usd
 from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
-from tripwright.verdict import Fact
+from tripwright.domains.wording import capitalised
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
@@ -93,7 +93,11 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     return TripView(
         f"{query.org} to {query.dest}",
         tuple(parts),
-        tuple(_check(group, fact) for group, facts in groups.items() for fact in facts.values()),
+        tuple(
+            Check(group, fact.name, fact_words(fact), fact.state.value, fact_details(fact))
+            for group, facts in groups.items()
+            for fact in facts.values()
+        ),
         verdict.final,
         cost=total_usd(verdict.costs) if verdict.costs else None,
         budget=query.budget,
@@ -194,11 +198,6 @@ def _position(city: str, world: World) -> tuple[float | None, float | None]:
     return round(fmean(p[0] for p in points), 4), round(fmean(p[1] for p in points), 4)
 
 
-def _check(group: str, fact: Fact) -> Check:
-    details = tuple(map(evidence_words, fact.evidence)) or ((fact.message,) if fact.message else ())
-    return Check(group, fact.name, fact_words(fact), fact.state.value, details)
-
-
 # ---- the form
 
 
@@ -267,7 +266,7 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
     if (wrong := malformed(query, place.source)) is not None:
         kind = wrong.conflict[0].kind
         name = {"dates": "depart_date"}.get(kind, kind)
-        raise FormProblems((FieldProblem(name, _sentence(wrong.words)),))
+        raise FormProblems((FieldProblem(name, capitalised(wrong.words)),))
     try:
         return query.model_copy(update={"query": word_query(random.Random(0), query, "plain")})
     except ValueError as problem:
@@ -347,13 +346,9 @@ def no_plan(query: Query, place: Place) -> NoPlan | None:
     for change in repairs(query, place.source):
         after = values(change.query)
         differ = {name: value for name, value in after.items() if value != before[name]}
-        changes.append(RequestChange(_sentence(change.words), differ, change.cost_usd))
+        changes.append(RequestChange(capitalised(change.words), differ, change.cost_usd))
     why = [explanation, *explanation.also]
-    return NoPlan(tuple(_sentence(each.words) for each in why), tuple(changes))
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
+    return NoPlan(tuple(capitalised(each.words) for each in why), tuple(changes))
 
 
 DESK = Desk(

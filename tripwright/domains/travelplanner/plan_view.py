@@ -2,8 +2,7 @@
 line it concerns, what things cost beside the thing. Terminal and desk show the same view.
 
 It shows whatever is there, however odd, and never raises. Evidence names a day and a field of the
-official format; where it names none, or a day that the plan does not have, it is said at the end,
-with the constraints whose failure came without evidence.
+official format; all of it is said once more with its constraint.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.query import Query, request_line
 from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict, fact_words
 from tripwright.errors import printable
-from tripwright.verdict import Evidence, Fact, State
+from tripwright.verdict import Evidence, Fact
 
 FIELDS = OFFICIAL_FIELDS[1:]  # the city stands in the heading of its day
 LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
@@ -31,7 +30,6 @@ KINDS = {
     "accommodation": "stays",
 }
 MOST_MISSING = 30  # days that a plan lacks are shown up to this one
-SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", State.NOT_EVALUATED: "–"}
 Remark = tuple[str | None, str]  # what was found, what is wrong
 
 
@@ -64,17 +62,9 @@ class DayView:
 
 
 @dataclass(frozen=True)
-class FactView:
-    sign: str
-    words: str
-    details: tuple[str, ...]  # of a failure: what is not said beside a day already
-
-
-@dataclass(frozen=True)
 class PlanView:
     request: str
     days: tuple[DayView, ...]
-    facts: dict[str, tuple[FactView, ...]]  # "commonsense", "hard"; empty where not evaluated
     verdict: PlanVerdict | None
     budget_usd: float | None
     notes: tuple[str, ...]  # what keeps the view from being whole, and why
@@ -114,7 +104,6 @@ def plan_view(
         tuple(
             _day(number, days[number], query, verdict, remarks[number]) for number in sorted(days)
         ),
-        _facts(verdict, set(days)) if verdict else {},
         verdict,
         query.budget if query else None,
         (*notes, *_notes(plan, verdict)),
@@ -192,24 +181,10 @@ def _under(pieces: list[str], remarks: list[Remark]) -> list[list[str]]:
     return under
 
 
-def _facts(verdict: PlanVerdict, days: set[int]) -> dict[str, tuple[FactView, ...]]:
-    groups = {"commonsense": verdict.commonsense, "hard": verdict.hard}
-    return {
-        group: tuple(_fact(fact, days) for fact in (facts or {}).values())
-        for group, facts in groups.items()
-    }
-
-
-def _fact(fact: Fact, days: set[int]) -> FactView:
-    details: list[str] = []
-    if fact.passed is False:
-        beside = sorted(days & {each.day for each in fact.evidence})
-        whole = [evidence_words(each) for each in fact.evidence if each.day not in days]
-        details = [f"see day {', '.join(map(str, beside))}"] if beside else []
-        details += whole or ([printable(fact.message)] if fact.message and not beside else [])
-    aside = {State.NOT_APPLICABLE: ": not asked for", State.NOT_EVALUATED: ": not evaluated"}
-    words = fact_words(fact) + aside.get(fact.state, "")
-    return FactView(SIGNS[fact.state], words, tuple(details))
+def fact_details(fact: Fact) -> tuple[str, ...]:
+    """What was found for it, or why it has none."""
+    told = tuple(map(evidence_words, fact.evidence))
+    return told or ((printable(fact.message),) if fact.message else ())
 
 
 def evidence_words(evidence: Evidence) -> str:

@@ -16,17 +16,22 @@ from tripwright.domains.travelplanner.plan_view import (
     DayView,
     PlanView,
     budget_words,
+    fact_details,
     plan_view,
     usd,
     verdict_words,
 )
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
+from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
 from tripwright.domains.travelplanner.scoring.score import judge_line
 from tripwright.errors import UserError, printable
 from tripwright.runs import transcripts_in
+from tripwright.verdict import State
 from tripwright.world.store import World
 
+SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", State.NOT_EVALUATED: "–"}
+ASIDE = {State.NOT_APPLICABLE: ": not asked for", State.NOT_EVALUATED: ": not evaluated"}
 _COLOURS = {"✓": "32", "✗": "31", "–": "2"}
 
 
@@ -117,12 +122,15 @@ def plan_text(view: PlanView, colour: bool = False) -> str:
         lines += ["", *_day(day, bool(view.by_kind), sign)]
     if view.by_kind:
         lines += ["", "Costs", *_costs(view, sign)]
-    for group, facts in view.facts.items():
-        if facts:
-            lines += ["", f"{group.capitalize()} constraints"]
-        for fact in facts:
-            lines.append(f"  {sign(fact.sign, fact.words)}")
-            lines += [f"      {detail}" for detail in fact.details]
+    groups = (view.verdict.commonsense, view.verdict.hard) if view.verdict else ()
+    for group, facts in zip(("Commonsense", "Hard"), groups, strict=False):
+        lines += ["", f"{group} constraints"] if facts else []
+        for fact in (facts or {}).values():
+            lines.append(
+                f"  {sign(SIGNS[fact.state], fact_words(fact) + ASIDE.get(fact.state, ''))}"
+            )
+            if fact.passed is False:
+                lines += [f"      {detail}" for detail in fact_details(fact)]
     return "\n".join(lines)
 
 
