@@ -25,10 +25,6 @@ class NotJson(ValueError):
     JSON"."""
 
 
-class TooDeep(NotJson):
-    """JSON that is nested more deeply than Python reads."""
-
-
 class RepeatedKeys(dict[str, Any]):
     """A JSON object that gives keys more than once. The last value counts, as everywhere, and
     `repeated` names the keys: who reads only one of two values shall know."""
@@ -77,7 +73,7 @@ def read_json(text: bytes, keeps_repeated: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise NotJson(f"not text in UTF-8 at byte {error.start + 1}") from None
     except RecursionError:
-        raise TooDeep("nested too deeply") from None
+        raise NotJson("nested too deeply") from None
     except NotJson:
         raise
     except ValueError:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.wording import (
-    HOUSE_RULE,
     ROOM_TYPE,
     TRANSPORTATION,
     Style,
@@ -50,7 +50,7 @@ def drawn(
     first = date(2022, 3, 1) + timedelta(rng.randrange(400 if odd else 25))
     org = rng.choice(cities)
     wishes = {
-        "house rule": rng.choice([None, *HOUSE_RULE]),
+        "house rule": rng.choice([None, *FORBIDDEN_BY_RULE]),
         "room type": rng.choice([None, *ROOM_TYPE]),
         "transportation": rng.choice([None, *TRANSPORTATION]),
         "cuisine": rng.choice((None, rng.sample(CUISINES, rng.randint(1, 4)))),

@@ -24,9 +24,10 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
-from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, TRANSPORTATION, word_query
+from tripwright.domains.travelplanner.queries.wording import TRANSPORTATION, word_query
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import UserError, counted
 from tripwright.world.scales import CUISINES
@@ -183,7 +184,7 @@ def draw_wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> Lo
     rooms = ("shared room", "not shared room", "private room", "entire room")
     wish: dict[str, Any] = {}
     if "house rule" in kinds:
-        wish["house rule"] = rng.choice(list(HOUSE_RULE))
+        wish["house rule"] = rng.choice(list(FORBIDDEN_BY_RULE))
     if "cuisine" in kinds:
         wish["cuisine"] = rng.sample(CUISINES, mix.cuisines[level == "hard"])
     if "room type" in kinds:

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, LONGEST_TRIP_DAYS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.wording import MONTHS, NUMBERS, capitalised, listed, ordinal, speaker
@@ -27,27 +28,6 @@ UNJOINED = ("please", "no ", "as ", "in terms", "regarding", "since", "instead")
 # with a further ", and" they would run on
 SEVERAL_PARTS = (" and ", ", but ", ", so ", " since ", " during which ")
 
-OPENINGS = (
-    (
-        "Please plan a {days}-day trip from {org} to {where} {party}, {dates}, with a budget of"
-        " ${budget:,}."
-    ),
-    (
-        "Could you create a {days}-day travel plan {party} departing from {org} and visiting"
-        " {where}, {dates}? The budget is ${budget:,}."
-    ),
-    (
-        "We need a {days}-day itinerary {party} from {org} to {where}, {dates}. The budget is set"
-        " at ${budget:,}."
-    ),
-)
-HOUSE_RULE = {
-    "smoking": "The accommodation must allow smoking.",
-    "parties": "The accommodation must allow parties.",
-    "children under 10": "The accommodation must allow children under 10.",
-    "visitors": "The accommodation must allow visitors.",
-    "pets": "The accommodation must allow pets.",
-}
 ROOM_TYPE = {
     "shared room": "We would like a shared room.",
     "not shared room": "We would rather not have a shared room.",
@@ -67,7 +47,7 @@ def word_query(rng: random.Random, query: Query, style: Style = "rich") -> str:
     if style == "rich":
         return _Request(rng, query).text()
     wishes, cities, days = query.local_constraint, query.visiting_city_number, query.date
-    opening = rng.choice(OPENINGS).format(
+    opening = rng.choice(phrases()["plain_openings"]).format(
         days=query.days,
         org=query.org,
         where=query.dest if cities == 1 else f"{cities} cities in {query.dest}",
@@ -77,7 +57,7 @@ def word_query(rng: random.Random, query: Query, style: Style = "rich") -> str:
     )
     sentences = [opening]
     if wishes.house_rule:
-        sentences.append(HOUSE_RULE[wishes.house_rule])
+        sentences.append(f"The accommodation must allow {wishes.house_rule}.")
     if wishes.cuisine:
         sentences.append(f"We would like to eat {listed(wishes.cuisine, last_comma=False)} food.")
     if wishes.room_type:
@@ -93,7 +73,7 @@ def unwordable(query: Query) -> str | None:
     """Why no text can say this request, in words; None where one can."""
     wishes = query.local_constraint
     for kind, values, vocabulary in (
-        ("house rule", [wishes.house_rule], [*HOUSE_RULE]),
+        ("house rule", [wishes.house_rule], [*FORBIDDEN_BY_RULE]),
         ("cuisine", wishes.cuisine or [], [*CUISINES]),
         ("room type", [wishes.room_type], [*ROOM_TYPE]),
         ("transportation", [wishes.transportation], [*TRANSPORTATION]),
@@ -112,7 +92,7 @@ def unwordable(query: Query) -> str | None:
 
 @cache
 def phrases() -> dict[str, Any]:
-    """Of the rich grammar."""
+    """Of the grammars."""
     return tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8"))
 
 

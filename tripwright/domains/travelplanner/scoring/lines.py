@@ -30,7 +30,6 @@ from tripwright.domains.travelplanner.query import Query, query_records, why_no_
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import (
     NotJson,
-    TooDeep,
     UserError,
     described,
     first_problem,
@@ -252,21 +251,16 @@ def count_unscored(source: Path) -> int:
 
 
 def read_record(line: bytes) -> dict[str, Any]:
-    """The line as `checked_record` has it."""
+    """A JSON object with a "plan" that is a list or None and a "query" or "idx". An episode of a
+    run has its "request" as "query"."""
     try:
         record = read_json(line, keeps_repeated=True)
-    except NotJson as problem:
-        raise BadLine(f"not JSON ({problem})") from None
+    except NotJson as error:
+        raise BadLine(f"not JSON ({error})") from None
     # What a day says twice, the judge shall see.
     around = record | {"plan": None} if type(record) is dict else record
     if (key := repeated_key(around)) is not None:
         raise BadLine(f"the key {ascii(key)} comes twice in an object")
-    return checked_record(record)
-
-
-def checked_record(record: Any) -> dict[str, Any]:
-    """A JSON object with a "plan" that is a list or None and a "query" or "idx". An episode of a
-    run has its "request" as "query"."""
     if isinstance(record, dict) and "request" in record:
         record = {"query": record["request"], **record}
     if (
@@ -349,8 +343,6 @@ def read_plan(path: Path, which: str | None, world: World | None) -> PlanLine:
 def _json(text: bytes, where: str) -> Any:
     try:
         return read_json(text)
-    except TooDeep:
-        raise UserError(f"{where}: nested too deeply to be a plan.") from None
     except NotJson as problem:
         raise UserError(f"{where}: not JSON ({problem}).") from None
 

@@ -246,11 +246,6 @@ def _summary_table(summary: dict[str, Any]) -> str:
     groups = [("all", summary), *summary["by_level"].items()]
     groups += [(f"{days} days", group) for days, group in summary["by_days"].items()]
     groups += [
-        (f"{level}, {days} days", group)
-        for level, by_days in summary["cells"].items()
-        for days, group in by_days.items()
-    ]
-    groups += [
         (f"{source} requests", group) for source, group in summary.get("by_source", {}).items()
     ]
     counts = [
