@@ -116,7 +116,8 @@ def record(store: str, client: Unstable, questions: int, shuffle: int) -> dict[s
         asked = sandbox.ask("flight_search", question(number))
         assert isinstance(asked.answer, ProviderAnswer)
         digest = hashlib.sha256(asked.answer.to_json().encode()).hexdigest()
-        print(json.dumps({"number": number, "key": asked.key, "sha256": digest}), flush=True)
+        line = {"number": number, "key": asked.question.key, "sha256": digest}
+        print(json.dumps(line), flush=True)
     opened.close()
     return sandbox.counts.as_dict()["total"]
 
