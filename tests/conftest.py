@@ -38,6 +38,11 @@ from tripwright.world.importer import import_world
 from tripwright.world.store import World
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The file that takes longest comes first, so that two processes end together."""
+    items.sort(key=lambda item: item.path.name != "test_benchmarks.py")
+
+
 @pytest.fixture(scope="session")
 def travelplanner() -> Path:
     folder = Path(

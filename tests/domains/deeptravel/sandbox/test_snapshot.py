@@ -360,23 +360,18 @@ def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
         sandbox.ask("flight_search", unstable.question(number))
     script = tmp_path / "refresh.py"
     script.write_text(
-        f"import pathlib, runpy\nunstable = runpy.run_path({unstable.__file__!r})\n"
+        f"import os, pathlib, runpy\nunstable = runpy.run_path({unstable.__file__!r})\n"
         "from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\n"
         "from tripwright.domains.deeptravel.sandbox.snapshot import refresh\n"
         "terms = unstable['Terms'](requests_per_second=10)\n"
         f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
         f"store = unstable['open_store']({store_name!r})\n"
         f"sandbox = Sandbox({{'flight_search': client}}, store, 'record', {NEXT!r})\n"
-        f"refresh(sandbox, {unstable.DAY!r}, threads=2,"
-        " report=lambda found: print(found.answered, flush=True))\n"
+        "def killed(found):\n    if found.answered == 10:\n        os.kill(os.getpid(), 9)\n"
+        f"refresh(sandbox, {unstable.DAY!r}, threads=2, report=killed)\n"
     )
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    while (line := process.stdout.readline()) and int(line) < 10:
-        pass
-    process.send_signal(signal.SIGKILL)
-    process.wait(60)
-    process.stdout.close()
+    ended = subprocess.run([sys.executable, str(script)], timeout=60)
+    assert ended.returncode == -signal.SIGKILL
     kept = describe(store, NEXT).answers
     assert 10 <= kept < 40
     again = Sandbox({"flight_search": client}, store, "record", NEXT)
