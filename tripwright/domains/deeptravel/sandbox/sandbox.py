@@ -228,6 +228,7 @@ class Sandbox:
             check_recorded(store, self.snapshot)
         self.counts, self._retries = SandboxCounts(), retries or Retries()
         self._limits = store if mode == "record" and store is not None else Limits()
+        self._turns: dict[tuple[int, str], threading.Lock] = {}  # of a process and a vendor
         self._redacted = Redaction()
 
     @property
@@ -304,10 +305,14 @@ class Sandbox:
         arguments = complete_arguments(question.tool, question.arguments)
         while True:
             attempt += 1
-            waited_s = 0.0
-            while wait_s := self._limits.take(provider.name, provider.terms):
-                waited_s += wait_s
-                time.sleep(wait_s)
+            # one thread after the other: of several that wait, one could lose every time
+            turn = self._turns.setdefault((os.getpid(), provider.name), threading.Lock())
+            began, has_waited = time.monotonic(), turn.locked()
+            with turn:
+                while wait_s := self._limits.take(provider.name, provider.terms):
+                    has_waited = True
+                    time.sleep(wait_s)
+            waited_s = time.monotonic() - began if has_waited else 0.0
             self.counts.add(question, "live_calls", waited_s=waited_s)
             try:
                 return self._clean(question, provider.ask(question.tool, arguments))
