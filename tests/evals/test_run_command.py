@@ -384,7 +384,7 @@ def test_clean_and_faulty_episodes_are_never_in_one_folder(words: Any, tmp_path:
         ("--policy oracle", "Unknown policy 'oracle'. The policies are expert, expert-spender"),
         ("--policy endpoint", "needs --base-url URL"),
         ("--policy local", "needs --model DIR"),
-        ("--policy expert --model x", "uses no model"),
+        ("--policy expert --model x", "does not know --model"),
         ("--policy expert --rules lax", "Unknown rules 'lax'"),
         ("--policy endpoint --model m --base-url localhost", "is not a URL"),
         ("--policy expert --decoding star", "samples no tokens"),
