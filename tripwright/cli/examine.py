@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from tripwright.cli.options import Changes, Json, RecipeOut, argument, check_folders, option
+from tripwright.cli.options import Changes, Json, RecipeOut, argument, check_folders
 from tripwright.training.recipe_list import recipe_file
 
 
@@ -19,9 +20,10 @@ def examine(
     ),
     out: RecipeOut = None,
     changes: Changes = None,
-    step: str | None = option(
-        None, "A checkpoint that validation kept: its step of RL, or 'best'."
-    ),
+    step: Annotated[
+        str | None,
+        typer.Option(help="A checkpoint that validation kept: its step of RL, or 'best'."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Examine a trained run on requests that no stage trains on, with 95% intervals.
