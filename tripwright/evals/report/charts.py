@@ -1,6 +1,6 @@
 """Charts on matplotlib. A chart is a description: what stands on its axes, and its figures. It is
-had as SVG for a page, as a file of its own, and as CSV. Figures that a table can say are tables
-of the page.
+had as SVG for a page, as a file of its own, and as CSV. There are two kinds, lines and bars; shares
+in rows and columns are tables of the page.
 
 This is the one module that knows matplotlib, which is imported when something is drawn: no verb's
 --help waits for it. Lengths are pixels of the page. Colours are those of `LIGHT`; in the page each
@@ -27,10 +27,13 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tripwright.evals.report.markup import (
+    Estimate,
     esc,
     percent,
     printable,
     short,
+    shown,
+    shown_interval,
 )
 
 if TYPE_CHECKING:
@@ -319,3 +322,56 @@ def smoothed(points: Sequence[Point], width: int) -> tuple[Point, ...]:
         window = [y for _, y in points[max(0, i - width // 2) : i + width // 2 + 1]]
         result.append((x, sum(window) / len(window)))
     return tuple(result)
+
+
+# ---- numbers with their intervals
+
+
+class Bar(NamedTuple):
+    name: str
+    rate: Estimate
+    colour: int
+
+
+@dataclass(frozen=True)
+class Bars(Chart):
+    """One bar per share from 0 to 100% beside its name, with the 95% interval as a whisker and the
+    figure in words at its right."""
+
+    title: str
+    bars: Sequence[Bar]
+    width = 520
+    row = 34  # pixels of a bar
+
+    def __bool__(self) -> bool:
+        return bool(self.bars)
+
+    def draw(self) -> Drawn:
+        rates, places = [bar.rate for bar in self.bars], range(len(self.bars))
+        names = [printable(bar.name) for bar in self.bars]
+        left = min(16 + 6.2 * max(map(len, names)), self.width / 2)
+        axes = new_axes(self.width, self.row * len(names) + 30, left, 140, 4, 26)
+        ends = [(rate.value - rate.ends[0], rate.ends[1] - rate.value) for rate in rates]
+        style: Any = {
+            "xerr": list(zip(*ends, strict=True)),
+            "error_kw": {"ecolor": LIGHT["ink"], "lw": 1.3, "capsize": 4},
+            "color": [SERIES[bar.colour % COLOURS] for bar in self.bars],
+            "alpha": 0.85,
+        }
+        drawn = axes.barh(places, [rate.value for rate in rates], 0.5, **style)
+        axes.bar_label(
+            drawn, [f"{shown(each)}  {shown_interval(each)}" for each in rates], padding=8
+        )
+        axes.set_yticks(places, names, color=LIGHT["ink"])
+        axes.set_xlim(0, 1)
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+        axes.invert_yaxis()
+        axes.grid(axis="x")
+        told = (
+            (name, shown(rate), shown_interval(rate) or "not known") for name, rate, _ in self.bars
+        )
+        words = " ".join(
+            f"{name}: {rate}, 95% interval {interval}." for name, rate, interval in told
+        )
+        head = ["name", "share", "95% interval, low", "95% interval, high", "k", "n"]
+        return Drawn(axes, words, csv_text(head, ([bar.name, *bar.rate[:5]] for bar in self.bars)))

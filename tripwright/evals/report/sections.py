@@ -10,7 +10,7 @@ is told so.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ from tripwright.evals.report.page import (
     Card,
     CardRow,
     Cell,
+    Figure,
     Items,
     PageTable,
     Part,
@@ -195,7 +196,11 @@ def result_section(
     """A card for each evaluation, and what scripts reach; what was not scored comes first."""
     parts: list[Part] = [_unscored_warning(each) for each in (*columns, *validation)]
     parts.append(CardRow([card for each in columns if (card := _card(each))]))
-    parts.append(under("Final pass, scripts and agents", _finals_table(columns, difficulty)))
+    bars, notes = final_bars(columns, difficulty)
+    if len(bars) > 1:
+        parts.append(Figure(charts.Bars("Final pass rate", bars), notes))
+    if not any(parts):
+        return Section("result", "Result", [])
     sections = (
         name for each in columns for name, slices in each.score.items() if _is_slices(slices)
     )
@@ -204,13 +209,20 @@ def result_section(
     return Section("result", "Result", parts)
 
 
-def _finals_table(columns: Sequence[EvaluationColumn], difficulty: Json) -> PageTable:
-    """What scripts and the expert reach, and what those are; then each evaluation."""
-    scripts = {name: estimate(each) for name, each in difficulty.items() if name != "levels"}
-    found = [(*_script(name), rate) for name, rate in scripts.items()]
-    found += [(each.title, each.note, metric_of(each.score, "final")) for each in columns]
-    rows = [row_of(name, note, [estimate_cell(rate)]) for name, note, rate in found if rate]
-    return PageTable([Cell(css=""), Cell("Final pass")], rows if any(scripts.values()) else [])
+def final_bars(
+    columns: Iterable[EvaluationColumn], difficulty: Json
+) -> tuple[list[charts.Bar], str]:
+    """What scripts and the expert reach, then each evaluation; and what the scripts are."""
+    bars, notes = [], []
+    for name, record in difficulty.items():  # by the names that a domain gives its baselines
+        if name != "levels" and (rate := estimate(record)):
+            words, note = _script(name)
+            bars.append(charts.Bar(words, rate, 2 if name == "expert" else 5))
+            notes.append(f"{words}: {note}.")
+    for each in columns:
+        if rate := metric_of(each.score, "final"):
+            bars.append(charts.Bar(each.title, rate, each.colour))
+    return bars, " ".join(notes)
 
 
 def _script(name: str) -> tuple[str, str]:
