@@ -118,6 +118,14 @@ def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path: Path, na
     assert sorted(path.name for path in (tmp_path / "w").iterdir()) == [MANIFEST_FILE, STORE_FILE]
 
 
+def test_a_write_killed_before_its_manifest_was_in_place_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / STORE_FILE).write_text("moved by a write that was killed then")
+    with pytest.raises(UserError):
+        World.open(tmp_path / "w")
+    assert write_world(tmp_path / "w", small_tables()).content_hash
+
+
 def test_what_a_killed_write_has_left_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "w.partial").mkdir()
     for name in (STORE_FILE, f"{STORE_FILE}-journal", MANIFEST_FILE):

@@ -74,7 +74,9 @@ def write_world(folder: str | Path, tables: WorldTables, report: Report | None =
 def check_target(folder: Path) -> Path:
     """`folder` in full. Raises UserError unless a world can be written there: long work should not
     begin in vain."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    # a store without its manifest: a write was killed between the two
+    ours = folder.is_dir() and {path.name for path in folder.iterdir()} <= {STORE_FILE}
+    if folder.exists() and not ours:
         raise UserError(
             f"'{folder}' exists and is not empty. Choose a new folder for the world, or delete this"
             " one first."
