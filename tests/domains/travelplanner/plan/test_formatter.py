@@ -12,7 +12,9 @@ import pytest
 
 from tests.printed import printed
 from tripwright.domains.travelplanner.plan.formatter import (
-    TOLD,
+    EXAMPLE_PLAN,
+    EXAMPLE_TEXT,
+    PROMPT,
     format_all,
     format_itinerary,
     messages,
@@ -31,8 +33,6 @@ from tripwright.llm.endpoint import MOST_FAULTS
 
 FIELDS = {"org": "Oldport", "dest": "Millbrook", "days": 3, "visiting_city_number": 1, "date": []}
 QUERY = Query.model_validate(FIELDS | {"people_number": 2, "budget": 9, "query": "Go!"})
-EXAMPLE_TEXT, _, EXAMPLE_DAYS = TOLD["example"].rpartition("\n")
-EXAMPLE_PLAN = [{"days": day.pop("day"), **day} for day in json.loads(EXAMPLE_DAYS)]
 GOOD = json.dumps(EXAMPLE_PLAN)
 
 
@@ -76,7 +76,7 @@ def test_the_prompt_is_the_printed_one() -> None:
             of = of.replace(old, new)
         return "".join(of.split())
 
-    assert words(TOLD["prompt"]).startswith(words(as_printed))
+    assert words(PROMPT).startswith(words(as_printed))
 
 
 def test_the_example_in_the_prompt_is_one_that_the_judge_can_read() -> None:

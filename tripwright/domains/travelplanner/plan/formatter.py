@@ -12,11 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge
@@ -30,9 +28,55 @@ from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
 from tripwright.llm.paid_calls import JudgementLog
 
-TOLD: dict[str, str] = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+# STAR, Appendix E, "Prompt for Formatting Planning", as printed but for its examples, which are not.
+PROMPT = """Please assist me in extracting valid information from a given natural language text and reconstructing it in JSON format, as demonstrated in the following example.
+
+Important: You must output **ONLY** valid JSON format. Do not include any explanatory text, markdown code blocks, or additional formatting.
+
+Guidelines:
+
+- Each item should include ['day', 'current_city', 'transportation', 'breakfast', 'attraction', 'lunch', 'dinner', 'accommodation']. Replace non-specific information like 'eat at home/on the road' with '-'. Additionally, delete any '$' symbols.
+- Transportation: If transportation details indicate a journey from one city to another (e.g., from A to B), the 'current_city' should be updated to the destination city (in this case, B). If there's information about transportation, ensure that the 'current_city' aligns with the destination mentioned in the transportation details (i.e., the current city should follow the format 'from A to B'). Also, ensure that all flight numbers and costs are followed by a colon (i.e., 'Flight Number:' and 'Cost:'), consistent with the provided example. For the 'driving' or 'drive' mode, unless otherwise specified, always use 'Self-driving' consistently.
+- Attraction: Use a ';' to separate different attractions, with each attraction strictly formatted as 'Name, City'.
+- Day: start from 1.
+
+Output Format:
+
+Return **ONLY** the JSON array, nothing else.
+
+Examples: {examples}
+
+Now please help me extract valid information from the following text and reconstruct it in a strict JSON format. Your response must be **ONLY** the JSON array. Do not include any markdown code blocks, explanatory text, or other formatting. Just the raw JSON array starting with [and ending with].
+
+Original user query: {query}
+
+Planning text: {text}"""
+
+EXAMPLE_TEXT = """Day 1: drive from Oldport to Millbrook (about 2 hours 5 mins, 200 km, $10). Dinner at **The Green Door**, then check into
+[Loft by the river] for two nights.
+Day 2: breakfast at Corner Bakery, a visit to the **Clock Museum** and **Mill Park**, lunch at Noodle House; dinner on the way.
+Day 3: fly home, Millbrook to Oldport, flight F7654321, 18:05 to 19:00."""
+
+_LOFT = "Loft by the river, Millbrook"
+_DRIVE = (
+    "Self-driving, from Oldport to Millbrook, duration: 2 hours 5 mins, distance: 200 km, cost: 10"
 )
+_FLIGHT = (
+    "Flight Number: F7654321, from Millbrook to Oldport, Departure Time: 18:05, Arrival Time: 19:00"
+)
+_SIGHTS = "Clock Museum, Millbrook;Mill Park, Millbrook;"
+_MEALS = "The Green Door, Millbrook", "Corner Bakery, Millbrook", "Noodle House, Millbrook"
+EXAMPLE_PLAN = [
+    {"days": number, **dict(zip(OFFICIAL_FIELDS, texts, strict=True))}
+    for number, texts in enumerate(
+        [
+            ("from Oldport to Millbrook", _DRIVE, "-", "-", "-", _MEALS[0], _LOFT),
+            ("Millbrook", "-", _MEALS[1], _SIGHTS, _MEALS[2], "-", _LOFT),
+            ("from Millbrook to Oldport", _FLIGHT, "-", "-", "-", "-", "-"),
+        ],
+        start=1,
+    )
+]
 
 Key = TypeVar("Key")
 
@@ -137,7 +181,10 @@ def _understood(outcome: Completion | Fault, text: str) -> tuple[FormattedPlan, 
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
     asked = query.query or f"{query.org} to {query.dest}, {query.days} days"
-    prompt = TOLD["prompt"].format(examples=TOLD["example"], query=asked, text=text)
+    as_printed = {"days": "day"}  # the prompt's name of the field
+    plan = [{as_printed.get(key, key): day[key] for key in day} for day in EXAMPLE_PLAN]
+    examples = f"{EXAMPLE_TEXT}\n{json.dumps(plan, ensure_ascii=False)}"
+    prompt = PROMPT.format(examples=examples, query=asked, text=text)
     return [{"role": "user", "content": prompt.encode("utf-8", "replace").decode()}]
 
 

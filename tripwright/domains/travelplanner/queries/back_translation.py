@@ -13,10 +13,8 @@ from __future__ import annotations
 import json
 import random
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, Mismatch, mismatches
@@ -28,8 +26,31 @@ from tripwright.llm.endpoint import MOST_FAULTS
 LONGEST_WORDING = 1_500  # characters; the official requests have at most 500
 GRAMMAR_TRIES = 20
 
-TOLD: dict[str, Any] = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+SYSTEM = """You write the requests of travellers to a travel planner. You are given a request as JSON fields. Answer with one request in
+plain English and nothing else: no title, no quotation marks, no list, no explanation, no answer to the request.
+
+Say every field, and nothing that is not in the fields: no further wish, number, place, name or reason. Places are spelt as given.
+"days" is the length of the trip; "date" holds its days, of which you say the first and the last, with month, day and year.
+"visiting_city_number" cities of "dest", a state, are visited; where it is 1, "dest" is the city. Do not name other cities.
+"people_number": say how many travel, with the number; 1 is a person travelling alone. "budget" is in US dollars for everybody together.
+"local_constraint" holds wishes; say nothing about those that are null.
+"house rule": what the accommodation must allow (smoking, parties, children under 10, visitors, pets).
+"cuisine": every cuisine that the traveller wants to eat. "room type": shared room, not shared room, private room or entire room.
+"transportation": "no flight" means that they do not want to fly, "no self-driving" that they do not want to drive themselves."""
+
+MANNERS = (
+    "Write as a polite question.",
+    "Write as a plain statement of what is needed.",
+    "Write in two sentences at most.",
+    "Write in short sentences.",
+    "Begin with who travels.",
+    "Begin with the dates.",
+    "Begin with the destination.",
+    "Mention the budget early.",
+    "Mention the wishes before the budget.",
+    "Write informally, as to a friend.",
+    "Write formally, as to a travel agency.",
+    "Write dates like 'March 16th'.",
 )
 REFUSED = "the answer is not one request in plain English"
 SAID = (
@@ -93,7 +114,7 @@ def back_translate(
     it and the pool's seed. Raises UserError for what can never work (a wrong key, an unknown
     model).
     """
-    manner = random.Random(f"tripwright-manner-{pool.seed}-{index}").choice(TOLD["manners"])
+    manner = random.Random(f"tripwright-manner-{pool.seed}-{index}").choice(MANNERS)
     # of an endpoint that died while it was being corrected
     earlier: tuple[WordingRejection, ...] = ()
     problem = f"not asked: every endpoint failed {MOST_FAULTS} times in a row"
@@ -135,7 +156,7 @@ def messages(query: Query, manner: str) -> list[dict[str, Any]]:
     record = query.record()
     fields = json.dumps({name: record[name] for name in SAID}, ensure_ascii=False)
     return [
-        {"role": "system", "content": TOLD["system"]},
+        {"role": "system", "content": SYSTEM},
         {"role": "user", "content": f"{manner}\n\n{fields}"},
     ]
 
