@@ -11,9 +11,7 @@ looked for).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
@@ -117,9 +115,90 @@ ONE_OF_TAGS = frozenset({"text", "object", "array"})
 # The schema of one element of the plan array, as printed in Planner-R1, Appendix B.2 (row P3; two
 # misprints mended: an unclosed quote, and `additionalProperties` belongs beside `properties`). It
 # goes into prompts; the models above are what is enforced.
-PLAN_SCHEMA: dict[str, Any] = json.loads(
-    Path(__file__).with_name("plan_schema.json").read_text(encoding="utf-8")
-)
+PLAN_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["days", "city", "transportation", "attraction", "accommodation", *MEALS],
+    "properties": {
+        "days": {"description": "The day number of the plan starting from 1.", "type": "integer"},
+        "city": {
+            "description": (
+                "Can be a city name string if no transfer is needed, or an dict with 'from' and"
+                " 'to' keys that indicates the origin and destination city."
+            ),
+            "oneOf": [
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "required": ["from", "to"],
+                    "properties": {"from": {"type": "string"}, "to": {"type": "string"}},
+                    "additionalProperties": False,
+                },
+            ],
+        },
+        "transportation": {
+            "description": (
+                "Either '-' if no transportation is needed, or an object describing the"
+                " transportation details. Instead of total cost, use per person price for flight"
+                " and per vehicle cost for taxi/self-driving as the cost."
+            ),
+            "oneOf": [
+                {"type": "string", "const": "-"},
+                {
+                    "type": "object",
+                    "required": ["mode", "from", "to", "duration", "distance", "cost"],
+                    "properties": {
+                        "mode": {
+                            "type": "string",
+                            "enum": ["flight", "taxi", "self-driving"],
+                            "description": "Type of transportation.",
+                        },
+                        "from": {"type": "string", "description": "Origin city"},
+                        "to": {"type": "string", "description": "Destination city"},
+                        "duration": {"type": "string", "description": "Transportation duration"},
+                        "distance": {"type": "string", "description": "Distance of the trip"},
+                        "cost": {"type": "integer", "description": "Cost of the transportation"},
+                        "flight_number": {
+                            "type": "string",
+                            "description": "Flight number (for flights only)",
+                        },
+                        "departure_time": {
+                            "type": "string",
+                            "description": "Flight departure time",
+                        },
+                        "arrival_time": {"type": "string", "description": "Flight arrival time"},
+                    },
+                    "additionalProperties": False,
+                },
+            ],
+        },
+        "attraction": {
+            "description": (
+                "A list of attraction names planned for the day, or '-' if no attractions are"
+                " planned."
+            ),
+            "oneOf": [
+                {"type": "string", "const": "-"},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            ],
+        },
+        "accommodation": {
+            "description": (
+                "The name of the accommodation for today. '-' if no accommodation is needed."
+            ),
+            "type": "string",
+        },
+        **{
+            meal: {
+                "description": (
+                    f"The name of the {meal} restaurant for today. '-' if no {meal} is planned."
+                ),
+                "type": "string",
+            }
+            for meal in MEALS
+        },
+    },
+    "additionalProperties": False,
+}
 
 
 def to_official(days: Sequence[DayPlan], city_of: CityOf | None = None) -> list[dict[str, Any]]:
