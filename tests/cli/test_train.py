@@ -68,7 +68,7 @@ def test_an_engine_that_is_not_there_is_refused(
     recipe: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["train", str(recipe), "--engine", "cloud"]) == 2
-    assert "Accepted: local" in capsys.readouterr().err
+    assert "'local', 'verl'" in capsys.readouterr().err
 
 
 def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(

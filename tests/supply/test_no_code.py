@@ -16,11 +16,19 @@ NEVER_IMPORTED = {
 }
 CALLS = {
     *("eval", "exec", "compile", "__import__", "import_module", "exec_module", "Popen", "load"),
-    *("entry_points", "create_subprocess_exec", "create_subprocess_shell", "check_output", "loads"),
+    *(
+        "resolve_name",
+        "entry_points",
+        "create_subprocess_exec",
+        "create_subprocess_shell",
+        "check_output",
+        "loads",
+    ),
     *(
         "system",
         "popen",
         "from_pretrained",
+        "resolve_name",
         "enable_load_extension",
         "load_extension",
         "stdio_client",
@@ -46,7 +54,7 @@ ALLOWED = {
     "domains/deeptravel/vendors/own_function.py": "exec_module: what a services file names",
     "server/trips.py": "import_module: a module named by a domain",
     "evals/run_card.py": "run: git, on our own checkout",
-    "rewards/spec.py": "import_module: the reward of a recipe, only when training begins",
+    "rewards/spec.py": "resolve_name: the reward of a recipe, only when training begins",
     "training/checkpoint.py": "pickle: the name of its error; torch.load with weights_only",
     "training/run_folder.py": "ctypes: mallopt of the C library that runs",
     "training/loggers.py": "import_module: loggers of our own table",

@@ -295,8 +295,7 @@ def test_prompt_and_tool_tokens_have_no_weight(talker: Any, transcripts: list[Tr
     batch = collate([row_of(t) for t in transcripts[:3]])
     advantages, unsaid = torch.tensor([1.0, -1.0, 2.0]), batch.mask == 0
     assert int((unsaid & batch.real).sum()) > 100
-    spoiled = replace(
-        batch,
+    spoiled = batch._replace(
         targets=torch.where(unsaid, torch.full_like(batch.targets, 7), batch.targets),
         logprobs=batch.logprobs - 9.0 * unsaid,
     )
