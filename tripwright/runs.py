@@ -25,6 +25,7 @@ from tripwright.files import Journal, json_object, keep_lines, whole_lines
 JUDGEMENTS = "judgements.jsonl"
 TRANSCRIPTS, SCORE, CARD, CALLS = "transcripts.jsonl", "score.json", "run_card.json", "calls.jsonl"
 RECIPE, METRICS, WARNINGS = "recipe.json", "metrics.jsonl", "warnings.jsonl"  # of a training
+STAGES: tuple[str, ...] = ("start", "copy_pretraining", "sft", "rl")  # of its models, in order
 DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # of a training that was examined
 BEST = "best.json"  # of a training that was evaluated while it went on, in eval/<VALIDATION_STEP>N
 VALIDATION_STEP = "validation-step-"

@@ -10,6 +10,7 @@ import typer
 from tripwright.cli.options import Json, argument, option
 from tripwright.errors import UserError
 from tripwright.files import make_parent, whole_folder
+from tripwright.runs import STAGES
 
 
 def merge(
@@ -51,7 +52,7 @@ def _adapter_of(source: Path) -> Path:
 
     if is_adapter(source):
         return source
-    stages = (source / "model" / stage for stage in ("rl", "sft", "copy_pretraining"))
+    stages = (source / "model" / stage for stage in reversed(STAGES[1:]))
     last = next((stage for stage in stages if stage.is_dir()), None)
     if last is None:
         raise UserError(

@@ -46,7 +46,7 @@ from tripwright.inference.models import save_model
 from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
 from tripwright.rl.algorithms import ALGORITHMS
-from tripwright.runs import METRICS, RECIPE, WARNINGS, rewind_metrics
+from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, rewind_metrics
 from tripwright.training.checkpoint import (
     FORMAT,
     Checkpoints,
@@ -215,10 +215,10 @@ class RunFolder:
             earlier = _read_json(path)
             if differing := describe_changes(_bound(earlier), _bound(record)):
                 if self.trained(self.folder):
-                    stages = ("rl", "sft", "copy_pretraining", "start")
-                    models = (place for stage in stages if (place := self.model(stage)).is_dir())
-                    model = next(models, None)
-                    longer = f" To train longer: model.pretrained = '{model}'." if model else ""
+                    newest = next(filter(self.done, reversed(STAGES)), None)
+                    longer = ""
+                    if newest is not None:
+                        longer = f" To train longer: model.pretrained = '{self.model(newest)}'."
                     raise UserError(
                         f"'{self.folder}' holds a run of another recipe: {differing}. Put the"
                         f" recipe back, or choose another folder.{longer}"

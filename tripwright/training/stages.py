@@ -29,6 +29,7 @@ from tripwright.inference.models import (
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.endpoint import shown_url
 from tripwright.rl.algorithms import ALGORITHMS
+from tripwright.runs import STAGES
 from tripwright.sft.copy_pretraining import CopyPretraining
 from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
@@ -104,9 +105,8 @@ def load_trainable(folder: Path, recipe: Recipe) -> tuple[Any, Any]:
 
 def before(run: RunFolder, stage: str) -> str:
     """The stage whose model this one begins with: the last finished one that comes before it."""
-    order = ["start", "copy_pretraining", "sft", "rl"]
-    finished = (name for name in reversed(order[: order.index(stage)]) if run.done(name))
-    return next(finished, "start")
+    earlier = STAGES[: STAGES.index(stage)]
+    return next(filter(run.done, reversed(earlier)), "start")
 
 
 def before_rl(run: RunFolder) -> None:
