@@ -25,12 +25,12 @@ import torch
 import transformers
 
 from tripwright.inference.models import LoraSettings, add_adapter, convert_weights, precision_named
-from tripwright.learning.flops import ModelShape, peak_memory_mb
-from tripwright.learning.optim import OptimizerSettings
-from tripwright.sft.trainer import FineTuning, SftSettings
 from tripwright.training.fit import ModelSize, memory
+from tripwright.training.flops import ModelShape, peak_memory_mb
+from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import DialectSettings, ModelSettings, Recipe
 from tripwright.training.run_folder import keep_freed_memory
+from tripwright.training.sft import FineTuning, SftSettings
 
 SHAPE = ModelShape(
     hidden=512, layers=8, heads=8, kv_heads=4, head_size=64, feed_forward=1536, vocabulary=8192

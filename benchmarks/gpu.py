@@ -40,13 +40,13 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import convert_weights, device_named, precision_named
-from tripwright.learning.flops import mfu, peak_flops, peak_memory_mb, update_flops
-from tripwright.learning.trips import GeneratedTrips, expert_sessions
-from tripwright.sft.trainer import FineTuning
 from tripwright.training.fit import KNOWN_MODELS, ModelSize, memory, peak, total_memory_gb
+from tripwright.training.flops import mfu, peak_flops, peak_memory_mb, update_flops
 from tripwright.training.nano import make_tokenizer
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import keep_freed_memory
+from tripwright.training.sft import FineTuning
+from tripwright.training.trips import GeneratedTrips, expert_sessions
 
 ROWS = {"cpu": 2, "cuda": 4}  # of an update, one a pass
 SIZES = {

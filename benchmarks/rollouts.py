@@ -23,9 +23,9 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session, Turn
 from tripwright.domains import dialect_named, domain_named
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
-from tripwright.learning.trips import GeneratedTrips
 from tripwright.tools.toolbox import ToolBox
 from tripwright.training.data_source import UNSEEN_WORLDS
+from tripwright.training.trips import GeneratedTrips
 
 
 def sessions(count: int, chat: ChatFormat) -> list[Session]:

@@ -56,8 +56,8 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
 from tripwright.evals.report.charts import Lines, Series
 from tripwright.files import write_atomically
-from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.nano import NanoShape, new_model
+from tripwright.training.trips import GeneratedTrips, expert_sessions
 
 # tokens: a prompt, what the model says in a turn, a tool's answer in its frame
 PROMPT, TURN, TOOL = 440, 40, 100

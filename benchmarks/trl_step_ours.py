@@ -18,13 +18,13 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.inference import engine as inference_engine
 from tripwright.inference import local
 from tripwright.inference.sampling import SampledTokens
-from tripwright.learning.optim import OptimizerSettings
-from tripwright.learning.trips import GeneratedTrips
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.rl.grpo import Grpo, GrpoSettings
-from tripwright.rl.objectives import Clip
-from tripwright.rl.rollouts import RolloutGroup
 from tripwright.tools.answer import ToolAnswer
+from tripwright.training.grpo import Grpo, GrpoSettings
+from tripwright.training.losses import Clip
+from tripwright.training.optim import OptimizerSettings
+from tripwright.training.rollouts import RolloutGroup
+from tripwright.training.trips import GeneratedTrips
 
 
 class ScriptedTools:

@@ -166,8 +166,8 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
 def nano_tokenizer() -> Any:
     """A tokenizer of the kind the quickstart makes, from fewer transcripts."""
     pytest.importorskip("torch")
-    from tripwright.learning.trips import GeneratedTrips, expert_sessions
     from tripwright.training.nano import make_tokenizer
+    from tripwright.training.trips import GeneratedTrips, expert_sessions
 
     trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 24)
     sessions = list(expert_sessions(trips, dialect_named("compact"), None))
@@ -459,9 +459,8 @@ def threads_as_before() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tiny_recipe() -> Any:
     pytest.importorskip("torch")
-    from tripwright.rl.grpo import GrpoSettings
-    from tripwright.sft.copy_pretraining import CopyPretrainingSettings
-    from tripwright.sft.trainer import SftSettings
+    from tripwright.training.copy_pretraining import CopyPretrainingSettings
+    from tripwright.training.grpo import GrpoSettings
     from tripwright.training.nano import NanoShape
     from tripwright.training.recipe import (
         DialectSettings,
@@ -470,6 +469,7 @@ def tiny_recipe() -> Any:
         Recipe,
         Reinforcement,
     )
+    from tripwright.training.sft import SftSettings
 
     shape = NanoShape(
         hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1280
@@ -588,8 +588,8 @@ def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
     """given_groups(groups, …): workers find these episodes instead of playing, the n-th call the
     n-th groups and then the last again; the list that comes back holds the tasks of every call."""
     pytest.importorskip("torch")
-    from tripwright.rl.rollout_worker import RolloutWorker
-    from tripwright.rl.rollouts import RolloutGroup
+    from tripwright.training.rollout_worker import RolloutWorker
+    from tripwright.training.rollouts import RolloutGroup
 
     def give(*calls: list[list[Episode]]) -> list[list[str]]:
         asked: list[list[str]] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tripwright.learning.batches import Batch, hidden_at
+from tripwright.training.batches import Batch, hidden_at
 
 
 def token_logits(

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from tripwright.errors import UserError
-from tripwright.learning.batches import by_target
-from tripwright.rl.logprobs import action_logprobs
-from tripwright.rl.rl_loop import RlLoop
-from tripwright.rl.rollouts import Rollout
-from tripwright.rl.settings import RolloutSettings
+from tripwright.training.batches import by_target
+from tripwright.training.logprobs import action_logprobs
+from tripwright.training.rl_loop import RlLoop
+from tripwright.training.rollout_settings import RolloutSettings
+from tripwright.training.rollouts import Rollout
 
 
 @dataclass(frozen=True, kw_only=True)

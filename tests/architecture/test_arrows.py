@@ -31,9 +31,6 @@ ROOMS = (
     *(
         "domains",
         "evals",
-        "learning",
-        "rl",
-        "sft",
         "training",
         "data",
         "bridges",
@@ -47,7 +44,7 @@ FREE = {"errors", "files", "progress", "settings", "__init__"}
 # evaluation never sees a weight.
 FORBIDDEN = {
     ("episode", "rewards"),
-    *(("evals", "rewards"), ("evals", "rl"), ("evals", "training"), ("data", "training")),
+    *(("evals", "rewards"), ("evals", "training"), ("data", "training")),
 }
 # Inside a domain, which parts never import which: a change to a tool cannot move a score; oracle
 # and judge share no code.
@@ -63,14 +60,10 @@ APART = {
 OF_OTHER_ROOMS = {"verbs": "cli", "routes": "server"}
 TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors"}
 TRAIN_EXTRA_HOMES = (
-    *(
-        "tripwright.inference",
-        "tripwright.learning",
-        "tripwright.rl",
-        "tripwright.sft",
-        "tripwright.training",
-    ),
-    *("tripwright.agent.chat", "tripwright.bridges"),
+    "tripwright.inference",
+    "tripwright.training",
+    "tripwright.agent.chat",
+    "tripwright.bridges",
 )
 
 DOMAINS = {
@@ -262,7 +255,7 @@ def test_every_module_says_why_it_exists() -> None:
             "'train' extra",
         ),
         ("inference/local.py", "import torch", None),
-        ("rl/losses.py", "import torch\nfrom tripwright.rewards.shaped import reward", None),
+        ("training/losses.py", "import torch\nfrom tripwright.rewards.shaped import reward", None),
         (
             "domains/travelplanner/expert/direct.py",
             "from tripwright.domains.travelplanner.oracle.planner import solve",

@@ -33,9 +33,6 @@ MODULES = [
 LOADS_TORCH = (
     *(
         "tripwright.inference",
-        "tripwright.learning",
-        "tripwright.rl",
-        "tripwright.sft",
         "tripwright.training",
         "tripwright.bridges",
     ),

@@ -33,11 +33,11 @@ def lines_of(*files: str) -> int:
         (
             "an algorithm",
             [
-                "rl/algorithms.py",
-                "rl/rejection.py",
-                "rl/rl_loop.py",
-                "rl/rollouts.py",
-                "rl/settings.py",
+                "training/algorithms.py",
+                "training/rejection.py",
+                "training/rl_loop.py",
+                "training/rollouts.py",
+                "training/rollout_settings.py",
             ],
             399,
         ),

@@ -13,16 +13,16 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from tripwright.bridges.verl.step import updates_of
 from tripwright.episode import Episode
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import collate
-from tripwright.learning.trips import Trips
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.rl.grpo import Grpo, GrpoSettings, compared
-from tripwright.rl.logprobs import action_logprobs
-from tripwright.rl.objectives import clipped_loss
-from tripwright.rl.rollouts import RolloutGroup
+from tripwright.training.batches import collate
 from tripwright.training.data_source import RL, trips_of
+from tripwright.training.grpo import Grpo, GrpoSettings, compared
+from tripwright.training.logprobs import action_logprobs
+from tripwright.training.losses import clipped_loss
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_list import recipe_named
+from tripwright.training.rollouts import RolloutGroup
+from tripwright.training.trips import Trips
 from tripwright.transcript import Segment, StopReason, Transcript
 
 VOCABULARY = 50

@@ -18,7 +18,7 @@ from tripwright.cli.main import main
 
 torch = pytest.importorskip("torch")
 
-from tripwright.sft.trainer import FineTuning
+from tripwright.training.sft import FineTuning
 
 RECIPE = """
 threads = 1

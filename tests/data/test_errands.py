@@ -30,7 +30,7 @@ from tripwright.data.statistics import statistics
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
 from tripwright.errors import UserError
-from tripwright.sft.data import read_conversations
+from tripwright.training.sft_data import read_conversations
 from tripwright.transcript import Transcript
 
 

@@ -18,8 +18,8 @@ from tripwright.domains.judging import judging_settings, opened
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.episode import closed, open_session
 from tripwright.errors import UserError
-from tripwright.learning.trips import GeneratedTrips, Trips
 from tripwright.runs import episodes
+from tripwright.training.trips import GeneratedTrips, Trips
 
 COUNT = 4
 

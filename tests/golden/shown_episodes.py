@@ -19,8 +19,8 @@ from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_of
-from tripwright.learning.trips import GeneratedTrips, expert_session
 from tripwright.training.nano import make_tokenizer
+from tripwright.training.trips import GeneratedTrips, expert_session
 
 # their episodes make it; it is of bytes, so that it encodes any other
 OF_TOKENIZER = ("compact", "deeptravel_cards_compact")

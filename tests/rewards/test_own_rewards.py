@@ -70,8 +70,8 @@ def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(
 
 def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: Any) -> None:
     pytest.importorskip("torch")
-    from tripwright.rl.replay import ReplayBuffer, ReplaySettings
-    from tripwright.rl.rollouts import RolloutGroup
+    from tripwright.training.replay import ReplayBuffer, ReplaySettings
+    from tripwright.training.rollouts import RolloutGroup
 
     long = Transcript([Segment("assistant", "", [1] * 900, [1] * 900)])
     groups = [

@@ -16,8 +16,8 @@ from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Episode
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.sft.data import ChatMasks, TrainingConversation
 from tripwright.tools.toolbox import ToolBox
+from tripwright.training.sft_data import ChatMasks, TrainingConversation
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
 
@@ -26,11 +26,11 @@ torch = pytest.importorskip("torch")
 from tests.logits import token_logits
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
-from tripwright.learning.batches import collate
-from tripwright.rl.grpo import GrpoSettings
-from tripwright.rl.logprobs import corrected, rows_of
-from tripwright.rl.objectives import Importance, token_weights
-from tripwright.rl.rollouts import Rollout
+from tripwright.training.batches import collate
+from tripwright.training.grpo import GrpoSettings
+from tripwright.training.logprobs import corrected, rows_of
+from tripwright.training.losses import Importance, token_weights
+from tripwright.training.rollouts import Rollout
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 DIALECT = replace(

@@ -15,9 +15,9 @@ from tripwright.domains import dialect_named, domain_named
 
 pytest.importorskip("torch")
 
-from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.data_source import UNSEEN_WORLDS
 from tripwright.training.nano import END, PAD, ROLES, TAGS, make_tokenizer, superword_chunks
+from tripwright.training.trips import GeneratedTrips, expert_sessions
 
 any_text = st.text() | st.lists(
     st.sampled_from(

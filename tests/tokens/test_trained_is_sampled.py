@@ -16,8 +16,8 @@ from tripwright.agent.session import Session
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.tools.toolbox import ToolBox
+from tripwright.training.trips import GeneratedTrips, expert_sessions
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
 
@@ -28,8 +28,8 @@ from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import LoraSettings, adapter_parameters, add_adapter
-from tripwright.learning.batches import Batch, collate
-from tripwright.rl.grpo import GrpoSettings, policy_loss
+from tripwright.training.batches import Batch, collate
+from tripwright.training.grpo import GrpoSettings, policy_loss
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]

@@ -15,11 +15,11 @@ torch = pytest.importorskip("torch")
 
 from tripwright.domains import dialect_named, domain_named
 from tripwright.episode import Episode, close_session
-from tripwright.learning.trips import Trips, expert_session
-from tripwright.rl.replay import ReplayBuffer, ReplaySettings
-from tripwright.rl.rollouts import RolloutGroup
 from tripwright.training.data_source import COLD_START, RL, trips_of
 from tripwright.training.recipe import load_recipe
+from tripwright.training.replay import ReplayBuffer, ReplaySettings
+from tripwright.training.rollouts import RolloutGroup
+from tripwright.training.trips import Trips, expert_session
 
 DEEPTRAVEL = domain_named("deeptravel")
 RECIPE = Path(__file__).parents[2] / "recipes" / "nano_errands" / "deeptravel.toml"

@@ -25,11 +25,11 @@ from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session
 from tripwright.errors import UserError
-from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips, expert_session
-from tripwright.rl.metrics import describe
-from tripwright.rl.rollouts import RolloutGroup
 from tripwright.training.data_source import COLD_START, RL, data_identity, trips_of
+from tripwright.training.metrics import describe
 from tripwright.training.recipe import Recipe, check_needs, load_recipe
+from tripwright.training.rollouts import RolloutGroup
+from tripwright.training.trips import ExpertTranscripts, GeneratedTrips, expert_session
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables

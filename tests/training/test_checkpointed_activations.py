@@ -14,14 +14,14 @@ torch = pytest.importorskip("torch")
 from tripwright.inference import decoder as decoding
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import load_model
-from tripwright.learning.batches import collate, token_logprobs
-from tripwright.rl.grpo import Grpo, Kl
-from tripwright.rl.ppo import PpoSettings
-from tripwright.sft.trainer import FineTuning
 from tripwright.training import stages
+from tripwright.training.batches import collate, token_logprobs
 from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.grpo import Grpo, Kl
+from tripwright.training.ppo import PpoSettings
 from tripwright.training.recipe import Reinforcement
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.sft import FineTuning
 
 STAGES = ("copy_pretraining", "sft", "rl")
 

@@ -16,11 +16,6 @@ torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.models import LoraSettings, add_adapter, convert_weights
-from tripwright.learning.flops import ModelShape, update_flops
-from tripwright.learning.optim import OptimizerSettings
-from tripwright.rl.grpo import GrpoSettings, Kl
-from tripwright.rl.token_servers import RolloutServer
-from tripwright.sft.trainer import SftSettings
 from tripwright.training.fit import (
     KNOWN_MODELS,
     NARROWED,
@@ -36,6 +31,9 @@ from tripwright.training.fit import (
     steps_of,
     trained_parameters,
 )
+from tripwright.training.flops import ModelShape, update_flops
+from tripwright.training.grpo import GrpoSettings, Kl
+from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import (
     DialectSettings,
     EvaluationSettings,
@@ -46,6 +44,8 @@ from tripwright.training.recipe import (
     load_recipe,
 )
 from tripwright.training.recipe_list import recipe_named
+from tripwright.training.served import RolloutServer
+from tripwright.training.sft import SftSettings
 
 ADAMW = OptimizerSettings(name="adamw")
 NANO = Recipe(

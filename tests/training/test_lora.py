@@ -18,14 +18,13 @@ pytest.importorskip("peft")
 
 from tripwright.inference.local import load_model
 from tripwright.inference.models import LoraSettings, adapter_parameters, is_adapter
-from tripwright.learning.optim import OptimizerSettings
-from tripwright.rl import grpo
-from tripwright.rl.ppo import PpoSettings
-from tripwright.sft.trainer import FineTuning
-from tripwright.training import stages
+from tripwright.training import grpo, stages
 from tripwright.training.checkpoint import Checkpoints, CheckpointSettings
+from tripwright.training.optim import OptimizerSettings
+from tripwright.training.ppo import PpoSettings
 from tripwright.training.recipe import Recipe, Reinforcement, check_needs, load_recipe
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.sft import FineTuning
 
 STAGES = ("copy_pretraining", "sft", "rl")
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-2)

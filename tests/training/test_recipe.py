@@ -14,7 +14,7 @@ from tripwright.errors import UserError
 pytest.importorskip("torch")
 
 from tripwright.domains.travelplanner.queries.sample import Mix
-from tripwright.rl.grpo import GrpoSettings
+from tripwright.training.grpo import GrpoSettings
 from tripwright.training.quickstart import quickstart_recipe
 from tripwright.training.recipe import Recipe, check_needs, load_recipe
 

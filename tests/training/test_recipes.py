@@ -15,12 +15,12 @@ pytest.importorskip("torch")
 
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.rewards import PLANNER_R1_8B
-from tripwright.rl.grpo import GrpoSettings
-from tripwright.rl.objectives import Clip
-from tripwright.sft.trl import check_for_trl
 from tripwright.training.fit import memory, size_of
+from tripwright.training.grpo import GrpoSettings
+from tripwright.training.losses import Clip
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import recipe_named
+from tripwright.training.trl import check_for_trl
 from tripwright.transcript import OVERLONG
 
 ROOT = Path(__file__).parents[2]

@@ -22,11 +22,11 @@ from tripwright.rewards.curriculum import Curriculum
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.local import load_model
-from tripwright.rl.grpo import Kl
-from tripwright.rl.replay import ReplaySettings
 from tripwright.training import run_folder, stages
 from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.grpo import Kl
 from tripwright.training.recipe import Reinforcement
+from tripwright.training.replay import ReplaySettings
 from tripwright.training.run_folder import RunFolder
 
 ADAPTIVE = Curriculum("adaptive", (("stage1", 2), ("stage2", 2), ("stage3", 2)))
@@ -42,13 +42,13 @@ OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory", "hours")
 
 WORK = """
 import os, pickle, signal, sys
-from tripwright.rl import grpo
-from tripwright.sft import copy_pretraining, trainer
+from tripwright.training import grpo
+from tripwright.training import copy_pretraining, sft
 from tripwright.training import stages
 from tripwright.training.run_folder import RunFolder
 
 folder, recipe, dies_in, dies_after = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-loops = (copy_pretraining.CopyPretraining, trainer.FineTuning, grpo.Grpo)
+loops = (copy_pretraining.CopyPretraining, sft.FineTuning, grpo.Grpo)
 loop = dict(zip(("copy_pretraining", "sft", "rl"), loops, strict=True))[dies_in]
 take_step = loop.take_step
 def or_die(self):

@@ -19,11 +19,11 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.domains import domain as domain_module
 from tripwright.domains import domain_named
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.learning import trips as trips_module
-from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips
 from tripwright.training import data_source
+from tripwright.training import trips as trips_module
 from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_identity, trips_of
 from tripwright.training.examination import requests_of_exam
+from tripwright.training.trips import ExpertTranscripts, GeneratedTrips
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World

@@ -15,8 +15,8 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.local import load_model
-from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.training import stages
+from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.recipe import Reinforcement
 from tripwright.training.run_folder import RunFolder
 

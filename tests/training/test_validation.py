@@ -20,12 +20,12 @@ from tripwright.cli import examine
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.inference.models import device_named
-from tripwright.learning.loop import StageClock
 from tripwright.policies.settings import Decoding
 from tripwright.runs import episodes
 from tripwright.training import stages, validation
 from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.data_source import VALIDATION_WORLDS
+from tripwright.training.loop import StageClock
 from tripwright.training.recipe import (
     Recipe,
     Reinforcement,
@@ -240,7 +240,7 @@ def test_a_signal_stops_a_validation_at_once() -> None:
 
 def test_an_evaluation_takes_none_of_a_stage_s_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("tripwright.learning.loop.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tripwright.training.loop.time.monotonic", lambda: now[0])
     clock = StageClock(None, 10)
     now[0] = 60.0
     with clock.stopped():

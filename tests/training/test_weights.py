@@ -14,12 +14,12 @@ torch = pytest.importorskip("torch")
 
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
-from tripwright.rl.grpo import Grpo, Kl
-from tripwright.sft.trainer import FineTuning
 from tripwright.training import stages
 from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.grpo import Grpo, Kl
 from tripwright.training.recipe import Reinforcement, load_recipe
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.sft import FineTuning
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

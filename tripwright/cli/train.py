@@ -40,9 +40,9 @@ def sft(
     """
     path = recipe_file(recipe)
     from tripwright.evals.report import write_report
-    from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
     from tripwright.training import stages
     from tripwright.training.recipe import load_recipe
+    from tripwright.training.trl import check_for_trl, fine_tune_with_trl
 
     read = load_recipe(path, changes or ())
     if read.sft is None:  # said before a folder is made

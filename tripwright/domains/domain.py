@@ -160,10 +160,10 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Credit:
-    """Where the words of an answer are that a fact is about (credit by evidence, `rl/credit.py`).
-    `places` gives, for each segment of a transcript, stretches of characters with the field and the
-    day they are about; `looks_at` the fields that a fact looks at, by its name; `fields` all of
-    them."""
+    """Where the words of an answer are that a fact is about (credit by evidence,
+    `training/credit.py`). `places` gives, for each segment of a transcript, stretches of characters
+    with the field and the day they are about; `looks_at` the fields that a fact looks at, by its
+    name; `fields` all of them."""
 
     places: Callable[[Transcript], list[list[Stretch]]]
     looks_at: Mapping[str, tuple[str, ...]]

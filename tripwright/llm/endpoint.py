@@ -1,6 +1,6 @@
 """An HTTP endpoint that is asked in JSON by many threads, and whose failures are values: addresses,
 connections, pace, retries. What is asked, and how an answer is read, whoever uses it says
-(`client`, `rl/token_servers`).
+(`client`, `training/served`).
 
 Three kinds of trouble, three ways out: what may pass (timeouts, refused connections, 5xx, 429,
 rubbish bodies) is retried and then returned as a `Fault`, so that a rollout becomes unscored

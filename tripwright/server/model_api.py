@@ -1,7 +1,7 @@
 """A checkpoint behind the requests that reinforcement learning sends to vLLM and to SGLang, sampled
 by our engine: the second process of a training, on a machine without a GPU.
 
-Both faces at once, and of each as much as `rl/token_servers.py` asks. What a request asks beyond it
+Both faces at once, and of each as much as `training/served.py` asks. What a request asks beyond it
 is refused by name, never left undone in silence.
 """
 

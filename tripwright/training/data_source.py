@@ -14,9 +14,9 @@ from tripwright.domains import domain_named
 from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.domains.judging import Judged
 from tripwright.errors import UserError
-from tripwright.learning.trips import GeneratedTrips, GivenTrips, Trips
 from tripwright.runs import transcripts_in
 from tripwright.training.recipe import Recipe
+from tripwright.training.trips import GeneratedTrips, GivenTrips, Trips
 
 # Generated worlds are numbered by their seed. Each stage draws from its own range of training
 # worlds, so that no stage repeats another's trips, and neither examination nor validation, by which

@@ -15,7 +15,7 @@ the dialect allows, so it is what a run may need, not what it mostly does. The c
 engine's own code: what its layers save is derived term by term in `activation_bytes`, and a test
 holds that to what torch saves.
 
-Time is FLOPs that are counted (`learning.flops`) at a share of what this processor's matrix product
+Time is FLOPs that are counted (`flops`) at a share of what this processor's matrix product
 reaches. A GPU's time is not estimated.
 """
 
@@ -39,15 +39,15 @@ from tripwright.inference.models import (
     memory_bytes,
     precision_named,
 )
-from tripwright.learning.batches import CHUNK, keeps_logits
-from tripwright.learning.flops import ModelShape, peak_flops, rollout_flops, update_flops
-from tripwright.learning.optim import OptimizerSettings
-from tripwright.learning.trips import expert_sessions
-from tripwright.rl.grpo import GrpoSettings
-from tripwright.rl.settings import RolloutSettings
-from tripwright.sft.copy_pretraining import GAP
+from tripwright.training.batches import CHUNK, keeps_logits
+from tripwright.training.copy_pretraining import GAP
 from tripwright.training.data_source import RL, trips_of
+from tripwright.training.flops import ModelShape, peak_flops, rollout_flops, update_flops
+from tripwright.training.grpo import GrpoSettings
+from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import Recipe, changed
+from tripwright.training.rollout_settings import RolloutSettings
+from tripwright.training.trips import expert_sessions
 
 GB = 1e9
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
@@ -61,7 +61,7 @@ PROCESS_GB = 0.45
 # `keep_freed_memory`). Measured: 2 to 4 of them beside the live tensors, which are counted 3% to
 # 37% too high here, because logits and layers are not there at once (benchmarks/activations.py)
 FREED_LAYERS = 1.5
-# Of logits that are kept (`learning.batches`): for fine-tuning what the gradient needs, and the
+# Of logits that are kept (`batches`): for fine-tuning what the gradient needs, and the
 # gradient, in the products' format; for a policy's loss logits as they are and at the temperature,
 # and the gradients of both, in fp32.
 KEPT_COPIES, LOSS_COPIES = 2, 4

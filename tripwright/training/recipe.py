@@ -44,19 +44,19 @@ from tripwright.inference.sampling import Sampling
 from tripwright.llm.endpoint import is_address
 from tripwright.policies.settings import GREEDY, Decoding
 from tripwright.rewards.spec import check_reward_spec
-from tripwright.rl.algorithms import ALGORITHMS
-from tripwright.rl.grpo import GrpoSettings
-from tripwright.rl.ppo import PpoSettings
-from tripwright.rl.settings import RolloutSettings
 from tripwright.runs import RECIPE
 from tripwright.settings import NONE, hints_of, settings_of, settings_values
-from tripwright.sft.copy_pretraining import CopyPretrainingSettings
-from tripwright.sft.trainer import SftSettings
 from tripwright.tools.faults import Faults
+from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.copy_pretraining import CopyPretrainingSettings
+from tripwright.training.grpo import GrpoSettings
 from tripwright.training.loggers import check_loggers
 from tripwright.training.nano import NanoShape
+from tripwright.training.ppo import PpoSettings
 from tripwright.training.recipe_list import recipe_named
+from tripwright.training.rollout_settings import RolloutSettings
+from tripwright.training.sft import SftSettings
 
 Count = Annotated[int, Ge(1)]
 DENSE_REWARD = "dense_reward"  # of models that are trained here, beside the metrics of any score
@@ -229,8 +229,8 @@ class ClusterSettings:
 
 
 class Reinforcement(NamedTuple):
-    """An algorithm by its name in `rl.algorithms.ALGORITHMS`, which is the name of its table in
-    TOML, and that table."""
+    """An algorithm by its name in `algorithms.ALGORITHMS`, which is the name of its table in TOML,
+    and that table."""
 
     algorithm: str
     settings: RolloutSettings

@@ -43,10 +43,9 @@ from tripwright.domains.judging import FREE as FREE_OF_JUDGING
 from tripwright.errors import UserError
 from tripwright.files import Journal, json_object, whole_folder, write_atomically
 from tripwright.inference.models import save_model
-from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
-from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, rewind_metrics
+from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.checkpoint import (
     FORMAT,
     Checkpoints,
@@ -57,6 +56,7 @@ from tripwright.training.checkpoint import (
 from tripwright.training.data_source import data_identity
 from tripwright.training.health import HealthMonitor
 from tripwright.training.loggers import Loggers
+from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe, describe_changes
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -26,19 +26,19 @@ from tripwright.inference.models import (
     merged,
     precision_named,
 )
-from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.endpoint import shown_url
-from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.runs import STAGES
-from tripwright.sft.copy_pretraining import CopyPretraining
-from tripwright.sft.data import FileSamples, expert_samples, file_samples
-from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
+from tripwright.training.algorithms import ALGORITHMS
+from tripwright.training.copy_pretraining import CopyPretraining
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
 from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.recipe import Recipe, check_positions
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.sft import FineTuning
+from tripwright.training.sft_data import FileSamples, expert_samples, file_samples
+from tripwright.training.trips import ExpertTranscripts, expert_sessions
 from tripwright.training.validation import Validation
 
 

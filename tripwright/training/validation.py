@@ -34,12 +34,9 @@ from tripwright.evals.run_card import dialect_entry, environment, model_fingerpr
 from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy
 from tripwright.inference.sampling import Sampling
-from tripwright.learning.trips import GeneratedTrips
 from tripwright.policies.base import Policy
 from tripwright.rewards.spec import terms
-from tripwright.rl.rl_loop import RlLoop
 from tripwright.runs import BEST, CARD, SCORE, TRANSCRIPTS, VALIDATION_STEP, episodes
-from tripwright.sft.trainer import FineTuning
 from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import process_generators, set_process_generators
@@ -50,7 +47,10 @@ from tripwright.training.data_source import (
     requests_in,
 )
 from tripwright.training.recipe import DENSE_REWARD, Recipe, ValidationSettings, describe_changes
+from tripwright.training.rl_loop import RlLoop
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.sft import FineTuning
+from tripwright.training.trips import GeneratedTrips
 from tripwright.verdict import Verdict
 
 CONDITIONS = "conditions.json"

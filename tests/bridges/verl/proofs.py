@@ -100,7 +100,7 @@ def local_step(path: Path, dtype: str) -> tuple[dict[str, Any], dict[str, Any]]:
     sys.path.insert(0, str(ROOT))
     from tripwright.agent.chat import ChatFormat
     from tripwright.inference.local import load_model
-    from tripwright.rl import grpo
+    from tripwright.training import grpo
     from tripwright.training.data_source import RL, trips_of
     from tripwright.training.recipe import load_recipe
 

@@ -13,7 +13,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, close_session, open_session
-from tripwright.learning.trips import expert_session
+from tripwright.training.trips import expert_session
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 

@@ -314,7 +314,7 @@ LAST_WORDS_SECONDS = 2  # what Ray's workers said last comes a moment after they
 
 
 class VerlLoop:
-    """verl's steps as a `learning.loop.Loop`: a step is taken when its line is there."""
+    """verl's steps as a `training.loop.Loop`: a step is taken when its line is there."""
 
     def __init__(self, process: VerlProcess | None, run: Path, steps: int, step: int):
         self.process, self.path, self.steps, self.step = process, steps_file(run), steps, step

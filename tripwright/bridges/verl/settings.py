@@ -9,12 +9,12 @@ from typing import Any
 
 from tripwright.bridges.verl import FOLDER, NAME
 from tripwright.errors import UserError
-from tripwright.rl.grpo import GrpoSettings
+from tripwright.training.grpo import GrpoSettings
 from tripwright.training.recipe import ClusterSettings, Recipe
 
 PLUGIN = "tripwright.bridges.verl.inside.plugin"
 LOOPS, TRAIN, CONFIGURATION = "agent_loops.yaml", "train.parquet", "config.yaml"
-# as a dual clip: ratios are at most e^20 (rl/objectives.py), so it never acts
+# as a dual clip: ratios are at most e^20 (training/losses.py), so it never acts
 NO_DUAL = 1e9
 KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
 ACTOR, REFERENCE = "actor_rollout_ref.actor", "actor_rollout_ref.ref"

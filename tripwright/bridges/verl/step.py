@@ -6,7 +6,7 @@ number.
 
 Rollouts with advantages become the rows of verl's update: whole groups in a minibatch, and on every
 token the weight that the local engine gives it. verl's own ways of summing a loss do not know
-rollouts that left it. So a token's weight (`rl/objectives.py`) is sent along in the
+rollouts that left it. So a token's weight (`training/losses.py`) is sent along in the
 column that is for importance weights, and the loss (`inside/trainer.py`) adds up what it weighs. A
 rollout without a gradient is not sent at all: it counts in the weights of the others."""
 
@@ -29,18 +29,18 @@ from tripwright.agent.session import Session
 from tripwright.bridges.verl import FOLDER
 from tripwright.domains.judging import opened
 from tripwright.episode import Task, open_session
-from tripwright.learning.trips import Trips
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import resolve_reward
-from tripwright.rl.grpo import GrpoSettings, has_gradient
-from tripwright.rl.logprobs import RolloutRow, rows_of
-from tripwright.rl.objectives import token_weights
-from tripwright.rl.rl_loop import minibatches_of
-from tripwright.rl.rollouts import Rollout
 from tripwright.tools.toolbox import Tools
 from tripwright.training.data_source import RL, trips_of
+from tripwright.training.grpo import GrpoSettings, has_gradient
+from tripwright.training.logprobs import RolloutRow, rows_of
+from tripwright.training.losses import token_weights
 from tripwright.training.recipe import Recipe, recipe_of_run
+from tripwright.training.rl_loop import minibatches_of
+from tripwright.training.rollouts import Rollout
 from tripwright.training.stages import tools_of
+from tripwright.training.trips import Trips
 
 _OPEN = ExitStack()  # tools and judges, which stay open as long as the process
 
@@ -63,8 +63,8 @@ class Conditions:
             return self.trips.at(number)
 
     def open(self, number: int, group: str, member: int, chat: ChatFormat) -> Session:
-        """As `rl.rollout_worker` opens it: the same call of all members of a group may be made to
-        fail, and each has its own random numbers, by its id."""
+        """As `training.rollout_worker` opens it: the same call of all members of a group may be
+        made to fail, and each has its own random numbers, by its id."""
         task = self.task(number).renamed(group)
         return open_session(
             task.renamed(f"{group}/{member}"),

@@ -1,4 +1,4 @@
-"""Where an answer speaks of what: for credit by evidence (`rl/credit.py`), which gives each
+"""Where an answer speaks of what: for credit by evidence (`training/credit.py`), which gives each
 constraint's advantage to the words that it is about. In the answer, JSON, a field's words are its
 value; in an earlier turn, a name that the plan uses in some field counts as that field.
 """

@@ -2,8 +2,8 @@
 (`inference.service`), the replica that starts it, and the worker's side, which sends it the weights
 by verl's own path.
 
-An episode's random numbers are its own, as in `rl/`: so it samples what the local engine would,
-whichever server it is sent to.
+An episode's random numbers are its own, as in `training/`: so it samples what the local engine
+would, whichever server it is sent to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """verl's synchronous trainer with our step: which trips are played, what a group's rewards say, and
-what is learned from are the local engine's own (`rl/grpo.py`); sampling, gradients, optimizer and
-checkpoints are verl's. The clipped loss is the local engine's, and so is the learning rate: verl's
-warm-up begins at 0, so that its first step changes nothing, and has no line down to a share of the
-rate.
+what is learned from are the local engine's own (`training/grpo.py`); sampling, gradients, optimizer
+and checkpoints are verl's. The clipped loss is the local engine's, and so is the learning rate:
+verl's warm-up begins at 0, so that its first step changes nothing, and has no line down to a share
+of the rate.
 
 It counts. verl logs an exception of an agent loop, fills the batch up and exits with 0; here a
 trajectory that is missing ends the run, and so does one that other weights said than the present
@@ -38,15 +38,15 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.bridges.verl import NAME, STATE, STEPS, STOP
 from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_of
 from tripwright.episode import Episode, Task
-from tripwright.learning.loop import StageClock
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
-from tripwright.rl.grpo import Grpo
-from tripwright.rl.metrics import Meter
-from tripwright.rl.objectives import Clip, clipped_loss
-from tripwright.rl.replay import ReplayBuffer
-from tripwright.rl.rollouts import Rollout, RolloutGroup
-from tripwright.rl.token_servers import RolloutServer
+from tripwright.training.grpo import Grpo
+from tripwright.training.loop import StageClock
+from tripwright.training.losses import Clip, clipped_loss
+from tripwright.training.metrics import Meter
+from tripwright.training.replay import ReplayBuffer
+from tripwright.training.rollouts import Rollout, RolloutGroup
+from tripwright.training.served import RolloutServer
 
 
 @register_policy_loss(NAME)
@@ -191,8 +191,8 @@ class CountingBuffer(VerlBuffer):
 
 
 class VerlWorker:
-    """In the place of `rl.rollout_worker`: trips go to the agent loops, and groups of episodes come
-    back with their rewards. `batch` is of the step's rows in verl's queue."""
+    """In the place of `training.rollout_worker`: trips go to the agent loops, and groups of
+    episodes come back with their rewards. `batch` is of the step's rows in verl's queue."""
 
     def __init__(self, trainer: TripTrainer, chat: ChatFormat):
         self.trainer, self.policy = trainer, SimpleNamespace(chat=chat)

@@ -95,9 +95,9 @@ def test_the_example_runs_as_written_and_its_rows_reach_the_transcripts(
 def test_training_asks_the_function_and_replays_it(at_the_root: Path) -> None:
     pytest.importorskip("torch")
     from tripwright.domains import domain_named
-    from tripwright.learning.trips import expert_session
     from tripwright.training.data_source import RL, trips_of
     from tripwright.training.recipe import load_recipe
+    from tripwright.training.trips import expert_session
 
     for command in COMMANDS:
         if command.split()[1] in ("world", "request"):

@@ -1,0 +1,152 @@
+"""Row S9 in training: a recipe's `[faults]` reach the rollouts of RL, are counted, and reach
+nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.rewards import SUM
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode
+from tripwright.errors import UserError
+from tripwright.rewards.reward import RewardBreakdown
+from tripwright.tools.faults import Faults
+from tripwright.transcript import StopReason, Transcript
+from tripwright.world.generator import build_tables
+from tripwright.world.store import World
+
+pytest.importorskip("torch")
+
+
+from tripwright.training import stages
+from tripwright.training.grpo import GrpoSettings
+from tripwright.training.metrics import describe
+from tripwright.training.recipe import Recipe, Reinforcement, load_recipe
+from tripwright.training.rollout_worker import RolloutWorker
+from tripwright.training.rollouts import RolloutGroup
+from tripwright.training.run_folder import RunFolder
+from tripwright.training.sft import SftSettings
+
+FAULTS = Faults(probability=0.5, seed=2)
+
+
+def load(tmp_path: Path, text: str) -> Recipe:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_recipe(path)
+
+
+def test_a_table_of_faults(tmp_path: Path) -> None:
+    recipe = load(
+        tmp_path,
+        """
+        [faults]
+        probability = 0.05
+        seed = 7
+        """,
+    )
+    assert recipe.faults == Faults(probability=0.05, seed=7)
+    assert json.loads(json.dumps(recipe.record()))["faults"] == {"probability": 0.05, "seed": 7}
+    assert load(tmp_path, "").faults is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[faults]\nprobability = 2.0",
+            "recipe.toml: faults: The probability of a fault is from 0 to 1; probability is 2.0.",
+        ),
+        (
+            "[faults]\nrate = 0.1",
+            "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, seed",
+        ),
+    ],
+)
+def test_a_wrong_table_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        load(tmp_path, text)
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+class PlaysAsTheExpert:
+    """The expert where the trainer expects a local model: rollouts are made in the same way."""
+
+    chat = None
+    figures: dict[str, float] = {}
+
+    def play_groups(self, groups: Any, branching: Any) -> Any:
+        return ExpertPolicy().play(itertools.chain.from_iterable(groups))
+
+
+def test_rollouts_meet_them_each_group_its_own() -> None:
+    """The members of a group differ by what they did, not by what they met."""
+    world = World.in_memory(build_tables("nano", 21))
+    tasks = [
+        (n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))
+    ]
+
+    def play(faults: Faults | None) -> list[RolloutGroup]:
+        player = RolloutWorker(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]
+        return player.play(tasks, SUM)
+
+    def met(faults: Faults | None) -> list[list[list[str | None]]]:
+        return [
+            [[call.fault for call in episode.transcript.calls] for episode in group.episodes]
+            for group in play(faults)
+        ]
+
+    found = met(FAULTS)
+    assert found == met(FAULTS) and found != met(Faults(probability=0.5, seed=3))
+    assert [len({tuple(member) for member in group}) for group in found] == [1, 1, 1]
+    assert len({tuple(group[0]) for group in found}) > 1
+    assert {fault for group in met(None) for member in group for fault in member} == {None}
+    hit = sum(fault is not None for group in found for member in group for fault in member)
+    assert describe(play(FAULTS))["faulty_calls"] == hit > 0
+
+
+def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nano_tokenizer: Any, tiny_model: Any
+) -> None:
+    driven: list[Any] = []
+    model = tiny_model("qwen3", len(nano_tokenizer))
+    monkeypatch.setattr(stages, "load_model", lambda *_: (model, nano_tokenizer))
+    monkeypatch.setattr(RunFolder, "drive", lambda self, stage, loop, *_: driven.append(loop))
+    monkeypatch.setattr(RunFolder, "save", lambda *_: None)
+    run = RunFolder(
+        tmp_path / "run",
+        Recipe(
+            sft=SftSettings(steps=1), rl=Reinforcement("grpo", GrpoSettings(steps=1)), faults=FAULTS
+        ),
+    )
+    stages.cold_start(run)
+    stages.reinforce(run)
+    cold, rl = driven
+    assert rl.worker.faults == FAULTS
+    assert (
+        json.loads((tmp_path / "run" / "recipe.json").read_text())["faults"]["probability"] == 0.5
+    )
+    read = [transcript for _ in range(2) for transcript in next(cold.batches)]
+    assert all(call.fault is None for transcript in read for call in transcript.calls)
+
+
+def test_a_judge_that_fails_shows_as_a_verifier_and_a_dead_tool_does_not(lab: Any) -> None:
+    """Row D9: of the answers that were to be judged, the share that got a verdict."""
+    judged, lost = (
+        Episode(lab.trip, Transcript([], StopReason.ANSWER, "[]"), lab.final),
+        Episode(lab.trip, Transcript([], StopReason.UNSCORED, "[]", fault="judge"), None),
+    )
+    dead = Episode(lab.trip, Transcript([], StopReason.UNSCORED, fault="tools"), None)
+    group = RolloutGroup(0, lab.trip, [judged, judged, judged, lost, dead])
+    group.rewards = group.rewarded(lambda episode: RewardBreakdown(1.0, {}))
+    assert describe([group])["verifier_success_rate"] == 0.75
+    group.episodes, group.rewards = [lost], [None]
+    assert describe([group]) == {"episodes": 1, "unscored": 1, "verifier_success_rate": 0.0}

@@ -1,0 +1,167 @@
+"""KL estimates and entropy: numbers worked out by hand, and expected values and gradients by going
+through a whole small vocabulary."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tripwright.training import losses
+from tripwright.training.losses import KL_ESTIMATORS, kl_estimate, token_entropy
+
+POLICY, REFERENCE = (0.5, 0.25, 0.25), (0.25, 0.25, 0.5)
+KL = math.log(2) / 4  # ½ ln 2 + ¼ ln ½
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
+    torch.testing.assert_close(
+        found, torch.as_tensor(expected, dtype=found.dtype), atol=tolerance, rtol=tolerance
+    )
+
+
+# ---- KL
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values"),
+    [
+        ("k1", (math.log(2), 0.0, -math.log(2))),
+        ("k2", (math.log(2) ** 2 / 2, 0.0, math.log(2) ** 2 / 2)),
+        ("k3", (0.5 + math.log(2) - 1, 0.0, 2 - math.log(2) - 1)),
+    ],
+)
+def test_estimates_by_hand(estimator: str, values: tuple[float, ...]) -> None:
+    close(kl_estimate(torch.tensor(POLICY).log(), torch.tensor(REFERENCE).log(), estimator), values)
+
+
+@pytest.mark.parametrize("estimator", ["k1", "k3"])
+def test_k1_and_k3_are_unbiased(estimator: str) -> None:
+    found = kl_estimate(torch.tensor(POLICY).log(), torch.tensor(REFERENCE).log(), estimator)
+    close((torch.tensor(POLICY) * found).sum(), KL)
+
+
+def expected_gradient(estimator: str, with_ratio: bool = False) -> Any:
+    """Of the estimate as a loss term, over all tokens with their probability; with respect to the
+    policy's logits."""
+    logits = torch.tensor(POLICY).log().requires_grad_()
+    logprobs = torch.log_softmax(logits, 0)
+    losses = kl_estimate(logprobs, torch.tensor(REFERENCE).log(), estimator)
+    if with_ratio:
+        losses = losses * (logprobs - logprobs.detach()).exp()
+    (torch.tensor(POLICY) * losses).sum().backward()
+    return logits.grad
+
+
+def true_gradient(forward: bool) -> Any:
+    """Of KL(π_ref‖π) if `forward`, else of KL(π‖π_ref)."""
+    logits = torch.tensor(POLICY).log().requires_grad_()
+    logprobs, reference = torch.log_softmax(logits, 0), torch.tensor(REFERENCE)
+    value = (
+        (reference * (reference.log() - logprobs)).sum()
+        if forward
+        else (logprobs.exp() * (logprobs - reference.log())).sum()
+    )
+    value.backward()
+    return logits.grad
+
+
+def test_what_each_estimate_pulls_towards() -> None:
+    close(expected_gradient("k1"), [0.0, 0.0, 0.0])
+    close(expected_gradient("k2"), true_gradient(forward=False))
+    close(expected_gradient("k3"), true_gradient(forward=True))
+    close(expected_gradient("k3", with_ratio=True), true_gradient(forward=False))
+    assert (true_gradient(forward=True) - true_gradient(forward=False)).abs().max() > 0.01
+
+
+def test_a_far_token_keeps_its_gradient_and_nothing_overflows() -> None:
+    """At 5 nats the estimate is e⁵ − 6 = 142; at 200 it is held at e²⁰ − 21."""
+    logprobs = torch.tensor([-5.0, -200.0, 0.0]).requires_grad_()
+    found = kl_estimate(logprobs, torch.tensor([0.0, 0.0, -200.0]), "k3")
+    found.sum().backward()
+    close(found.detach(), [math.exp(5) - 6, math.exp(20) - 21, math.exp(-20) + 19], 1e-5)
+    close(logprobs.grad, [1 - math.exp(5), 0.0, 0.0], 1e-5)
+
+
+def test_small_gaps_are_not_lost_to_rounding() -> None:
+    """x²/2 is left of eˣ − x − 1 at x = 1e-3, which in fp32 has three digits if the one is
+    subtracted last."""
+    found = kl_estimate(torch.tensor([-1e-3]), torch.tensor([0.0]), "k3")
+    torch.testing.assert_close(found, torch.tensor([5.0016671e-7]), atol=0, rtol=2e-4)
+
+
+def test_other_estimators_are_refused() -> None:
+    with pytest.raises(ValueError, match=", ".join(map(repr, KL_ESTIMATORS))):
+        kl_estimate(torch.zeros(1), torch.zeros(1), "k4")
+
+
+# ---- entropy
+
+
+def test_entropy_by_hand() -> None:
+    """Even over eight tokens: ln 8. (½, ¼, ¼): 1.5 ln 2. A certain token: 0. Logits may have any
+    offset."""
+    inf = float("inf")
+    rows = torch.tensor(
+        [
+            [7.0] * 8,
+            [math.log(2) + 1e4, 1e4, 1e4, *[-inf] * 5],
+            [300.0, *[0.0] * 7],
+            [0.0, *[-inf] * 7],
+        ]
+    )
+    close(token_entropy(rows), [math.log(8), 1.5 * math.log(2), 0.0, 0.0], 1e-3)
+    close(token_entropy(rows[[0, 2, 3]]), [math.log(8), 0.0, 0.0])
+
+
+def test_entropy_and_gradient_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gradient is that of the plain formula, row by row with its own factor."""
+    logits = 3 * torch.randn(7, 11, generator=torch.Generator().manual_seed(0))
+    factors = torch.arange(1.0, 8.0)
+    plain = logits.clone().requires_grad_()
+    logprobs = torch.log_softmax(plain, 1)
+    expected = -(logprobs.exp() * logprobs).sum(1)
+    (expected * factors).sum().backward()
+    for numbers in (1, 25, 10_000):
+        monkeypatch.setattr(losses, "CHUNK_NUMBERS", numbers)
+        leaf = logits.clone().requires_grad_()
+        found = token_entropy(leaf)
+        (found * factors).sum().backward()
+        close(found.detach(), expected.detach())
+        close(leaf.grad, plain.grad, 1e-5)
+
+
+def test_a_token_that_cannot_come_has_no_gradient() -> None:
+    logits = torch.tensor([[1.0, 0.0, float("-inf")]], requires_grad=True)
+    token_entropy(logits).sum().backward()
+    plain = torch.tensor([[1.0, 0.0]], requires_grad=True)
+    token_entropy(plain).sum().backward()
+    close(logits.grad, [[*plain.grad[0].tolist(), 0.0]])
+
+
+def test_entropy_keeps_nothing_but_the_logits() -> None:
+    kept: list[int] = []
+
+    def pack(tensor: Any) -> Any:
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        token_entropy(torch.randn(6, 50, requires_grad=True))
+    assert sum(kept) == 6 * 50 + 6
+
+
+def test_entropy_of_half_precision_logits_is_counted_in_fp32() -> None:
+    logits = torch.zeros(2, 1000, dtype=torch.bfloat16, requires_grad=True)
+    found = token_entropy(logits)
+    found.sum().backward()
+    assert found.dtype == torch.float32
+    assert logits.grad.dtype == torch.bfloat16
+    close(found.detach(), [math.log(1000)] * 2, 1e-5)
+
+
+def test_entropy_of_no_rows() -> None:
+    assert token_entropy(torch.zeros(0, 5)).shape == (0,)

@@ -1,0 +1,137 @@
+"""An algorithm is one new file and one row of the table: the example of docs/training.md is added,
+refused, and trained with."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tripwright.domains import dialect_named
+from tripwright.errors import UserError
+from tripwright.rewards.reward import RewardBreakdown
+from tripwright.training import stages
+from tripwright.training.algorithms import ALGORITHMS, Algorithm
+from tripwright.training.recipe import load_recipe
+from tripwright.training.rollouts import Rollout
+from tripwright.training.run_folder import RunFolder
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "reinforce.py"
+RECIPE = """
+threads = 1
+[dialect]
+max_turn_tokens = 32
+[model]
+tokenizer_transcripts = 16
+shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
+[reinforce]
+steps = 1
+prompts_per_step = 4
+micro_batch_size = 2
+"""  # noqa: E501
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The file, with its row in the table."""
+    spec = importlib.util.spec_from_file_location("reinforce_example", EXAMPLE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # where its settings' types are looked up
+    spec.loader.exec_module(module)
+    monkeypatch.setitem(
+        ALGORITHMS, "reinforce", Algorithm(module.ReinforceSettings, module.Reinforce)
+    )
+    return module
+
+
+def test_it_trains(example: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    recipe = load_recipe(tmp_path / "recipe.toml")
+    assert recipe.record()["reinforce"]["baseline"] == "mean"
+    run = RunFolder(tmp_path / "run", recipe)
+    stages.make(run)
+    stages.reinforce(run)
+    (row,) = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    assert row["episodes"] == 4 and row["grad_norm"] >= 0 and row["baseline"] == row["reward_mean"]
+    assert run.done("rl")
+
+
+@pytest.mark.usefixtures("full_precision")
+def test_its_gradient_is_that_of_the_formula(
+    example: Any, lab: Any, tiny_model: Any, chat: Any
+) -> None:
+    """−Σ A·log p over the agent's own tokens, divided by how many there are."""
+    settings = example.ReinforceSettings(minibatches=1, micro_batch_size=2)
+    loop = example.Reinforce(
+        tiny_model("qwen3", lab.vocabulary),
+        chat,
+        dialect_named("compact"),
+        lab.trips(),
+        settings,
+        0,
+    )
+    reward = RewardBreakdown(0.0, {})
+    rollouts = [
+        Rollout(lab.episode(loop.model, seed, lab.empty), reward, advantage)
+        for seed, advantage in enumerate((1.0, -0.5, 2.0))
+    ]
+    tokens, loss = sum(r.tokens for r in rollouts), torch.zeros(())
+    for rollout in rollouts:
+        t = rollout.episode.transcript
+        logprobs = loop.model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
+        loss = (
+            loss
+            - sum(
+                rollout.advantage * logprobs[i - 1, t.token_ids[i]]
+                for i in range(1, len(t.token_ids))
+                if t.loss_mask[i]
+            )
+            / tokens
+        )
+    loss.backward()
+    norm = float(torch.nn.utils.get_total_norm([p.grad for p in loop.model.parameters()]))
+    loop.model.zero_grad()
+    assert loop.update(rollouts, 1.0)["grad_norm"] == pytest.approx(norm, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ("epochs_per_batch = 2", r"reinforce\.epochs_per_batch must be 1, found 2"),
+        ("group_size = 0", r"'group_size': .*greater .*equal to 1 \(found 0"),
+        ('baseline = "median"', r"reinforce: setting 'baseline': .*'mean' or 'none'"),
+        ("[grpo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[reinforce\]"),
+    ],
+)
+def test_its_own_checks_refuse_a_recipe(
+    changed: str, why: str, example: ModuleType, tmp_path: Path
+) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text(f"{RECIPE}{changed}\n")
+    with pytest.raises(UserError, match=why):
+        load_recipe(path)
+
+
+def test_how_much_there_is_to_read() -> None:
+    """The files that the how-to of docs/training.md tells to read, and the example itself."""
+    section = (
+        (ROOT / "docs" / "training.md")
+        .read_text()
+        .split("## Add an algorithm")[1]
+        .split("\n## ")[0]
+    )
+    files = set(re.findall(r"`(training/[a-z_]+\.py)`", section))
+    assert {"training/algorithms.py", "training/rejection.py", "training/rl_loop.py"} <= files
+    assert sum(len((ROOT / "tripwright" / file).read_text().splitlines()) for file in files) < 400
+    assert len(EXAMPLE.read_text().splitlines()) < 80

@@ -1,0 +1,125 @@
+"""Rejection-sampling fine-tuning imitates what passed, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.rewards import SUM
+
+torch = pytest.importorskip("torch")
+
+
+from tripwright.training.optim import OptimizerSettings
+from tripwright.training.rejection import Rejection, RejectionSettings, distinct_passing
+from tripwright.training.rollouts import RolloutGroup
+
+ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
+SETTINGS = RejectionSettings(
+    steps=3,
+    prompts_per_step=1,
+    group_size=4,
+    minibatches=1,
+    micro_batch_size=3,
+    warm_up_steps=0,
+    optimizer=ADAMW,
+)
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
+    return lambda settings=SETTINGS: Rejection(
+        tiny_model("qwen3", lab.vocabulary),
+        chat,
+        dialect_named("compact"),
+        lab.trips(),
+        settings,
+        0,
+    )
+
+
+def group(lab: Any, episodes: list[Any]) -> RolloutGroup:
+    made = RolloutGroup(0, lab.trip, episodes)
+    made.rewards = made.rewarded(SUM)
+    return made
+
+
+def test_only_different_passing_episodes_are_kept_and_not_too_many(
+    lab: Any, tiny_model: Any
+) -> None:
+    model = tiny_model("qwen3", lab.vocabulary)
+    passing = [lab.episode(model, seed, lab.final) for seed in (1, 1, 2, 3)]
+    others = [
+        lab.episode(model, 4, lab.half),
+        lab.episode(model, 5, lab.empty),
+        lab.episode(model, 6, None),
+    ]
+    found = distinct_passing(group(lab, [*others, *passing]), 0, 2)
+    assert [r.episode for r in found] == [passing[0], passing[2]]
+
+
+@pytest.mark.usefixtures("full_precision")
+def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(
+    make: Any, lab: Any, given_groups: Any
+) -> None:
+    trainer = make()
+    plain = copy.deepcopy(trainer.model)
+    names = ("final", "half", "final", "empty")
+    episodes = [lab.episode(plain, seed, getattr(lab, name)) for seed, name in enumerate(names)]
+    given_groups([episodes])
+    figures = trainer.take_step()
+    assert figures["trained_episodes"] == 2
+    losses = []
+    for e in (episodes[0], episodes[2]):
+        t = e.transcript
+        logprobs = plain(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
+        losses += [
+            -logprobs[i - 1, t.token_ids[i]] for i in range(1, len(t.token_ids)) if t.loss_mask[i]
+        ]
+    torch.stack(losses).mean().backward()
+    norm = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).norm()
+    assert figures["grad_norm"] == pytest.approx(float(norm), rel=1e-3)
+    assert figures["loss"] == pytest.approx(float(torch.stack(losses).mean()), rel=1e-4)
+
+
+def test_where_nothing_passes_the_model_stays(make: Any, lab: Any, given_groups: Any) -> None:
+    trainer = make()
+    given_groups([[lab.episode(trainer.model, seed, lab.empty) for seed in range(4)]])
+    before = [p.clone() for p in trainer.model.parameters()]
+    assert trainer.take_step()["trained_episodes"] == 0
+    assert all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
+
+
+def test_it_goes_on_from_its_state(
+    talker: Any, chat: Any, lab: Any, given_groups: Any, tiny_model: Any
+) -> None:
+    model = tiny_model("qwen3", lab.vocabulary)
+    given_groups([[lab.episode(model, seed, lab.final) for seed in range(4)]])
+
+    def trainer() -> Rejection:
+        settings = replace(SETTINGS, keep=3, minibatches=2, epochs_per_batch=2)
+        return Rejection(
+            tiny_model("qwen3", lab.vocabulary),
+            chat,
+            dialect_named("compact"),
+            lab.trips(),
+            settings,
+            1,
+        )
+
+    whole, first, second = trainer(), trainer(), trainer()
+    for _ in range(2):
+        whole.take_step()
+    first.take_step()
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    second.take_step()
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True)
+    )

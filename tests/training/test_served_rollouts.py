@@ -1,0 +1,363 @@
+"""Rollouts on a server (row P11): the same training as by our own engine, the order in which memory
+and weights move, and what becomes of a server that lies or dies."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.domains import dialect_named
+from tripwright.errors import UserError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("uvicorn")
+
+from tests.training.rollout_server import LyingServer
+from tripwright.training.grpo import Grpo, GrpoSettings
+from tripwright.training.optim import OptimizerSettings
+from tripwright.training.rollout_worker import plain_weights
+from tripwright.training.served import RolloutServer
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=3e-3)
+# the bonus moves the weights where no episode is worth anything
+SETTINGS = GrpoSettings(
+    prompts_per_step=2,
+    group_size=2,
+    micro_batch_size=4,
+    minibatches=1,
+    entropy_bonus=0.1,
+    warm_up_steps=0,
+    dtype="float32",
+    optimizer=ADAMW,
+)
+KINDS = ("vllm", "sglang")
+
+
+@pytest.fixture(scope="module")
+def server(
+    talking: Callable[[int], Any], nano_tokenizer: Any, tmp_path_factory: Any
+) -> Iterator[LyingServer]:
+    """Of other weights than any trainer's: it can only know those that it is sent."""
+    own = tmp_path_factory.mktemp("own")
+    talking(99).save_pretrained(own)
+    server = LyingServer(talking(99), nano_tokenizer, own)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def make(
+    server: LyingServer, talking: Any, caller: Any, lab: Any, tmp_path: Path, monkeypatch: Any
+) -> Callable[..., Grpo]:
+    """make(kind, …) → a trainer whose episodes that server samples; make(None): our engine."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server.start_anew()
+    dialect = replace(dialect_named("compact"), max_turn_tokens=24, max_turns=3)
+
+    def trainer(kind: Any, at_once: int | None = None, **how: Any) -> Grpo:
+        served = kind and RolloutServer(
+            kind, server.url, str(tmp_path / "weights"), **{"timeout_s": 5.0, **how}
+        )
+        settings = replace(SETTINGS, server=served, max_concurrent_rollouts=at_once)
+        grpo = Grpo(talking(8), caller, dialect, lab.trips(), settings, seed=3)
+        if served:  # waits between attempts are not what is tested
+            object.__setattr__(grpo.worker.policy.server, "first_wait_s", 0.001)
+        return grpo
+
+    return trainer
+
+
+def episodes(trainer: Grpo) -> dict[str, Any]:
+    trainer.worker.begin_step()
+    groups = trainer.worker.play([(0, next(trainer.trips))], trainer.curriculum.reward)
+    return {e.task.id: e.transcript for group in groups for e in group.episodes}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_served_run_is_the_local_run(make: Any, kind: str) -> None:
+    local, served = make(None), make(kind)
+    for step in range(2):
+        ours, theirs = local.take_step(), served.take_step()
+        assert step or ours["turns_mean"] > 1
+        assert theirs["tokens"] == ours["tokens"] > 100
+        assert theirs["entropy"] == pytest.approx(ours["entropy"], rel=1e-4)
+        assert theirs["sampler_gap"] < 1e-5 and theirs["logprob_gap"] < 1e-5
+        assert theirs["unscored"] == 0 and theirs["requests"] >= 4
+    for a, b in zip(local.model.parameters(), served.model.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-4)
+    ours, theirs = episodes(local), episodes(served)
+    for name, transcript in ours.items():
+        assert theirs[name].token_ids == transcript.token_ids
+        assert theirs[name].logprobs == pytest.approx(transcript.logprobs, abs=1e-4)
+
+
+def ids(transcripts: dict[str, Any]) -> dict[str, list[int]]:
+    return {name: transcript.token_ids for name, transcript in transcripts.items()}
+
+
+VLLM = [
+    ["/collective_rpc", "/weight_info", "/update_weight_version", "/reset_prefix_cache"],
+    ["/weight_info", "/sleep level=2", "/wake_up tags=weights"],
+    ["/collective_rpc", "/weight_info", "/update_weight_version", "/wake_up tags=kv_cache"],
+    ["/reset_prefix_cache", "/weight_info", "/sleep level=2"],
+]
+SGLANG = [
+    ["/update_weights_from_disk", "/flush_cache", "/model_info", "/model_info"],
+    ["/release_memory_occupation ['kv_cache', 'weights']"],
+    ["/resume_memory_occupation ['weights']", "/update_weights_from_disk"],
+    ["/resume_memory_occupation ['kv_cache']", "/flush_cache", "/model_info", "/model_info"],
+    ["/release_memory_occupation ['kv_cache', 'weights']"],
+]
+
+
+@pytest.mark.parametrize(("kind", "opening", "calls"), [
+    ("vllm", "/is_sleeping", VLLM), ("sglang", "/model_info", SGLANG)
+])  # fmt: skip
+def test_weights_wake_then_are_sent_then_the_cache_wakes(
+    server: LyingServer, make: Any, kind: str, opening: str, calls: list[list[str]]
+) -> None:
+    """Row P11, by the server's own log; what the trainer logs of it, with the memory."""
+    trainer = make(kind)
+    trainer.take_step()
+    stages = trainer.take_step()["server"]
+    assert server.calls == [opening, *itertools.chain.from_iterable(calls)]
+    names = ("wake_weights", "load_weights", "wake_kv_cache", "sleep")
+    seconds = [name for name in stages if name.endswith("_seconds")]
+    assert seconds == [f"{name}_seconds" for name in ("write", *names)]
+    memory = [stages[f"{name}_memory_mb"] for name in names]
+    assert memory[0] == memory[1] == memory[2] > memory[3] == 0
+
+
+def test_one_that_stays_awake_is_only_sent_weights(server: LyingServer, make: Any) -> None:
+    trainer = make("vllm", sleep=False)
+    assert trainer.take_step()["server"].keys() == {
+        "write_seconds", "load_weights_seconds", "load_weights_memory_mb"
+    }  # fmt: skip
+    assert not any("sleep" in call or "wake" in call for call in server.calls[1:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_a_killed_run_left_asleep_is_woken(
+    server: LyingServer, make: Any, kind: str
+) -> None:
+    make(kind).take_step()
+    assert server.service.asleep
+    assert make(kind).take_step()["unscored"] == 0
+
+
+def test_what_is_trained_on_is_what_was_said(server: LyingServer, make: Any) -> None:
+    """Law 5: ids and log-probabilities of the answers stand in the transcript, stop token and all,
+    and every request had exactly the ids before it."""
+    answers, prompts = list[Any](), list[list[int]]()
+
+    def hear(body: Any) -> Any:
+        prompts.append(body["input_ids"])
+        return body
+
+    def note(body: Any) -> Any:
+        answers.append(body["meta_info"]["output_token_logprobs"])
+        return body
+
+    trainer = make("sglang", at_once=1)
+    server.asked, server.said = hear, note
+    played = list(episodes(trainer).values())
+    said = [pair for t in played for s in t.segments if s.role == "assistant"
+            for pair in zip(s.logprobs, s.token_ids, strict=True)]  # fmt: skip
+    assert said == [tuple(pair[:2]) for answer in answers for pair in answer]
+    assert any(answer[-1][1] == trainer.worker.policy.chat.stop_id for answer in answers)
+    assert [t.token_ids[:place] for t in played for place in starts(t)] == prompts
+
+
+def starts(transcript: Any) -> list[int]:
+    """Where its turns begin."""
+    ends = list(itertools.accumulate(len(s.token_ids) for s in transcript.segments))
+    return [end - len(s.token_ids) for end, s in zip(ends, transcript.segments, strict=True)
+            if s.role == "assistant"]  # fmt: skip
+
+
+def test_a_turn_that_the_server_ends_early_goes_on(server: LyingServer, make: Any) -> None:
+    """As at an end of text that is not the turn's: the tokens are those of one long answer."""
+    expected = episodes(make(None))
+
+    def three_at_most(body: Any) -> Any:
+        most = body["sampling_params"]
+        return {
+            **body,
+            "sampling_params": {**most, "max_new_tokens": min(3, most["max_new_tokens"])},
+        }
+
+    trainer = make("sglang")
+    server.asked = three_at_most
+    found = episodes(trainer)
+    assert ids(found) == ids(expected)
+
+
+# ---- lies
+
+
+def test_stale_weights_stop_the_run(server: LyingServer, make: Any) -> None:
+    """An update that is said to be done and is not: the first batch is another model's."""
+    trainer = make("vllm", sleep=False)
+    server.deaf = True
+    before = copy.deepcopy(trainer.model.state_dict())
+    with pytest.raises(UserError, match=r"differ by .* nats per token.*weights that were not upd"):
+        trainer.take_step()
+    assert all(torch.equal(before[n], p) for n, p in trainer.model.state_dict().items())
+
+
+def test_weights_that_stay_behind_stop_it_too(server: LyingServer, make: Any) -> None:
+    trainer = make("vllm", sleep=False, max_gap=0.02)
+    trainer.take_step()
+    server.deaf = True
+    with pytest.raises(UserError, match="the recipe's max_gap is 0.02"):
+        for _ in range(4):
+            trainer.take_step()
+
+
+def test_a_server_with_another_version_of_the_weights(server: LyingServer, make: Any) -> None:
+    """Restarted between two turns: it says which weights sampled an answer."""
+    trainer = make("sglang")
+    trainer.take_step()
+
+    def former(body: Any) -> Any:
+        body["meta_info"]["weight_version"] = "default"
+        return body
+
+    server.said = former
+    with pytest.raises(UserError, match=r"has weights 'default', and was sent 'weights-\w+-2'"):
+        trainer.take_step()
+
+
+def test_another_tokenizer(server: LyingServer, make: Any, nano_tokenizer: Any) -> None:
+    """Ids of a vocabulary in another order are ids all the same: what is said of them tells."""
+    order = torch.randperm(len(nano_tokenizer), generator=torch.Generator().manual_seed(1)).tolist()
+
+    def other(body: Any) -> Any:
+        return {**body, "prompt": [order[token] for token in body["prompt"]]}
+
+    def own(body: Any) -> Any:
+        body["choices"][0].pop("prompt_token_ids")
+        return body
+
+    trainer = make("vllm")
+    server.asked, server.said = other, own
+    with pytest.raises(UserError, match="another tokenizer"):
+        trainer.take_step()
+
+
+@pytest.mark.parametrize("key, value", [("temperature", 0.5), ("top_p", 0.5)])
+def test_sampling_of_the_servers_own(
+    server: LyingServer, make: Any, key: str, value: float
+) -> None:
+    trainer = make("sglang")
+    server.asked = lambda body: {
+        **body, "sampling_params": {**body["sampling_params"], key: value}
+    }  # fmt: skip
+    if key == "temperature":
+        with pytest.raises(UserError, match="a temperature or top-p of the server's own"):
+            trainer.take_step()
+    else:  # its log-probabilities are of the whole distribution: they say nothing of the tail
+        assert trainer.take_step()["sampler_gap"] < 1e-5
+
+
+LIES: dict[str, Callable[[Any], Any]] = {
+    "NaN": lambda pairs: [[float("nan"), *pair[1:]] for pair in pairs],
+    "null": lambda pairs: [[None, *pair[1:]] for pair in pairs],
+    "above 0": lambda pairs: [[0.5, *pair[1:]] for pair in pairs],
+    "too many": lambda pairs: pairs * 40,
+    "none at all": lambda pairs: [],
+    "no such token": lambda pairs: [[pair[0], 10**6, None] for pair in pairs],
+}
+
+
+def lying(how: str) -> Callable[[Any], Any]:
+    def lie(body: Any) -> Any:
+        meta = body["meta_info"]
+        meta["output_token_logprobs"] = LIES[how](meta["output_token_logprobs"])
+        return body
+
+    return lie
+
+
+def test_an_answer_that_cannot_be_is_asked_again_and_never_learned_from(
+    server: LyingServer, make: Any
+) -> None:
+    """Each once: the next answer counts. Always: the episodes are unscored (law 4), and so many of
+    them stop the run."""
+    expected, trainer = ids(episodes(make(None))), make("sglang", sleep=False)
+    lies = iter(LIES)
+    server.said = lambda body: lying(how)(body) if (how := next(lies, "")) else body
+    assert ids(episodes(trainer)) == expected
+    assert trainer.worker.policy.figures["retries"] == len(LIES) and next(lies, None) is None
+    server.said = lying("NaN")
+    with pytest.raises(UserError, match="sglang lost 4 of 4 episodes of a step: bad_response: "):
+        trainer.take_step()
+
+
+def test_a_dropped_connection_is_tried_again(server: LyingServer, make: Any) -> None:
+    local, trainer = make(None), make("vllm")
+    expected, requests = episodes(local), itertools.count()
+    server.asked = lambda body: None if next(requests) in (1, 2, 3) else body
+    found = episodes(trainer)
+    assert ids(found) == ids(expected)
+    assert trainer.worker.policy.figures["retries"] == 3
+
+
+def test_an_episode_that_is_lost_leaves_its_group(server: LyingServer, make: Any) -> None:
+    """Law 4: unscored, no reward of 0, and the others are learned from."""
+    trainer = make("vllm")
+    server.asked = lambda body: None if body["request_id"].startswith("3 id train-0/1 ") else body
+    row = trainer.take_step()
+    assert (row["unscored"], row["episodes"]) == (1, 4)
+    assert row["grad_norm"] > 0
+
+
+def test_a_hanging_answer_is_a_timeout(server: LyingServer, make: Any) -> None:
+    trainer = make("sglang", timeout_s=2.0)
+    requests = itertools.count()
+    server.asked = lambda body: "hang" if next(requests) == 2 else body
+    row = trainer.take_step()
+    assert row["retries"] >= 1 and row["unscored"] == 0
+
+
+def test_a_dead_server_stops_the_run_with_what_to_do(server: LyingServer, make: Any) -> None:
+    trainer = make("vllm")
+    trainer.take_step()
+    server.asked = lambda body: None
+    with pytest.raises(
+        UserError, match=r"(?s)vllm lost 4 of 4 .* Start it again, then give the sa"
+    ):
+        trainer.take_step()
+
+
+def test_no_server_at_all(make: Any) -> None:
+    trainer = make("vllm")
+    object.__setattr__(trainer.worker.policy.server, "base_url", "http://127.0.0.1:9")
+    with pytest.raises(UserError, match="Is this the address of vLLM, started as docs/training.md"):
+        trainer.take_step()
+
+
+def test_what_is_sent_is_a_plain_checkpoint(tiny_model: Any) -> None:
+    """Tied weights once, LoRA layers merged, no wider than the products are made."""
+    peft = pytest.importorskip("peft")
+    model = tiny_model("qwen3", 60)
+    said = model(torch.arange(20)[None]).logits
+    assert "lm_head.weight" not in plain_weights(model, torch.float32)
+    assert {t.dtype for t in plain_weights(model, torch.bfloat16).values()} == {torch.bfloat16}
+    model.add_adapter(peft.LoraConfig(r=2, lora_alpha=4, target_modules=["q_proj", "down_proj"]))
+    for name, parameter in model.named_parameters():
+        if ".lora_B." in name:
+            torch.nn.init.normal_(parameter)
+    adapted = model.eval()(torch.arange(20)[None]).logits
+    assert not torch.allclose(adapted, said, atol=1e-2)
+    plain = tiny_model("qwen3", 60, seed=1)
+    lacking, strange = plain.load_state_dict(plain_weights(model, torch.float32), strict=False)
+    assert (lacking, strange) == (["lm_head.weight"], [])
+    assert torch.allclose(plain(torch.arange(20)[None]).logits, adapted, atol=1e-4)

@@ -1,0 +1,465 @@
+"""Files of conversations: every format that is written gives the tokens that an episode has, and
+nothing is left out in silence."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.domains import dialect_named, domain_named
+from tripwright.errors import UserError
+from tripwright.training.trips import ExpertTranscripts, GeneratedTrips, expert_sessions
+from tripwright.transcript import StopReason, Transcript
+
+torch = pytest.importorskip("torch")
+
+from tripwright.training.data_source import COLD_START, trips_of
+from tripwright.training.recipe import Recipe
+from tripwright.training.sft import FineTuning, SftSettings
+from tripwright.training.sft_data import (
+    ChatMasks,
+    FileSamples,
+    TokenizedRow,
+    expert_samples,
+    file_samples,
+    read_conversations,
+    read_rows,
+)
+
+SETTINGS = SftSettings(data="x", dtype="float32")
+MOST = 2048
+TEMPLATES = Path(__file__).parents[1] / "tokens" / "templates"
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def with_ids(chat: Any) -> list[Transcript]:
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 6)
+    return [
+        session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)
+    ]
+
+
+@pytest.fixture(scope="module")
+def texts(with_ids: list[Transcript]) -> list[Transcript]:
+    """The same, as of an endpoint."""
+    found = [
+        Transcript.from_json(json.loads(json.dumps(transcript.to_json())))
+        for transcript in with_ids
+    ]
+    for segment in (segment for transcript in found for segment in transcript.segments):
+        segment.token_ids, segment.loss_mask, segment.logprobs = [], [], []
+    return found
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[..., str]:
+    """written(*records, name=…) → the path of a file with one record a line."""
+
+    def write(*records: Any, name: str = "data.jsonl") -> str:
+        path = tmp_path / name
+        path.write_text(
+            "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records)
+        )
+        return str(path)
+
+    return write
+
+
+def messages_of(transcript: Transcript) -> list[dict[str, str]]:
+    return [{"role": segment.role, "content": segment.text} for segment in transcript.segments]
+
+
+def episode(number: int, transcript: Transcript, **more: Any) -> dict[str, Any]:
+    return {"id": f"e{number}", "transcript": transcript.to_json(), **more}
+
+
+def rows_of(path: str, tokenizer: Any, most: int = MOST, **changed: Any) -> list[TokenizedRow]:
+    return read_rows(replace(SETTINGS, data=path, **changed), tokenizer, None, most)[0]
+
+
+# ---- every format, the same tokens
+
+
+def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
+    with_ids: list[Transcript], texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    expected = [TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids]
+    assert (
+        rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer)
+        == expected
+    )
+    assert (
+        rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer) == expected
+    )
+    assert (
+        rows_of(
+            written(*({"messages": messages_of(t), "tools": None} for t in texts)), nano_tokenizer
+        )
+        == expected
+    )
+    names = {"user": "human", "assistant": "gpt", "tool": "observation"}
+    sharegpt = [
+        {
+            "system": m[0]["content"],
+            "tools": "",
+            "conversations": [{"from": names[x["role"]], "value": x["content"]} for x in m[1:]],
+        }
+        for m in map(messages_of, texts)
+    ]
+    assert rows_of(written(*sharegpt), nano_tokenizer) == expected
+
+
+def test_parquet_is_read_as_it_was_exported(
+    with_ids: list[Transcript], nano_tokenizer: Any, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    from tripwright.data.export import write_rows
+
+    rows = [
+        {
+            "id": str(i),
+            "messages": messages_of(t),
+            "tools": None,
+            "train": [s.role == "assistant" for s in t.segments],
+        }
+        | {"input_ids": t.token_ids, "loss_mask": t.loss_mask, "level": "easy", "days": 3}
+        | {"dialect": "compact", "world": "w", "query": "{}"}
+        for i, t in enumerate(with_ids)
+    ]
+    write_rows(iter(rows), tmp_path / "train.parquet")
+    assert rows_of(str(tmp_path / "train.parquet"), nano_tokenizer) == [
+        TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids
+    ]
+
+
+def test_a_run_folder_gives_the_last_try_of_each_episode(
+    texts: list[Transcript], tmp_path: Path
+) -> None:
+    lines = [episode(0, texts[0]), episode(1, texts[1]), episode(0, texts[2])]
+    (tmp_path / "transcripts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = [c.transcript for c in read_conversations(tmp_path)]
+    assert found == [texts[1], texts[2]]
+
+
+def test_turns_that_are_not_to_be_trained_on_have_no_mask(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    messages = messages_of(texts[0])
+    last = [i == len(messages) - 1 for i in range(len(messages))]
+    (row,) = rows_of(written({"messages": messages, "train": last}), nano_tokenizer)
+    said = nano_tokenizer.decode(
+        [t for t, m in zip(row.token_ids, row.loss_mask, strict=True) if m]
+    )
+    assert said == messages[-1]["content"] + nano_tokenizer.eos_token
+
+
+def test_a_turn_that_was_cut_has_no_stop_token(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    cut = replace(texts[0], stop_reason=StopReason.MAX_TURN_TOKENS)
+    whole, short = rows_of(written(episode(0, texts[0]), episode(1, cut)), nano_tokenizer)
+    assert (
+        short.token_ids == whole.token_ids[:-1]
+        and whole.token_ids[-1] == nano_tokenizer.eos_token_id
+    )
+
+
+# ---- masks from templates
+
+
+def spoken(nano_tokenizer: Any, template: str) -> Any:
+    tokenizer = copy.deepcopy(nano_tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+CHAT = [
+    {"role": "user", "content": "Hello"},
+    {"role": "assistant", "content": "Where to?"},
+    {"role": "user", "content": "Rome"},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}],
+    },
+    {"role": "tool", "content": "sunny"},
+    {"role": "assistant", "content": "Go."},
+]
+MARKED = (
+    "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}{{"
+    " m.content }}<|im_end|>{% endgeneration %}{% else %}{{ m.content }}<|im_end|>{% endif %}{%"
+    " endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def said_by(tokenizer: Any, ids: list[int], mask: list[int]) -> list[str]:
+    """What is trained on, stretch by stretch."""
+    runs = itertools.groupby(zip(ids, mask, strict=True), key=lambda pair: pair[1])
+    return [tokenizer.decode([token for token, _ in run]) for trained, run in runs if trained]
+
+
+def test_markers_of_the_template_say_what_the_assistant_says(nano_tokenizer: Any) -> None:
+    tokenizer = spoken(nano_tokenizer, MARKED)
+    ids, mask = ChatMasks(tokenizer).encode(CHAT[:3] + CHAT[5:], None)
+    assert said_by(tokenizer, ids, mask) == ["Where to?<|im_end|>", "Go.<|im_end|>"]
+    ids, mask = ChatMasks(tokenizer).encode(CHAT[:3] + CHAT[5:], None, [False, False, False, True])
+    assert said_by(tokenizer, ids, mask) == ["Go.<|im_end|>"]
+
+
+def test_without_markers_what_a_turn_adds_is_the_assistants(nano_tokenizer: Any) -> None:
+    tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen2_5.jinja").read_text())
+    ids, mask = ChatMasks(tokenizer).encode(CHAT, None)
+    first, call, last = said_by(tokenizer, ids, mask)
+    assert (first, last) == ("Where to?<|im_end|>", "Go.<|im_end|>")
+    assert '"arguments": {"x": 1}' in call and call.endswith("</tool_call><|im_end|>")
+    assert tokenizer.decode(ids) == tokenizer.apply_chat_template(CHAT, tokenize=False)
+
+
+def test_a_template_that_writes_earlier_turns_anew_is_refused(nano_tokenizer: Any) -> None:
+    """Qwen3's, where the user speaks again: it leaves out the thoughts of earlier turns."""
+    tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen3.jinja").read_text())
+    talk = [
+        *CHAT[:1],
+        {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nWhere to?"},
+        *CHAT[2:3],
+        CHAT[5],
+    ]
+    with pytest.raises(
+        UserError, match="writes earlier turns anew and has no .* markers"
+    ) as refused:
+        ChatMasks(tokenizer).encode(talk, None)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_episode_has_the_frame_that_the_policy_sees(
+    texts: list[Transcript], nano_tokenizer: Any
+) -> None:
+    """Qwen3 without thinking: the empty thought that opens a turn stays, and is not trained on."""
+    tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen3.jinja").read_text())
+    ids, mask = ChatMasks(tokenizer).encode(messages_of(texts[0]), None)
+    turns = [s.text for s in texts[0].segments if s.role == "assistant"]
+    assert said_by(tokenizer, ids, mask) == [turn + "<|im_end|>" for turn in turns]
+    assert tokenizer.decode(ids).count("<think>\n\n</think>\n\n") == len(turns)
+
+
+# ---- what is left out
+
+
+def test_what_is_left_out_is_counted(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    lengths = sorted(
+        len(row.token_ids)
+        for row in rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer)
+    )
+    most = lengths[-1] - 1
+    unscored = replace(texts[0], stop_reason=StopReason.UNSCORED)
+    silent = {"messages": messages_of(texts[0])[:2]}
+    path = written(*(episode(i, t) for i, t in enumerate(texts)), episode(9, unscored), silent)
+    rows, figures = read_rows(replace(SETTINGS, data=path), nano_tokenizer, None, most)
+    assert (
+        figures.read,
+        figures.used,
+        figures.too_long,
+        figures.unscored,
+        figures.without_turns,
+    ) == (8, 5, 1, 1, 1)
+    assert figures.tokens == sum(len(r.token_ids) for r in rows) and figures.trained_tokens == sum(
+        sum(r.loss_mask) for r in rows
+    )
+    assert (
+        f"1 longer than {most} tokens, 1 without a turn of the assistant, 1 unscored"
+        in figures.line(most)
+    )
+    cut, figures = read_rows(
+        replace(SETTINGS, data=path, too_long="cut"), nano_tokenizer, None, most
+    )
+    assert max(len(r.token_ids) for r in cut) == most and figures.cut == 1 and figures.used == 6
+    with pytest.raises(
+        UserError, match=rf"data.jsonl:\d: {lengths[-1]} tokens, {most} are allowed"
+    ):
+        read_rows(replace(SETTINGS, data=path, too_long="refuse"), nano_tokenizer, None, most)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", r":2: not JSON"),
+        ("[1]", r":2: expected a JSON object, found list"),
+        ('{"text": "x"}', ":2: .*no 'messages', 'conversations' or 'transcript'"),
+        ('{"messages": []}', ":2: messages: "),
+        ('{"messages": [{"role": "bot", "content": "x"}]}', r":2: messages\.1\.role: "),
+        ('{"messages": [{"role": "user", "content": 3}]}', r":2: messages\.1\.content: "),
+        ('{"messages": [{"role": "user"}]}', r":2: messages\.1: .*content must be a text"),
+        (
+            '{"messages": [{"role": "assistant", "tool_calls": [{}]}]}',
+            r":2: messages\.1\.tool_calls\.1\.function: ",
+        ),
+        (
+            (
+                '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f",'
+                ' "arguments": "{"}}]}]}'
+            ),
+            r":2: messages\.1\.tool_calls\.1\.function\.arguments: ",
+        ),
+        ('{"messages": [{"role": "user", "content": "x"}], "tools": "{"}', ":2: tools: "),
+        (
+            '{"messages": [{"role": "user", "content": "x"}], "train": [true, true]}',
+            ":2: .*train: expected one true or false",
+        ),
+        (
+            '{"messages": [{"role": "user", "content": "x"}], "input_ids": [1]}',
+            ":2: .*input_ids and loss_mask",
+        ),
+        (
+            '{"conversations": [{"from": "robot", "value": "x"}]}',
+            r":2: conversations\.1\.from: ",
+        ),
+        ('{"transcript": {}}', r":2: its transcript .* cannot be read"),
+        (
+            (
+                '{"messages": [{"role": "user", "content": "x"}], "input_ids": [99999],'
+                ' "loss_mask": [1]}'
+            ),
+            r":2: its token ids are of another",
+        ),
+    ],
+)
+def test_a_bad_line_is_named(
+    line: str, words: str, texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    with pytest.raises(UserError, match=words) as refused:
+        rows_of(written({"messages": messages_of(texts[0])}, line), nano_tokenizer)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_with_nothing_to_train_on_is_refused(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        UserError, match="holds nothing to train on: 0 of 1 conversations.*1 without a turn"
+    ):
+        rows_of(written({"messages": messages_of(texts[0])[:2]}), nano_tokenizer)
+    with pytest.raises(UserError, match="No training data at"):
+        rows_of(str(tmp_path / "nowhere.jsonl"), nano_tokenizer)
+    (tmp_path / "bad.parquet").write_text("no")
+    pytest.importorskip("pyarrow")
+    with pytest.raises(UserError, match="is not a Parquet file"):
+        rows_of(str(tmp_path / "bad.parquet"), nano_tokenizer)
+
+
+# ---- as a source
+
+
+def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumped_to(
+    with_ids: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    settings = replace(
+        SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=3.0
+    )
+    source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
+    drawn = [id(row) for row in source]
+    epochs = [drawn[i : i + 6] for i in range(0, 18, 6)]
+    assert (
+        len(drawn) == 18
+        and len({tuple(sorted(epoch)) for epoch in epochs}) == 1
+        and len({tuple(epoch) for epoch in epochs}) > 1
+    )
+    again = FileSamples(source.rows, source.figures, 0, 3.0)
+    again.load_state_dict({"position": 10})
+    assert [id(row) for row in again] == drawn[10:]
+
+
+def test_a_stage_ends_with_its_epochs(
+    with_ids: list[Transcript], nano_tokenizer: Any, tiny_model: Any, written: Any
+) -> None:
+    """Six conversations twice, four a step: three steps, and the rate falls to its end."""
+    settings = replace(
+        SETTINGS,
+        data=written(*(episode(i, t) for i, t in enumerate(with_ids))),
+        max_epochs=2.0,
+        steps=None,
+    )
+    source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
+    loop = FineTuning(tiny_model("qwen3", len(nano_tokenizer)), source, settings)
+    rows = []
+    while loop.progress < 1:
+        rows.append(loop.take_step())
+    assert [row["epoch"] for row in rows] == pytest.approx([4 / 6, 8 / 6, 2.0])
+    assert rows[-1]["tokens"] == 2 * sum(len(t.token_ids) - 1 for t in with_ids)
+
+
+def test_the_limit_is_the_dialects_the_files_and_the_models(
+    with_ids: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    path = written(*(episode(i, t) for i, t in enumerate(with_ids)))
+    longest = max(len(t.token_ids) for t in with_ids)
+
+    def used(positions: int = MOST, **changed: Any) -> int:
+        compact = dialect_named("compact")
+        dialect = replace(
+            compact, context_tokens=changed.pop("context_tokens", compact.context_tokens)
+        )
+        return file_samples(
+            replace(SETTINGS, data=path, **changed), dialect, nano_tokenizer, positions, seed=0
+        ).count
+
+    assert used() == 6
+    assert (
+        used(positions=longest - 1)
+        == used(max_tokens=longest - 1)
+        == used(context_tokens=longest - 1)
+        == 5
+    )
+
+
+def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: Any) -> None:
+    recipe = Recipe(name="t", seed=3)
+    stream = ExpertTranscripts(
+        trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer)
+    )
+    first = [list(t.token_ids) for t in itertools.islice(stream, 5)]
+    again = ExpertTranscripts(
+        trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer)
+    )
+    samples = expert_samples(again, SftSettings(expert_transcripts=5, max_epochs=2.0), seed=3)
+    read = [list(row.token_ids) for row in samples]
+    assert len(read) == 10 and samples.count == 5
+    assert sorted(read[:5]) == sorted(first) == sorted(read[5:])
+    assert all(any(row.loss_mask) for row in samples.rows)
+
+
+def test_no_expert_transcript_is_longer_than_its_pupils_context(
+    nano_tokenizer: Any, tiny_model: Any
+) -> None:
+    """A policy's last turn is cut at the context's end; an expert's is not, and was trained on."""
+    recipe, dialect = Recipe(name="t", seed=3), dialect_named("compact")
+
+    def first(context_tokens: int) -> tuple[list[list[int]], ExpertTranscripts]:
+        stream = ExpertTranscripts(
+            trips_of(recipe, COLD_START),
+            replace(dialect, context_tokens=context_tokens),
+            ChatFormat(nano_tokenizer),
+        )
+        assert stream.left_out == 0
+        return [list(t.token_ids) for t in itertools.islice(stream, 6)], stream
+
+    all_of_them, stream = first(dialect.context_tokens)
+    assert stream.left_out == 0
+    longest = max(all_of_them, key=len)
+    shorter, stream = first(len(longest) - 1)
+    assert longest in first(len(longest))[0] and longest not in shorter
+    assert all(len(ids) < len(longest) for ids in shorter)
+    assert stream.left_out == (stream.position - 6) / stream.position > 0
+    model, settings = tiny_model("qwen3", len(nano_tokenizer)), SftSettings(steps=1, batch_size=1)
+    assert FineTuning(model, stream, settings).take_step()["left_out"] == stream.left_out > 0

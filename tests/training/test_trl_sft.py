@@ -1,0 +1,218 @@
+"""Fine-tuning through TRL: what it cannot do is refused before it is asked for; with TRL installed,
+what it really trains on."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.domains import dialect_named, domain_named
+from tripwright.errors import UserError
+from tripwright.training.trips import GeneratedTrips, expert_sessions
+from tripwright.transcript import Transcript
+
+torch = pytest.importorskip("torch")
+
+from tripwright.inference.local import load_model
+from tripwright.training.optim import OptimizerSettings
+from tripwright.training.sft import SftSettings
+from tripwright.training.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings
+
+RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
+SETTINGS = SftSettings(
+    steps=4,
+    batch_size=4,
+    micro_batch_size=2,
+    data="x.jsonl",
+    optimizer=RATE,
+    dtype="float32",
+)
+TOKENS = 4096
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def transcripts() -> list[Transcript]:
+    """Texts alone, as of an endpoint."""
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 4), 8)
+    return [
+        session.transcript for session in expert_sessions(stream, dialect_named("compact"), None)
+    ]
+
+
+@pytest.fixture
+def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
+    path = tmp_path / "transcripts.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"id": f"e{i}", "transcript": t.to_json()}) + "\n"
+            for i, t in enumerate(transcripts)
+        )
+    )
+    return str(path)
+
+
+# ---- without TRL
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"data": None}, r"fine-tunes on a file: give \[sft\] data"),
+        ({"optimizer": OptimizerSettings(name="muon")}, 'set sft.optimizer.name to "adamw"'),
+        ({"max_minutes": 3.0}, "ends by steps or epochs"),
+        ({"batch_size": 5}, r"batch_size \(5\) must be a multiple of sft.micro_batch_size \(2\)"),
+    ],
+)
+def test_what_trl_does_not_do_is_refused(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        check_for_trl(replace(SETTINGS, **changed), "x")
+
+
+def test_a_model_must_exist() -> None:
+    with pytest.raises(UserError, match=r"give \[model\] pretrained"):
+        check_for_trl(SETTINGS, None)
+
+
+def test_our_settings_in_its_words(tmp_path: Path) -> None:
+    """Row S4: 32 conversations a step, a rate of 5e-6, 4 epochs, a warm-up of a tenth."""
+    rate = OptimizerSettings(name="adamw", adamw_learning_rate=5e-6)
+    settings = replace(
+        SETTINGS,
+        steps=None,
+        max_epochs=4.0,
+        batch_size=32,
+        micro_batch_size=1,
+        warm_up=0.1,
+        optimizer=rate,
+    )
+    found = trl_settings(settings, tmp_path, 30_000, 3, count=100)
+    assert found["per_device_train_batch_size"] * found["gradient_accumulation_steps"] == 32
+    assert (
+        found["learning_rate"],
+        found["num_train_epochs"],
+        found["warmup_steps"],
+        found["max_steps"],
+    ) == (5e-6, 4.0, 0.1, -1)
+    assert found["max_length"] == 30_000 and found["seed"] == 3
+
+
+@pytest.mark.parametrize(("steps", "first"), [(6, 6), (60, 13)])
+def test_of_steps_and_epochs_the_first_to_come_ends_it(
+    steps: int, first: int, tmp_path: Path
+) -> None:
+    settings = replace(SETTINGS, steps=steps, max_epochs=0.5)
+    assert trl_settings(settings, tmp_path, TOKENS, 3, count=100)["max_steps"] == first
+
+
+# ---- with TRL
+
+
+@pytest.fixture
+def spoken(nano_tokenizer: Any) -> Callable[[str], Any]:
+    """spoken(kind) → the nano tokenizer with the chat template of "qwen2_5" or "qwen3", as TRL
+    knows it."""
+    templates = pytest.importorskip("trl").chat_template_utils
+
+    def make(kind: str) -> Any:
+        tokenizer = copy.deepcopy(nano_tokenizer)
+        tokenizer.add_special_tokens(
+            {"additional_special_tokens": ["<|im_start|>", "<|endoftext|>"]}
+        )
+        tokenizer.add_tokens(["<think>", "</think>"])
+        tokenizer.chat_template = getattr(templates, f"{kind}_chat_template")
+        return tokenizer
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["qwen2_5", "qwen3"])
+@pytest.mark.parametrize("dialect", ["compact", "planner_r1"])
+def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, spoken: Any) -> None:
+    """It trains on the template's own frame as well: line breaks, and the empty thoughts of
+    Qwen3."""
+    from trl.chat_template_utils import get_training_chat_template
+
+    from tripwright.training.sft_data import ChatMasks
+
+    tokenizer, schemas = spoken(kind), dialect_named(dialect).schemas()
+    masks, template = ChatMasks(tokenizer), get_training_chat_template(tokenizer)
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 50, 2), 4)
+    for session in expert_sessions(trips, dialect_named(dialect), None):
+        messages = [{"role": s.role, "content": s.text} for s in session.transcript.segments]
+        ids, mask = masks.encode(messages, schemas)
+        theirs = tokenizer.apply_chat_template(
+            messages,
+            tools=schemas,
+            chat_template=template,
+            tokenize=True,
+            return_dict=True,
+            return_assistant_tokens_mask=True,
+        )
+        assert list(theirs["input_ids"]) == [
+            *ids,
+            *tokenizer.encode("\n", add_special_tokens=False),
+        ]
+        trained = list(zip(ids, mask, theirs["assistant_masks"], strict=False))
+        assert all(b for _, a, b in trained if a)
+        frame = {tokenizer.decode([token]) for token, a, b in trained if b and not a}
+        assert frame == ({"\n"} if kind == "qwen2_5" else {"\n", "<think>", "</think>"})
+
+
+@pytest.mark.parametrize("kind", ["qwen2_5", "qwen3"])
+def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
+    kind: str, spoken: Any, tiny_model: Any, tmp_path: Path, file: str
+) -> None:
+    tokenizer = spoken(kind)
+    tiny_model("qwen3", len(tokenizer)).save_pretrained(tmp_path / "given")
+    tokenizer.save_pretrained(tmp_path / "given")
+    settings = replace(SETTINGS, data=file, steps=6, max_tokens=2048)
+    work = settings, str(tmp_path / "given"), dialect_named("compact"), 0, tmp_path / "run"
+    saved = fine_tune_with_trl(*work)
+    assert saved == tmp_path / "run" / "model" / "sft"
+    lines = [
+        json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert [(line["stage"], line["step"]) for line in lines] == [
+        ("sft", step) for step in range(1, 7)
+    ]
+    assert lines[-1]["loss"] < lines[0]["loss"] - 0.05 and {
+        "grad_norm",
+        "learning_rate",
+        "seconds",
+        "tokens",
+    } <= set(lines[0])
+    (before, _), (after, same) = load_model(tmp_path / "given"), load_model(saved)
+    assert any(
+        not torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True)
+    )
+    assert same.chat_template == tokenizer.chat_template and not (tmp_path / "run" / "trl").exists()
+    assert fine_tune_with_trl(*work) == saved  # done already
+
+
+def test_its_labels_are_our_masks(nano_tokenizer: Any, file: str) -> None:
+    rows, figures = rows_for_trl(replace(SETTINGS, data=file), nano_tokenizer, None, TOKENS)
+    assert figures.used == len(rows)
+    for row in rows:
+        trained = [token for token in row["labels"] if token != -100]
+        assert trained.count(nano_tokenizer.eos_token_id) >= 2
+        pairs = zip(row["labels"], row["input_ids"], strict=True)
+        assert all(label in (-100, token) for label, token in pairs)
+
+
+def test_ids_of_a_local_model_stay_as_they_are(
+    chat: Any, nano_tokenizer: Any, tmp_path: Path
+) -> None:
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 1), 1)
+    (session,) = expert_sessions(trips, dialect_named("compact"), chat)
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps({"id": "a", "transcript": session.transcript.to_json()}) + "\n")
+    rows, _ = rows_for_trl(replace(SETTINGS, data=str(path)), nano_tokenizer, None, TOKENS)
+    assert rows[0]["input_ids"] == session.transcript.token_ids

@@ -1,0 +1,329 @@
+"""Playing groups of episodes with the model that is trained: tasks in, rewarded groups out. What is
+learned from them is not said here.
+
+Episodes are played by our engine, or by a server (`ServedPolicy`): token ids in and out (law 5),
+its weights sent before every step that changed them, its log-probabilities held to the trainer's.
+An episode has a thread of its own there, for its tools as for its requests. A request's seed
+depends on the recipe's seed, the episode's id and how far the episode is, so nothing has a state to
+lose.
+
+    play → the server sleeps, its log-probabilities are checked → update
+         → weights wake → weights are sent → the KV cache wakes → play         (row P11)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import shutil
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.session import Session, Turn
+from tripwright.episode import Task, closed, open_session
+from tripwright.errors import UserError
+from tripwright.files import whole_folder
+from tripwright.inference.branching import Branching
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.inference.models import merged_state, precision_named
+from tripwright.inference.service import turn_name
+from tripwright.llm.endpoint import Breaker, Fault, allow_open_files, map_unordered
+from tripwright.rewards.reward import Reward
+from tripwright.tools.faults import Faults
+from tripwright.tools.toolbox import Tools
+from tripwright.training.logprobs import sampler_gap
+from tripwright.training.rollout_settings import RolloutSettings
+from tripwright.training.rollouts import RolloutGroup
+from tripwright.training.served import TokenRequest, token_server
+
+MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is not at work
+FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
+
+
+class ServedPolicy:
+    """Plays what `LocalPolicy` plays. `stale` is set by whoever may have changed the weights; the
+    folder that they go through is this run's alone."""
+
+    def __init__(self, model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int):
+        assert settings.server is not None
+        self.chat, self.model, self.settings, self.seed = chat, model, settings, seed
+        self.how = settings.server
+        self.server = token_server(self.how, model.config.vocab_size)
+        self.decoder = Decoder(model)
+        self.folder = Path(self.how.weights).absolute()
+        self.run = uuid.uuid4().hex[:8]  # a server may still have the weights of a former start
+        self.sent = 0
+        self.stale = True
+        self.asleep: bool | None = None  # not known before the first play
+        self._counts, self._stages = Counter[str](), dict[str, float]()
+        self._gap = dict[str, float]()
+        self._lost: list[str] = []
+
+    @property
+    def version(self) -> str:
+        return f"weights-{self.run}-{self.sent}"
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Of the last play: `requests`, `retries`, tokens sampled (`decoded_tokens`), read of
+        prompts and tool answers (`prefilled_tokens`), and found in the server's cache
+        (`copied_tokens`)."""
+        return dict(self._counts)
+
+    @property
+    def last_play(self) -> dict[str, Any]:
+        """`server`: seconds and memory of its stages, in their order; `sampler_gap` and
+        `sampler_gap_max`: how far its log-probabilities were from the trainer's, in nats."""
+        return {"server": dict(self._stages), **self._gap}
+
+    # ---- playing
+
+    def play_groups(
+        self, groups: Iterable[Sequence[Session]], branching: Branching | None = None
+    ) -> Iterator[Session]:
+        """Every session of every group, as they end. Raises UserError where the server loses too
+        many of them, or has other weights than it was sent."""
+        if branching is not None:
+            raise UserError("Forks need our own engine (row S7).")
+        self._counts, self._stages, self._gap, self._lost, count = Counter(), {}, {}, [], 0
+        self._refresh()
+        breaker, at_once = Breaker(), self.settings.max_concurrent_rollouts
+        sessions = list(itertools.chain.from_iterable(groups))
+        at_once = min(at_once or len(sessions), len(sessions))
+        allow_open_files(at_once * FILES_OF_AN_EPISODE)
+
+        def play_one(session: Session) -> Session:
+            while not session.done and not breaker.abandoned:
+                if session.turn_budget < 1:
+                    session.overflow()
+                else:
+                    self._take_turn(session, breaker)
+            return session
+
+        try:
+            for session in map_unordered(play_one, sessions, at_once):
+                count += 1
+                yield session
+        finally:
+            breaker.abandoned = True
+        if len(self._lost) > MOST_LOST * count:
+            raise UserError(
+                f"{self.how.kind} lost {len(self._lost)} of {count} episodes of a step:"
+                f" {self._lost[0]} Start it again, then give the same command: the run goes on"
+                " after its newest checkpoint."
+            )
+
+    def _take_turn(self, session: Session, breaker: Breaker) -> None:
+        """Asks until the turn ends: a server may end at another token than the turn's, and the
+        turn goes on from there."""
+        context, budget, stop_id = session.context, session.turn_budget, self.chat.stop_id
+        ids, logprobs = list[int](), list[float]()
+        while len(ids) < budget and stop_id not in ids[-1:]:
+            if breaker.is_open:
+                return self._lose(session, breaker.why)
+            request = self._request(session, context + ids, budget - len(ids), len(ids))
+            outcome = self.server.sample(request)
+            breaker.note(outcome)
+            if isinstance(outcome, Fault):
+                if outcome.kind in ("rejected", "context_overflow"):
+                    raise UserError(
+                        f"{outcome.message} A turn has {len(request.prompt):,} tokens"
+                        f" before it, and may have {budget:,} itself."
+                    )
+                return self._lose(session, f"{outcome.kind}: {outcome.message}")
+            tokens = outcome.value
+            self._hold_to_version(tokens.version)
+            ids, logprobs = ids + tokens.ids, logprobs + tokens.logprobs
+            self._counts.update(
+                requests=1,
+                retries=outcome.attempts - 1,
+                decoded_tokens=len(tokens.ids),
+                copied_tokens=tokens.cached_tokens,
+                prefilled_tokens=tokens.prompt_tokens - tokens.cached_tokens,
+            )
+        cut = ids[-1] != stop_id
+        session.take(Turn(self.chat.decode(ids if cut else ids[:-1]), ids, logprobs, cut))
+
+    def _request(
+        self, session: Session, prompt: list[int], max_tokens: int, said: int
+    ) -> TokenRequest:
+        sampled = sum(session.transcript.loss_mask) + said
+        name = turn_name(self.seed, session.id, sampled)
+        seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest()) >> 1
+        temperature = self.settings.temperature
+        return TokenRequest(name, prompt, max_tokens, self.chat.stop_id, temperature, seed)
+
+    def _lose(self, session: Session, why: str) -> None:
+        self._lost.append(why)
+        session.fail(why)
+
+    # ---- weights
+
+    def _refresh(self) -> None:
+        """Before a play: the server awake, with the trainer's weights."""
+        if self.asleep is None:
+            self.asleep = self.server.open()
+        if not (self.stale or self.asleep):
+            return
+        if self.stale:
+            self.sent += 1
+            self._stage("write", self._write)
+        if self.asleep:
+            if self.decoder.device.type == "cuda":  # torch keeps what an update has freed
+                torch.cuda.empty_cache()
+            self._stage("wake_weights", lambda: self.server.wake("weights"))
+        folder = self.folder / self.version
+        self._stage("load_weights", lambda: self.server.load_weights(folder, self.version))
+        if self.asleep:
+            self._stage("wake_kv_cache", lambda: self.server.wake("kv_cache"))
+        self.server.forget()
+        self.stale, self.asleep = False, False
+        self._hold_to_version(self.server.version())
+
+    def _write(self) -> None:
+        """The folder before this one goes."""
+        for former in self.folder.glob("weights-*"):
+            shutil.rmtree(former)
+        weights = plain_weights(self.model, precision_named(self.settings.dtype))
+        with whole_folder(self.folder / self.version) as partial:
+            partial.mkdir(parents=True)
+            save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
+            self.model.config.save_pretrained(partial)
+
+    def _hold_to_version(self, version: str | None) -> None:
+        if version is not None and version != self.version:
+            raise UserError(
+                f"{self.how.kind} has weights '{version}', and was sent '{self.version}': another"
+                " run uses it, or it was started anew. Give the same command when it is this run's"
+                " alone."
+            )
+
+    def _stage(self, name: str, work: Callable[[], Any]) -> None:
+        """Does it, and notes how long it took and what memory was taken then: what the server
+        says, and what is free on the trainer's GPU."""
+        began = time.monotonic()
+        answer = work()
+        self._stages[f"{name}_seconds"] = round(time.monotonic() - began, 4)
+        if isinstance(answer, dict) and isinstance(answer.get("memory_mb"), int | float):
+            self._stages[f"{name}_memory_mb"] = answer["memory_mb"]
+        if self.decoder.device.type == "cuda":
+            free, _ = torch.cuda.mem_get_info(self.decoder.device)
+            self._stages[f"{name}_free_mb"] = free / 2**20
+
+    # ---- after a play
+
+    def close(self, groups: Sequence[RolloutGroup]) -> None:
+        """The server gives its memory to the update, and what it said is compared with what the
+        trainer says. Raises UserError beyond `max_gap`."""
+        if self.how.sleep:
+            self._stage("sleep", self.server.sleep)
+            self.asleep = True
+        mean, largest, tokens = sampler_gap(self.decoder, groups, self.settings)
+        if tokens:
+            self._gap = {"sampler_gap": mean, "sampler_gap_max": largest}
+        if not mean <= self.how.max_gap:
+            raise UserError(
+                f"{self.how.kind} and the trainer differ by {mean:.3f} nats per token (of"
+                f" {tokens:,}; at most {largest:.2f}); the recipe's max_gap is"
+                f" {self.how.max_gap:g}. Likely: weights that were not updated, another tokenizer"
+                " or model, a temperature or top-p of the server's own, log-probabilities of"
+                " another distribution (vLLM: --logprobs-mode processed_logprobs)."
+            )
+
+
+def plain_weights(model: Any, products: torch.dtype) -> dict[str, Any]:
+    """A checkpoint's tensors on the CPU, tied ones once: an adapter merged into its base, and in
+    the format that products are made in where it is the narrower one, so that both sides read the
+    same."""
+    written, weights = set[int](), dict[str, Any]()
+    for name, tensor in merged_state(model).items():
+        if tensor.data_ptr() in written:
+            continue
+        written.add(tensor.data_ptr())
+        narrower = tensor.is_floating_point() and tensor.element_size() > products.itemsize
+        weights[name] = tensor.to("cpu", products if narrower else tensor.dtype).contiguous()
+    return weights
+
+
+def sampling_policy(
+    model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int
+) -> LocalPolicy | ServedPolicy:
+    """The model as it is sampled from in training: from its whole distribution, by our engine or on
+    a server."""
+    if settings.server is not None:
+        return ServedPolicy(model, chat, settings, seed)
+    rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
+    sampling = Sampling(
+        settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
+    )
+    sampling.check_on_policy()
+    return LocalPolicy(model, chat, sampling)
+
+
+@dataclass
+class RolloutWorker:
+    """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row
+    S9): the same call of all members of a group fails, so that their rewards differ by what they
+    did and not by what they met."""
+
+    policy: LocalPolicy | ServedPolicy
+    dialect: Dialect
+    group_size: int
+    rules: str = "strict"
+    faults: Faults | None = None
+    branching: Branching | None = None
+    tools: Tools | None = None
+    # what was computed since the step began
+    engine_counts: Counter[str] = field(default_factory=Counter)
+
+    def begin_step(self) -> None:
+        """The weights may have changed."""
+        self.engine_counts.clear()
+        if isinstance(self.policy, ServedPolicy):
+            self.policy.stale = True
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Of the step; what is no count, of its last play."""
+        if isinstance(self.policy, ServedPolicy):
+            return {**self.engine_counts, **self.policy.last_play}
+        return {**self.engine_counts, "rows_per_pass": self.policy.figures["rows_per_pass"]}
+
+    def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[RolloutGroup]:
+        """Members of a group are neighbours, so that they share their prompt's prefill; each has
+        its own seed, the episode's id."""
+        sessions_of_groups = (
+            [self._open(task, g) for g in range(self.group_size)] for _, task in tasks
+        )
+        sessions = self.policy.play_groups(sessions_of_groups, self.branching)
+        episodes = {episode.task.id: episode for episode in closed(sessions, self.rules)}
+        self.engine_counts.update(self.policy.figures)
+        groups = []
+        for number, task in tasks:
+            members = [episodes[f"{task.id}/{g}"] for g in range(self.group_size)]
+            groups.append(RolloutGroup(number, task, members))
+            groups[-1].rewards = groups[-1].rewarded(reward)
+        if isinstance(self.policy, ServedPolicy):
+            self.policy.close(groups)
+        return groups
+
+    def _open(self, task: Task, member: int) -> Session:
+        return open_session(
+            task.renamed(f"{task.id}/{member}"),
+            self.dialect,
+            self.policy.chat,
+            faults=self.faults,
+            tools=self.tools,
+            faults_key=task.id,
+        )

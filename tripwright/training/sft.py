@@ -1,0 +1,217 @@
+"""Supervised fine-tuning: cross-entropy on what the agent emitted (rows S4, D6); what it read is
+masked.
+
+Where the transcripts come from is the source's affair: an endless stream of the expert's, in which
+nothing is seen twice, or a file that is read for some epochs (`sft_data`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Protocol
+
+from annotated_types import Ge, Gt, Le, Lt
+
+from tripwright.errors import UserError
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.models import AUTO
+from tripwright.training.batches import collate, token_logprobs
+from tripwright.training.loop import SavedLoop, StageClock
+from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay
+from tripwright.transcript import Transcript
+
+# steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step
+# would be padding
+POOL = 8
+
+
+@dataclass(frozen=True)
+class SftSettings:
+    """`data` None: the expert's transcripts, on fresh trips or some number of them. What is reached
+    first ends the stage."""
+
+    # None: as many as `max_minutes` or `max_epochs` allow
+    steps: Annotated[int, Ge(1)] | None = 5000
+    batch_size: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
+    # the learning rate follows whichever of steps, epochs and minutes is furthest
+    max_minutes: Annotated[float, Gt(0)] | None = None
+    dtype: str = AUTO  # of matrix products; one of inference.models.PRECISIONS
+    optimizer: OptimizerSettings = OptimizerSettings()
+    data: str | None = None  # a file of transcripts or messages; see `sft_data`
+    expert: str = "expert"  # one of the domain's `teachers`: whose transcripts, without `data`
+    # So many of the expert's, read in epochs (1,198 in row S4); None: without end
+    expert_transcripts: Annotated[int, Ge(1)] | None = None
+    max_epochs: Annotated[float, Gt(0)] | None = None  # of `data` or of so many transcripts
+    # transcripts per forward pass; None: all of the step's
+    micro_batch_size: Annotated[int, Ge(1)] | None = None
+    # share of the stage in which the learning rate rises; 0.1 in row S4
+    warm_up: Annotated[float, Ge(0), Lt(1)] = 0.02
+    # share of the learning rate left at the end of the linear decay
+    final_rate: Annotated[float, Ge(0), Le(1)] = 0.05
+    # of one transcript of `data`; None: the dialect's context_tokens
+    max_tokens: Annotated[int, Ge(2)] | None = None
+    too_long: Literal["drop", "cut", "refuse"] = "drop"  # what becomes of a longer one
+
+    def __post_init__(self) -> None:
+        if self.data is None and self.max_tokens is not None:
+            raise UserError("max_tokens is of a file: give data as well.")
+        if self.data is None and self.expert_transcripts is None and self.max_epochs is not None:
+            raise UserError(
+                "max_epochs is of a file or of so many expert_transcripts: give one of them, or end"
+                " the endless stream otherwise."
+            )
+        if self.data is not None and self.expert_transcripts is not None:
+            raise UserError(
+                "data and expert_transcripts exclude each other: the transcripts are a file's or"
+                " the expert's."
+            )
+
+
+class Sample(Protocol):
+    """What is trained on: a `Transcript`, or a `sft_data.TokenizedRow`. The mask is 1 where the
+    agent emitted the token."""
+
+    @property
+    def token_ids(self) -> Sequence[int]: ...
+    @property
+    def loss_mask(self) -> Sequence[int]: ...
+
+
+class SampleSource(Protocol):
+    """Samples one after the other. Given the state of another, it goes on where that one stood."""
+
+    def __iter__(self) -> Iterator[Sample]: ...
+    def __next__(self) -> Sample: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class FineTuning(SavedLoop):
+    """A `Loop`. A source of a file says by `count` how many samples an epoch has; without it there
+    are no epochs."""
+
+    checkpointed = (*SavedLoop.checkpointed, "batches")
+
+    def __init__(self, model: Any, source: SampleSource, settings: SftSettings):
+        self.model, self.settings = model.train(), settings  # an adapter's dropout
+        self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
+        self.batches = BatchesOfLikeLength(source, settings.batch_size)
+        self.step, self.tokens, self.count = 0, 0, getattr(source, "count", None)
+        steps = settings.steps
+        if settings.max_epochs is not None and self.count is not None:
+            of_epochs = math.ceil(settings.max_epochs * self.count / settings.batch_size)
+            steps = of_epochs if steps is None else min(steps, of_epochs)
+        self.clock = StageClock(steps, settings.max_minutes)
+
+    @property
+    def progress(self) -> float:
+        progress = self.clock.progress(self.step)
+        return 1.0 if progress < 1 and self.batches.over else progress
+
+    def take_step(self) -> dict[str, Any]:
+        scale = warm_up_and_decay(
+            self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
+        )
+        samples = [row for sample in next(self.batches) for row in _rows(sample)]
+        said, sums = sum(sum(sample.loss_mask[1:]) for sample in samples), Sums()
+        size = self.settings.micro_batch_size or len(samples)
+        for first in range(0, len(samples), size):
+            self._backward(samples[first : first + size], said, sums)
+        norm = self.optimizers.step(scale)
+        self.step, self.tokens = self.step + 1, self.tokens + sums.tokens
+        row: dict[str, Any] = {
+            "loss": sums.nll / max(1, said),
+            "grad_norm": norm,
+            "learning_rate": self.settings.optimizer.first_rate * scale,
+            "tokens": self.tokens,
+            "tokens_per_second": self.tokens / max(1e-9, self.clock.minutes * 60),
+            "padding": 1 - sums.tokens / max(1, sums.places),
+        }
+        if left_out := getattr(self.batches.source, "left_out", 0):
+            row["left_out"] = left_out
+        if self.count:
+            row["epoch"] = self.step * self.settings.batch_size / self.count
+        return row
+
+    def _backward(self, samples: Sequence[Sample], said: int, sums: Sums) -> None:
+        """Adds the gradient of these samples' share of the step's loss, in which the agent `said`
+        so many tokens."""
+        batch = collate([(s.token_ids, s.loss_mask, [0.0] * len(s.token_ids)) for s in samples])
+        batch = batch.to(self.decoder.device)
+        dtype, action_mask_BT = self.settings.dtype, batch.mask > 0
+        nll = -token_logprobs(self.decoder, batch, dtype, action_mask_BT).sum()
+        (nll / max(1, said)).backward()
+        sums.nll += float(nll.detach())
+        sums.tokens += int(batch.real.sum())
+        sums.places += batch.real.numel()
+
+
+@dataclass
+class Sums:
+    """Over the passes of one step. `places` counts padding too."""
+
+    nll: float = 0.0
+    tokens: int = 0
+    places: int = 0
+
+
+def _rows(sample: Sample) -> Sequence[Sample]:
+    """An episode is a sample, and has a row for each context that its turns were said in."""
+    return sample.sequences if isinstance(sample, Transcript) else [sample]
+
+
+class BatchesOfLikeLength:
+    """Batches of `rows` samples, cut from pools of POOL batches that are sorted by length and then
+    shuffled.
+
+    The state is that of the source where the present pool began, with the batch's place in the
+    pool: a pool is drawn again, not kept.
+    """
+
+    def __init__(self, source: SampleSource, rows: int):
+        self.source, self.rows = source, rows
+        self.number, self.at = -1, 0  # of the present pool, of the next batch in it
+        self.began: dict[str, Any] = {}
+        self.pool: list[list[Sample]] = []
+
+    @property
+    def over(self) -> bool:
+        """The source has ended, and everything that it gave was handed out."""
+        if self.at == len(self.pool):
+            self._draw()
+        return not self.pool
+
+    def __iter__(self) -> Iterator[list[Sample]]:
+        return self
+
+    def __next__(self) -> list[Sample]:
+        if self.over:
+            raise StopIteration
+        self.at += 1
+        return self.pool[self.at - 1]
+
+    def _draw(self) -> None:
+        self.began, self.number, self.at = self.source.state_dict(), self.number + 1, 0
+        samples = sorted(
+            itertools.islice(iter(self.source), POOL * self.rows),
+            key=lambda sample: len(sample.token_ids),
+        )
+        self.pool = [samples[i : i + self.rows] for i in range(0, len(samples), self.rows)]
+        random.Random(self.number).shuffle(self.pool)
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.at == len(self.pool):  # between two pools: nothing needs to be drawn again
+            return {"source": self.source.state_dict(), "number": self.number, "at": None}
+        return {"source": self.began, "number": self.number, "at": self.at}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.source.load_state_dict(state["source"])
+        self.number, self.at, self.pool = state["number"], 0, []
+        if state["at"] is not None:
+            self.number -= 1
+            self._draw()
+            self.at = state["at"]

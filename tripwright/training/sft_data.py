@@ -1,0 +1,541 @@
+"""Conversations to fine-tune on (rows S4, D6): files of them in the formats that this project
+writes and others use, as token ids with a mask, given in a new order every epoch.
+
+A record (a line, or a Parquet row) is
+
+- an episode: a line of a run's transcripts.jsonl, or of `tripwright data collect`; with its own
+  token ids where a local model made it;
+- messages: `{"messages": [{"role", "content", "tool_calls"?}], "tools"?, "train"?, "input_ids"?,
+  "loss_mask"?}`, as chat endpoints take them and `tripwright data export` writes them for Hugging
+  Face and TRL;
+- sharegpt: `{"conversations": [{"from", "value"}], "system"?, "tools"?}`, as LLaMA-Factory reads
+  them.
+
+The mask is 1 on what the assistant says, its stop token included. By the first way that fits:
+
+1. *As an episode*: a system prompt, a request, then assistant and tool in turn, all of it plain
+   text. Each piece is encoded by itself, in the frame that the policy will see when it plays
+   (`ChatFormat`), so the same trajectory has the same ids in every file format.
+2. *By markers*: a template with `{% generation %}` says itself which tokens are the assistant's.
+3. *By prefixes*: the template renders the conversation up to each assistant turn, and with it; what
+   the turn adds is the assistant's. A template that writes earlier turns anew gives no such
+   prefixes, and is refused.
+
+Nothing is left out in silence: `Figures` counts what was read, used, cut and dropped, and why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.errors import UserError
+from tripwright.files import json_lines
+from tripwright.runs import TRANSCRIPTS, episode_lines
+from tripwright.training.sft import SftSettings
+from tripwright.training.trips import epoch_order
+from tripwright.transcript import StopReason, Transcript
+
+_SHAREGPT = {
+    "human": "user",
+    "gpt": "assistant",
+    "observation": "tool",
+    "function_call": "assistant",
+    "system": "system",
+}
+
+
+def _from_json(value: Any) -> Any:
+    """A text of JSON as what it says; an empty one as nothing."""
+    return (json.loads(value) if value.strip() else None) if isinstance(value, str) else value
+
+
+class _Function(BaseModel, extra="allow"):
+    """Arguments as an object: a template that writes them as JSON would put a text in quotes."""
+
+    name: str
+    arguments: Annotated[dict[str, Any], BeforeValidator(lambda value: _from_json(value) or {})]
+
+
+class _Call(BaseModel, extra="allow"):
+    type: Literal["function"] = "function"
+    function: _Function
+
+
+class _Message(BaseModel):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+    tool_calls: list[_Call] = []
+    name: str | None = None
+    tool_call_id: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _checked(cls, message: Any) -> Any:
+        """A content that is absent or null is one of calls alone."""
+        if isinstance(message, dict) and message.get("content") is None:
+            if not message.get("tool_calls"):
+                raise ValueError("content must be a text, or absent beside tool_calls")
+            return {key: value for key, value in message.items() if key != "content"}
+        return message
+
+
+class _Turn(BaseModel):
+    """Of sharegpt."""
+
+    speaker: Literal["human", "gpt", "observation", "function_call", "system"] = Field(alias="from")
+    value: str
+
+
+class _Record(BaseModel):
+    """Tools: a list, or a JSON text of one; sharegpt's bare functions are wrapped as OpenAI's."""
+
+    messages: Annotated[list[_Message], Field(min_length=1)] = []
+    conversations: list[_Turn] = []
+    system: str | None = None
+    tools: Annotated[list[dict[str, Any]] | None, BeforeValidator(_from_json)] = None
+    train: list[bool] | None = None
+    input_ids: list[int] | None = None
+    loss_mask: list[int] | None = None
+
+    @model_validator(mode="after")
+    def _checked(self) -> _Record:
+        if self.conversations:
+            opening = [_Message(role="system", content=self.system)] if self.system else []
+            turns = [(_SHAREGPT[turn.speaker], turn.value) for turn in self.conversations]
+            spoken = [_Message.model_validate({"role": r, "content": text}) for r, text in turns]
+            self.messages = opening + spoken
+        if not self.messages:
+            raise ValueError("no 'messages', 'conversations' or 'transcript' in it")
+        if self.train is not None and len(self.train) != len(self.messages):
+            raise ValueError("train: expected one true or false for each of the messages")
+        ids, mask = self.input_ids, self.loss_mask
+        if (ids is None) != (mask is None) or (ids and mask and len(ids) != len(mask)):
+            raise ValueError("input_ids and loss_mask: expected lists of equal length, or neither")
+        return self
+
+    @property
+    def schemas(self) -> list[dict[str, Any]] | None:
+        tools = self.tools or []
+        wrapped = [t if "function" in t else {"type": "function", "function": t} for t in tools]
+        return wrapped or None
+
+
+@dataclass(frozen=True)
+class TrainingConversation:
+    """One record, read. `where` names the file and the line, for messages. An episode's `tools` is
+    None where its line does not say."""
+
+    where: str
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    tools: list[dict[str, Any]] | None = None
+    says_tools: bool = False
+    train: list[bool] | None = None
+    token_ids: list[int] | None = None
+    loss_mask: list[int] | None = None
+    transcript: Transcript | None = None
+
+
+def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
+    """Raises UserError with the line's number for one that is none. Of an episode that a run tried
+    again, the last try."""
+    path = Path(path)
+    if path.is_dir():
+        path = path / TRANSCRIPTS
+    if not path.is_file():
+        raise UserError(
+            f"No training data at '{path}'. Expected a JSONL or Parquet file, or the folder of a"
+            " run."
+        )
+    for number, record in _records(path):
+        yield _conversation(record, f"{path}:{number}")
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.name == TRANSCRIPTS:
+        yield from ((line.place.number, line.record()) for line in episode_lines(path))
+        return
+    if path.suffix == ".parquet":
+        import pyarrow.parquet  # the 'data' extra
+
+        try:
+            batches = pyarrow.parquet.ParquetFile(path).iter_batches(256)
+            yield from enumerate(
+                (_without_nulls(row) for batch in batches for row in batch.to_pylist()), start=1
+            )
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise UserError(
+                f"'{path}' is not a Parquet file: {str(error).splitlines()[0]}"
+            ) from None
+        return
+    for number, record in json_lines(path):
+        if not isinstance(record, dict):
+            raise UserError(
+                f"{path}:{number}: expected a JSON object, found {type(record).__name__}."
+            )
+        yield number, record
+
+
+def _without_nulls(value: Any) -> Any:
+    """Arrow gives every record of a column the keys of all, empty where it had none."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _conversation(record: dict[str, Any], where: str) -> TrainingConversation:
+    if "transcript" in record:
+        try:
+            transcript = Transcript.from_json(record["transcript"])
+            tools = _Record.model_construct(tools=_from_json(record.get("tools"))).schemas
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UserError(f"{where}: its transcript or its tools cannot be read.") from None
+        return TrainingConversation(
+            where, tools=tools, says_tools="tools" in record, transcript=transcript
+        )
+    try:
+        read = _Record.model_validate(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(n + 1 if isinstance(n, int) else n) for n in first["loc"])
+        raise UserError(f"{where}: {place + ': ' if place else ''}{first['msg']}.") from None
+    messages = [message.model_dump(exclude_unset=True) for message in read.messages]
+    for message in messages:
+        message.setdefault("content", "")
+    return TrainingConversation(
+        where, messages, read.schemas, True, read.train, read.input_ids, read.loss_mask
+    )
+
+
+# ---- token ids and masks
+
+
+class TokenizedRow(NamedTuple):
+    """Token ids, and a mask that is 1 on what is trained on in full."""
+
+    token_ids: list[int]
+    loss_mask: list[int]
+
+
+Message = dict[str, Any]
+MARKER = re.compile(r"\{%-?\s*generation\s*-?%\}")
+_WHOLE = 1 << 30  # tool texts in files are what a model was shown: they were cut then, if at all
+
+
+class ChatMasks:
+    """Conversations → rows, with the ids they come with, or else those of this tokenizer.
+    `schemas`: the tools that the template is given for an episode whose line does not say."""
+
+    def __init__(self, tokenizer: Any, schemas: list[dict[str, Any]] | None = None):
+        if not getattr(tokenizer, "chat_template", None):
+            raise UserError(
+                "This tokenizer has no chat template, so messages cannot be turned into tokens."
+            )
+        self.tokenizer, self.schemas = tokenizer, schemas
+        self.marked = MARKER.search(str(tokenizer.chat_template)) is not None
+        self._formats: dict[str, ChatFormat] = {}
+
+    def rows(self, conversation: TrainingConversation) -> list[TokenizedRow]:
+        """One row; of an episode whose context was cut, one for each context."""
+        messages, ids = conversation.messages, conversation.token_ids
+        try:
+            if conversation.transcript is not None:
+                return self._of_transcript(conversation.transcript, conversation)
+            if ids is not None:
+                said = [m["content"] for m in messages if m["role"] == "assistant"]
+                self._check_ids(ids, said)
+                return [TokenizedRow(ids, conversation.loss_mask or [])]
+            return [self.encode(messages, conversation.tools, conversation.train)]
+        except UserError as error:
+            raise UserError(f"{conversation.where}: {error}") from None
+
+    def _of_transcript(
+        self, transcript: Transcript, conversation: TrainingConversation
+    ) -> list[TokenizedRow]:
+        turns = [(segment.role, segment.text) for segment in transcript.segments]
+        if transcript.has_tokens:
+            said = [text for role, text in turns if role == "assistant"]
+            self._check_ids(transcript.token_ids, said)
+            return [TokenizedRow(ids, mask) for _, ids, mask in transcript.sequences]
+        roles = [role for role, _ in turns]
+        if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
+            raise UserError(
+                "a transcript begins with system and user and goes on with assistant and tool;"
+                f" found {', '.join(roles[:4])}."
+            )
+        chat = self.chat(conversation.tools if conversation.says_tools else self.schemas)
+        cut = transcript.stop_reason == StopReason.MAX_TURN_TOKENS
+        return [
+            as_episode(
+                chat,
+                [turns[n] for n in seen],
+                [n in own for n in seen],
+                cut=cut and seen[-1] == len(turns) - 1,
+            )
+            for seen, own in transcript.contexts
+        ]
+
+    def _check_ids(self, ids: list[int], turns: list[str]) -> None:
+        """Ids mean something to the tokenizer that made them alone."""
+        if max(ids, default=0) >= len(self.tokenizer) or (
+            turns and turns[-1] not in self.tokenizer.decode(ids, skip_special_tokens=False)
+        ):
+            raise UserError(
+                "its token ids are of another tokenizer than this model's. Export the texts alone,"
+                " or start from that model."
+            )
+
+    def encode(
+        self,
+        messages: Sequence[Message],
+        tools: list[dict[str, Any]] | None,
+        train: Sequence[bool] | None = None,
+    ) -> TokenizedRow:
+        """`train` (one boolean a message) leaves assistant messages out of the mask; without it all
+        of them are in it. Raises UserError in one line where no way fits."""
+        train = [message["role"] == "assistant" for message in messages] if train is None else train
+        if is_episode(messages):
+            turns = [(message["role"], message["content"]) for message in messages]
+            with suppress(UserError):  # the template does not suit episodes
+                return as_episode(self.chat(tools), turns, train)
+        if self.marked:
+            return self._by_markers(messages, tools, train)
+        return self._by_prefixes(messages, tools, train)
+
+    def chat(self, tools: list[dict[str, Any]] | None) -> ChatFormat:
+        """Raises UserError where the template does not suit episodes."""
+        key = repr(tools)
+        if key not in self._formats:
+            self._formats[key] = ChatFormat(self.tokenizer, tools)
+        return self._formats[key]
+
+    def _by_markers(
+        self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
+    ) -> TokenizedRow:
+        encoding = self._apply(
+            messages, tools, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+        )
+        ids, mask = list(encoding["input_ids"]), list(encoding["assistant_masks"])
+        flags = [
+            t for message, t in zip(messages, train, strict=True) if message["role"] == "assistant"
+        ]
+        if all(flags):
+            return TokenizedRow(ids, mask)
+        runs = [(value, len(list(run))) for value, run in groupby(mask)]
+        if sum(value for value, _ in runs) != len(flags):
+            raise UserError(
+                "The chat template does not mark one stretch for each assistant message, so single"
+                " ones cannot be left out."
+            )
+        left = iter(flags)
+        kept = [x for value, length in runs for x in [int(bool(value) and next(left))] * length]
+        return TokenizedRow(ids, kept)
+
+    def _by_prefixes(
+        self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
+    ) -> TokenizedRow:
+        whole: str = self._apply(messages, tools, tokenize=False)
+        ids: list[int] = []
+        mask: list[int] = []
+        done = 0
+        for i, message in enumerate(messages):
+            if message["role"] != "assistant":
+                continue
+            before: str = self._apply(
+                messages[:i], tools, tokenize=False, add_generation_prompt=True
+            )
+            after: str = self._apply(messages[: i + 1], tools, tokenize=False)
+            if not (whole.startswith(after) and after.startswith(before) and len(before) >= done):
+                raise UserError(
+                    "This chat template writes earlier turns anew and has no {% generation %}"
+                    " markers: which tokens are the assistant's cannot be told. Use a template with"
+                    " markers, or conversations of system, user, then assistant and tool in turn."
+                )
+            turn = after[len(before) :].rstrip()
+            self._check_stop(turn)
+            self._add(ids, mask, whole[done : len(before)], False)
+            self._add(ids, mask, turn, train[i])
+            done = len(before) + len(turn)
+        self._add(ids, mask, whole[done:], False)
+        return TokenizedRow(ids, mask)
+
+    def _add(self, ids: list[int], mask: list[int], text: str, label: bool) -> None:
+        piece = self.tokenizer.encode(text, add_special_tokens=False)
+        ids += piece
+        mask += [int(label)] * len(piece)
+
+    def _check_stop(self, turn: str) -> None:
+        if not any(turn.endswith(token) for token in self.tokenizer.all_special_tokens):
+            raise UserError(
+                f"This chat template ends an assistant turn with {turn[-20:]!r}, which is no stop"
+                " token."
+            )
+
+    def _apply(self, messages: Sequence[Message], tools: Any, **options: Any) -> Any:
+        try:
+            return self.tokenizer.apply_chat_template(list(messages), tools=tools, **options)
+        except Exception as error:
+            # a template is a program of someone else's, and says in its own ways what it does not
+            # take
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UserError(f"The chat template does not take this conversation: {why}") from None
+
+
+def is_episode(messages: Sequence[Message]) -> bool:
+    """System, user, then assistant and tool in turn, in plain text."""
+    roles = [message["role"] for message in messages]
+    alternating = all(role == ("assistant", "tool")[i % 2] for i, role in enumerate(roles[2:]))
+    plain = all(
+        isinstance(message.get("content"), str) and not message.get("tool_calls")
+        for message in messages
+    )
+    return roles[:2] == ["system", "user"] and len(roles) > 2 and alternating and plain
+
+
+def as_episode(
+    chat: ChatFormat, messages: Sequence[tuple[str, str]], train: Sequence[bool], cut: bool = False
+) -> TokenizedRow:
+    """(role, text) of each message, as a session would have appended them. `cut`: the last turn was
+    ended by a limit, not by its stop."""
+    ids = chat.opening(messages[0][1], messages[1][1])
+    mask = [0] * len(ids)
+    for i, (role, text) in enumerate(messages[2:], start=2):
+        if role == "assistant":
+            piece = chat.encode(text) if cut and i == len(messages) - 1 else chat.said(text)
+        else:
+            piece = chat.tool_answer(text, _WHOLE).ids
+        ids += piece
+        mask += [int(role == "assistant" and bool(train[i]))] * len(piece)
+    return TokenizedRow(ids, mask)
+
+
+# ---- sources
+
+
+@dataclass
+class Figures:
+    """Of a file: conversations read; how many are used, of these how many were cut; why the others
+    are not; tokens used and trained on."""
+
+    read: int = 0
+    used: int = 0
+    cut: int = 0
+    too_long: int = 0
+    without_turns: int = 0  # nothing that the assistant says, or nothing left of it after the cut
+    unscored: int = 0  # episodes that failed by our fault
+    tokens: int = 0
+    trained_tokens: int = 0
+
+    def line(self, most_tokens: int) -> str:
+        reasons = {
+            f"longer than {most_tokens} tokens": self.too_long,
+            "without a turn of the assistant": self.without_turns,
+            "unscored": self.unscored,
+        }
+        out = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
+        cut = f" {self.cut} were cut to {most_tokens} tokens." if self.cut else ""
+        omissions = f" Left out: {out}." if out else ""
+        return (
+            f"{self.used} of {self.read} conversations, {self.tokens} tokens, {self.trained_tokens}"
+            f" of them the assistant's.{cut}{omissions}"
+        )
+
+
+class FileSamples:
+    """A `SampleSource`: the order of epoch e depends on the seed and e alone, so that any position
+    can be jumped to."""
+
+    def __init__(
+        self, rows: list[TokenizedRow], figures: Figures, seed: int, epochs: float | None = None
+    ):
+        self.rows, self.figures, self.seed = rows, figures, seed
+        self.count, self.position = len(rows), 0
+        self.most = None if epochs is None else round(epochs * self.count)
+
+    def __iter__(self) -> Iterator[TokenizedRow]:
+        return self
+
+    def __next__(self) -> TokenizedRow:
+        if self.most is not None and self.position >= self.most:
+            raise StopIteration
+        order = epoch_order(self.seed, self.position // self.count, self.count)
+        row = self.rows[order[self.position % self.count]]
+        self.position += 1
+        return row
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"position": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.position = state["position"]
+
+
+def file_samples(
+    settings: SftSettings, dialect: Dialect, tokenizer: Any, positions: int, seed: int
+) -> FileSamples:
+    """The source of `[sft] data`. `positions`: how many the model has. Raises UserError where the
+    file holds nothing to train on."""
+    most_tokens = min(settings.max_tokens or dialect.context_tokens, positions)
+    rows, figures = read_rows(settings, tokenizer, dialect.schemas(), most_tokens)
+    return FileSamples(rows, figures, seed, settings.max_epochs)
+
+
+def expert_samples(
+    transcripts: Iterable[Transcript], settings: SftSettings, seed: int
+) -> FileSamples:
+    """The first `settings.expert_transcripts` of the expert's, read in epochs as a file's are."""
+    rows = [
+        TokenizedRow(ids, mask)
+        for t in itertools.islice(transcripts, settings.expert_transcripts)
+        for _, ids, mask in t.sequences
+    ]
+    return FileSamples(rows, Figures(len(rows), len(rows)), seed, settings.max_epochs)
+
+
+def read_rows(
+    settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
+) -> tuple[list[TokenizedRow], Figures]:
+    """`schemas` as `ChatMasks` has them."""
+    masks, figures, rows = ChatMasks(tokenizer, schemas), Figures(), []
+    for conversation in read_conversations(settings.data or ""):
+        figures.read += 1
+        if (
+            conversation.transcript is not None
+            and conversation.transcript.stop_reason == StopReason.UNSCORED
+        ):
+            figures.unscored += 1
+            continue
+        for row in masks.rows(conversation):
+            if len(row.token_ids) > most_tokens:
+                if settings.too_long == "refuse":
+                    raise UserError(
+                        f"{conversation.where}: {len(row.token_ids)} tokens, {most_tokens} are"
+                        " allowed. Raise sft.max_tokens and the dialect's context_tokens, or set"
+                        ' sft.too_long to "drop" or "cut".'
+                    )
+                if settings.too_long == "drop":
+                    figures.too_long += 1
+                    continue
+                figures.cut += 1
+                row = TokenizedRow(row.token_ids[:most_tokens], row.loss_mask[:most_tokens])
+            if not any(row.loss_mask[1:]):  # the first token is never predicted
+                figures.without_turns += 1
+                continue
+            rows.append(row)
+            figures.used += 1
+            figures.tokens += len(row.token_ids)
+            figures.trained_tokens += sum(row.loss_mask)
+    if not rows:
+        raise UserError(f"'{settings.data}' holds nothing to train on: {figures.line(most_tokens)}")
+    return rows, figures

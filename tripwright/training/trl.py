@@ -1,0 +1,200 @@
+"""Fine-tuning with TRL's SFTTrainer: the way for models that need a GPU, or several (under
+`accelerate launch`).
+
+The same `[sft]` table, the same files and the same tokens as `sft`, given to TRL as ids and labels.
+(TRL's own masks, `assistant_only_loss`, train on what ours do and on the template's frame as well:
+a test compares them. Measured with TRL 1.16.)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tripwright.agent.dialect import Dialect
+from tripwright.errors import UserError
+from tripwright.files import Journal
+from tripwright.inference.local import load_model
+from tripwright.inference.models import merged
+from tripwright.runs import METRICS, rewind_metrics
+from tripwright.training.sft import SftSettings
+from tripwright.training.sft_data import Figures, read_rows
+
+SAVED_EVERY, KEPT = 50, 2  # steps between two of TRL's own checkpoints, and how many of them stay
+
+
+def fine_tune_with_trl(
+    settings: SftSettings, pretrained: str, dialect: Dialect, seed: int, out: str | Path
+) -> Path:
+    """The fine-tuned model's folder, OUT/model/sft; metrics go to OUT/metrics.jsonl. Goes on from
+    the last checkpoint under OUT/trl.
+
+    Raises UserError before anything is loaded for what TRL cannot do.
+    """
+    check_for_trl(settings, pretrained)
+    trl, datasets = _libraries()
+    folder, model_folder = Path(out), Path(out) / "model" / "sft"
+    if model_folder.is_dir():
+        return model_folder
+    model, tokenizer = load_model(pretrained)
+    model = merged(model)
+    most_tokens = min(
+        settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings
+    )
+    rows, figures = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
+    print(f"sft: {figures.line(most_tokens)}", file=sys.stderr)
+    trainer = trl.SFTTrainer(
+        # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
+        model=model.float(),
+        processing_class=tokenizer,
+        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, len(rows))),
+        train_dataset=datasets.Dataset.from_list(rows),
+        callbacks=[_metrics_callback(folder / METRICS)],
+    )
+    checkpoints = any((folder / "trl").glob("checkpoint-*"))
+    trainer.train(resume_from_checkpoint=True if checkpoints else None)
+    partial = model_folder.with_name("sft.partial")
+    trainer.save_model(str(partial))  # on every process: sharded weights are gathered
+    if trainer.is_world_process_zero():
+        tokenizer.save_pretrained(partial)
+        os.replace(partial, model_folder)
+        shutil.rmtree(folder / "trl", ignore_errors=True)
+    return model_folder
+
+
+def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
+    """Raises UserError for what TRL does not do, with what to write instead."""
+    if settings.data is None:
+        raise UserError(
+            "TRL fine-tunes on a file: give [sft] data (make one with 'tripwright run' and"
+            " 'tripwright data collect')."
+        )
+    if pretrained is None:
+        raise UserError(
+            "TRL fine-tunes a model that exists: give [model] pretrained, a folder or a name."
+        )
+    if settings.optimizer.name != "adamw":
+        raise UserError(
+            f"TRL has no optimizer '{settings.optimizer.name}' of ours: set sft.optimizer.name to"
+            ' "adamw".'
+        )
+    if settings.max_minutes is not None:
+        raise UserError(
+            "TRL ends by steps or epochs: set sft.steps or sft.max_epochs, and sft.max_minutes to"
+            ' "none".'
+        )
+    if settings.batch_size % (settings.micro_batch_size or settings.batch_size):
+        raise UserError(
+            f"sft.batch_size ({settings.batch_size}) must be a multiple of sft.micro_batch_size"
+            f" ({settings.micro_batch_size}) for TRL."
+        )
+
+
+def trl_settings(
+    settings: SftSettings, folder: Path, most_tokens: int, seed: int, count: int
+) -> dict[str, Any]:
+    """Ours in TRL's words. `batch_size` counts one process; under several each has its own. Of
+    steps and epochs over the `count` rows the first to come ends it, as with our engine."""
+    rate, cuda, steps = settings.optimizer, torch.cuda.is_available(), settings.steps
+    if steps is not None and settings.max_epochs is not None:
+        together = settings.batch_size * int(os.environ.get("WORLD_SIZE", "1"))
+        steps = min(steps, math.ceil(settings.max_epochs * count / together))
+    rows = settings.micro_batch_size or settings.batch_size
+    return {
+        "output_dir": str(folder / "trl"),
+        "max_length": most_tokens,
+        "per_device_train_batch_size": rows,
+        "gradient_accumulation_steps": settings.batch_size // rows,
+        "max_steps": -1 if steps is None else steps,
+        "num_train_epochs": settings.max_epochs or 1.0,
+        "learning_rate": rate.adamw_learning_rate,
+        "weight_decay": rate.weight_decay,
+        "adam_beta1": rate.betas[0],
+        "adam_beta2": rate.betas[1],
+        "max_grad_norm": rate.grad_clip,
+        "lr_scheduler_type": "polynomial",  # of power 1: a line to its end
+        "lr_scheduler_kwargs": {
+            "lr_end": rate.adamw_learning_rate * settings.final_rate * 0.999999,
+            "power": 1.0,
+        },  # must be below the start
+        "warmup_steps": settings.warm_up,  # below 1: a share
+        "bf16": settings.dtype == "bfloat16" or (settings.dtype == "auto" and cuda),
+        "fp16": settings.dtype == "float16",
+        "use_cpu": not cuda,
+        "seed": seed,
+        "logging_steps": 1,
+        "report_to": [],
+        "save_steps": SAVED_EVERY,
+        "save_total_limit": KEPT,
+        "disable_tqdm": True,
+    }
+
+
+def rows_for_trl(
+    settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
+) -> tuple[list[dict[str, list[int]]], Figures]:
+    """The file's conversations as ids and labels. Raises UserError where it holds nothing to train
+    on."""
+    rows, figures = read_rows(settings, tokenizer, schemas, most_tokens)
+    return [
+        {
+            "input_ids": row.token_ids,
+            "labels": [
+                token if own else -100
+                for token, own in zip(row.token_ids, row.loss_mask, strict=True)
+            ],
+        }
+        for row in rows
+    ], figures
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import datasets
+        import trl
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"The engine 'trl' needs the package '{error.name}': pip install 'tripwright[trl]'."
+        ) from None
+    datasets.disable_progress_bars()
+    return trl, datasets
+
+
+def _metrics_callback(path: Path) -> Any:
+    from transformers import TrainerCallback
+
+    class Metrics(TrainerCallback):
+        """One line of metrics a step, as our own stages write them."""
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.began = time.monotonic()
+            if state.is_world_process_zero:
+                self.before = rewind_metrics(path, "sft", state.global_step)
+                self.journal = Journal(path)
+
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any
+        ) -> None:
+            if not state.is_world_process_zero or not logs or "loss" not in logs:
+                return
+            seconds = round(self.before + time.monotonic() - self.began, 2)
+            row = {
+                **{k: v for k, v in logs.items() if k != "num_tokens"},
+                "tokens": logs.get("num_tokens"),
+            }
+            self.journal.append(
+                {"stage": "sft", "step": state.global_step, "seconds": seconds, **row}
+            )
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.is_world_process_zero:
+                self.journal.close()
+
+    return Metrics()
