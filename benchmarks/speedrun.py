@@ -47,7 +47,7 @@ def main() -> int:
             raise SystemExit(f"'{run.folder}' holds a run already, whose time is not known.")
         with run.alone():
             began = time.monotonic()
-            stages.before_rl(run)
+            stages.take_stages(run, "sft")
             minutes.append((time.monotonic() - began) / 60)
             final = evaluate(
                 run, requests_of_exam(run.recipe, recipe.evaluation.queries), "sft", BEFORE

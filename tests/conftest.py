@@ -459,7 +459,6 @@ def threads_as_before() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tiny_recipe() -> Any:
     pytest.importorskip("torch")
-    from tripwright.training.copy_pretraining import CopyPretrainingSettings
     from tripwright.training.grpo import GrpoSettings
     from tripwright.training.nano import NanoShape
     from tripwright.training.recipe import (
@@ -469,7 +468,7 @@ def tiny_recipe() -> Any:
         Recipe,
         Reinforcement,
     )
-    from tripwright.training.sft import SftSettings
+    from tripwright.training.sft import CopyPretrainingSettings, SftSettings
 
     shape = NanoShape(
         hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1280

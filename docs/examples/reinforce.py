@@ -12,8 +12,7 @@ from tripwright.errors import UserError
 from tripwright.training.batches import by_target
 from tripwright.training.logprobs import action_logprobs
 from tripwright.training.rl_loop import RlLoop
-from tripwright.training.rollout_settings import RolloutSettings
-from tripwright.training.rollouts import Rollout
+from tripwright.training.rollouts import Rollout, RolloutSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,8 +52,7 @@ def alone(recipe: Any, stage: str) -> Any:
 
 
 def trained(run: RunFolder) -> RunFolder:
-    stages.before_rl(run)
-    stages.reinforce(run)
+    stages.take_stages(run)
     return run
 
 

@@ -52,8 +52,7 @@ def recipe(tiny_recipe: Any) -> Any:
 
 def trained(folder: Path, recipe: Recipe) -> RunFolder:
     run = RunFolder(folder, recipe)
-    stages.before_rl(run)
-    stages.reinforce(run)
+    stages.take_stages(run)
     return run
 
 

@@ -17,7 +17,7 @@ from tripwright.cli import quickstart as verb
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
 from tripwright.training import examination, validation
-from tripwright.training.quickstart import (
+from tripwright.training.train import (
     COLD_START_STEPS,
     FIXED_MINUTES,
     RL_SHARE,
@@ -35,7 +35,7 @@ def test_the_whole_loop(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     recipe = replace(tiny_recipe, faults=Faults(probability=0.9))
-    monkeypatch.setattr("tripwright.training.quickstart.quickstart_recipe", lambda minutes: recipe)
+    monkeypatch.setattr("tripwright.training.train.quickstart_recipe", lambda minutes: recipe)
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
     assert (

@@ -20,7 +20,7 @@ from tripwright.training.grpo import GrpoSettings
 from tripwright.training.losses import Clip
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import recipe_named
-from tripwright.training.trl import check_for_trl
+from tripwright.training.trl import check
 from tripwright.transcript import OVERLONG
 
 ROOT = Path(__file__).parents[2]
@@ -166,9 +166,7 @@ def test_star(name: str, stages: tuple[Any, ...], branches: bool) -> None:
 def test_fine_tuning(name: str, epochs: int) -> None:
     """Rows S4 and D6; TRL takes them as they are."""
     loaded = recipe(name)
-    settings = loaded.sft
-    assert settings is not None
-    check_for_trl(settings, loaded.model.pretrained)
+    settings, _ = check(loaded)
     assert (settings.batch_size, settings.max_epochs, settings.steps) == (32, epochs, None)
     assert settings.optimizer.adamw_learning_rate == 5e-6 and settings.warm_up == 0.1
 

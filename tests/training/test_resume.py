@@ -42,13 +42,11 @@ OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory", "hours")
 
 WORK = """
 import os, pickle, signal, sys
-from tripwright.training import grpo
-from tripwright.training import copy_pretraining, sft
-from tripwright.training import stages
+from tripwright.training import grpo, sft, stages
 from tripwright.training.run_folder import RunFolder
 
 folder, recipe, dies_in, dies_after = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-loops = (copy_pretraining.CopyPretraining, sft.FineTuning, grpo.Grpo)
+loops = (sft.CopyPretraining, sft.FineTuning, grpo.Grpo)
 loop = dict(zip(("copy_pretraining", "sft", "rl"), loops, strict=True))[dies_in]
 take_step = loop.take_step
 def or_die(self):
@@ -58,8 +56,7 @@ def or_die(self):
 loop.take_step = or_die
 with open(recipe, "rb") as file:
     run = RunFolder(folder, pickle.load(file))
-stages.before_rl(run)
-stages.reinforce(run)
+stages.take_stages(run)
 """
 
 
@@ -84,8 +81,7 @@ def recipe(tiny_recipe: Any) -> Any:
 
 
 def everything(run: RunFolder) -> None:
-    stages.before_rl(run)
-    stages.reinforce(run)
+    stages.take_stages(run)
 
 
 def metrics(run: RunFolder) -> list[dict[str, Any]]:

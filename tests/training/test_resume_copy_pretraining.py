@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.copy_pretraining import CopyPretraining, CopyPretrainingSettings, string
+from tripwright.training.sft import CopyPretraining, CopyPretrainingSettings, string
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -36,8 +36,7 @@ def lines(run: RunFolder) -> list[tuple[str, int]]:
 
 
 def everything(run: RunFolder) -> None:
-    stages.before_rl(run)
-    stages.reinforce(run)
+    stages.take_stages(run)
 
 
 class Killed(BaseException):

@@ -22,8 +22,10 @@ torch = pytest.importorskip("torch")
 
 from tripwright.inference.local import load_model
 from tripwright.training.optim import OptimizerSettings
+from tripwright.training.recipe import ModelSettings, Recipe
+from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import SftSettings
-from tripwright.training.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings
+from tripwright.training.trl import check, rows_for_trl, train, trl_settings
 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
 SETTINGS = SftSettings(
@@ -35,6 +37,12 @@ SETTINGS = SftSettings(
     dtype="float32",
 )
 TOKENS = 4096
+
+
+def recipe(settings: SftSettings, pretrained: str | None = "x") -> Recipe:
+    return Recipe(seed=3, threads=1, model=ModelSettings(pretrained=pretrained), sft=settings)
+
+
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -73,12 +81,12 @@ def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
 )
 def test_what_trl_does_not_do_is_refused(changed: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        check_for_trl(replace(SETTINGS, **changed), "x")
+        check(recipe(replace(SETTINGS, **changed)))
 
 
 def test_a_model_must_exist() -> None:
     with pytest.raises(UserError, match=r"give \[model\] pretrained"):
-        check_for_trl(SETTINGS, None)
+        check(recipe(SETTINGS, None))
 
 
 def test_our_settings_in_its_words(tmp_path: Path) -> None:
@@ -93,7 +101,7 @@ def test_our_settings_in_its_words(tmp_path: Path) -> None:
         warm_up=0.1,
         optimizer=rate,
     )
-    found = trl_settings(settings, tmp_path, 30_000, 3, count=100)
+    found = trl_settings(recipe(settings), tmp_path, 30_000, count=100)
     assert found["per_device_train_batch_size"] * found["gradient_accumulation_steps"] == 32
     assert (
         found["learning_rate"],
@@ -109,7 +117,7 @@ def test_of_steps_and_epochs_the_first_to_come_ends_it(
     steps: int, first: int, tmp_path: Path
 ) -> None:
     settings = replace(SETTINGS, steps=steps, max_epochs=0.5)
-    assert trl_settings(settings, tmp_path, TOKENS, 3, count=100)["max_steps"] == first
+    assert trl_settings(recipe(settings), tmp_path, TOKENS, count=100)["max_steps"] == first
 
 
 # ---- with TRL
@@ -174,9 +182,9 @@ def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
     tiny_model("qwen3", len(tokenizer)).save_pretrained(tmp_path / "given")
     tokenizer.save_pretrained(tmp_path / "given")
     settings = replace(SETTINGS, data=file, steps=6, max_tokens=2048)
-    work = settings, str(tmp_path / "given"), dialect_named("compact"), 0, tmp_path / "run"
-    saved = fine_tune_with_trl(*work)
-    assert saved == tmp_path / "run" / "model" / "sft"
+    run = RunFolder(tmp_path / "run", recipe(settings, str(tmp_path / "given")))
+    train(run)
+    saved = tmp_path / "run" / "model" / "sft"
     lines = [
         json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     ]
@@ -194,7 +202,8 @@ def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
         not torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True)
     )
     assert same.chat_template == tokenizer.chat_template and not (tmp_path / "run" / "trl").exists()
-    assert fine_tune_with_trl(*work) == saved  # done already
+    train(run)  # done already
+    assert (tmp_path / "run" / "metrics.jsonl").read_text().count("\n") == 6
 
 
 def test_its_labels_are_our_masks(nano_tokenizer: Any, file: str) -> None:

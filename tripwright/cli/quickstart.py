@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import typer
@@ -31,27 +28,11 @@ def quickstart(
       tripwright quickstart
       tripwright quickstart --out runs/short --minutes 5 --seed 1
     """
-    from tripwright.evals.run_card import environment
-    from tripwright.files import write_atomically
-    from tripwright.runs import CARD, SCORE
-    from tripwright.training.quickstart import quickstart_recipe, train_and_examine
-    from tripwright.training.run_folder import RunFolder
+    from tripwright.runs import SCORE
+    from tripwright.training.train import quickstart as whole_loop
 
     began = time.monotonic()
-    run = RunFolder(
-        out, dataclasses.replace(quickstart_recipe(minutes), seed=seed, threads=threads)
-    )
-    with run.alone():
-        card = {
-            "recipe": run.recipe.name,
-            "seed": seed,
-            "minutes": minutes,
-            "threads": threads,
-            "torch": version("torch"),
-            **environment(),
-        }
-        write_atomically(run.folder / CARD, json.dumps(card, indent=2))
-        typer.echo("\n".join(train_and_examine(run)))
+    typer.echo("\n".join(whole_loop(out, minutes, seed, threads)))
     typer.echo(
         f"{out / 'report.html'}  {out / SCORE}  ({(time.monotonic() - began) / 60:.1f} minutes)"
     )

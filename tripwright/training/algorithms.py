@@ -10,7 +10,7 @@ from tripwright.training.grpo import Grpo, GrpoSettings
 from tripwright.training.ppo import Ppo, PpoSettings
 from tripwright.training.rejection import Rejection, RejectionSettings
 from tripwright.training.rl_loop import RlLoop
-from tripwright.training.rollout_settings import RolloutSettings
+from tripwright.training.rollouts import RolloutSettings
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,13 @@ from tripwright.inference.models import (
     precision_named,
 )
 from tripwright.training.batches import CHUNK, keeps_logits
-from tripwright.training.copy_pretraining import GAP
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.flops import ModelShape, peak_flops, rollout_flops, update_flops
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import Recipe, changed
-from tripwright.training.rollout_settings import RolloutSettings
+from tripwright.training.rollouts import RolloutSettings
+from tripwright.training.sft import GAP
 from tripwright.training.trips import expert_sessions
 
 GB = 1e9

@@ -46,8 +46,7 @@ from tripwright.training.losses import (
 )
 from tripwright.training.replay import ReplayBuffer, ReplaySettings
 from tripwright.training.rl_loop import RlLoop
-from tripwright.training.rollout_settings import RolloutSettings
-from tripwright.training.rollouts import Rollout, RolloutGroup
+from tripwright.training.rollouts import Rollout, RolloutGroup, RolloutSettings
 from tripwright.transcript import StopReason
 
 

@@ -30,8 +30,7 @@ from tripwright.training.batches import (
     logprobs_of,
 )
 from tripwright.training.losses import Importance, importance_weights, token_entropy
-from tripwright.training.rollout_settings import RolloutSettings
-from tripwright.training.rollouts import Rollout, RolloutGroup
+from tripwright.training.rollouts import Rollout, RolloutGroup, RolloutSettings
 from tripwright.transcript import TokenSequence
 
 T = TypeVar("T")

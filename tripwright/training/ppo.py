@@ -34,8 +34,7 @@ from tripwright.training.losses import (
     whiten,
 )
 from tripwright.training.rl_loop import RlLoop
-from tripwright.training.rollout_settings import RolloutSettings
-from tripwright.training.rollouts import Rollout
+from tripwright.training.rollouts import Rollout, RolloutSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,19 +44,18 @@ from tripwright.inference.sampling import Sampling
 from tripwright.llm.endpoint import is_address
 from tripwright.policies.settings import GREEDY, Decoding
 from tripwright.rewards.spec import check_reward_spec
-from tripwright.runs import RECIPE
+from tripwright.runs import RECIPE, STAGES
 from tripwright.settings import NONE, hints_of, settings_of, settings_values
 from tripwright.tools.faults import Faults
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.checkpoint import CheckpointSettings
-from tripwright.training.copy_pretraining import CopyPretrainingSettings
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.loggers import check_loggers
 from tripwright.training.nano import NanoShape
 from tripwright.training.ppo import PpoSettings
 from tripwright.training.recipe_list import recipe_named
-from tripwright.training.rollout_settings import RolloutSettings
-from tripwright.training.sft import SftSettings
+from tripwright.training.rollouts import RolloutSettings
+from tripwright.training.sft import CopyPretrainingSettings, SftSettings
 
 Count = Annotated[int, Ge(1)]
 DENSE_REWARD = "dense_reward"  # of models that are trained here, beside the metrics of any score
@@ -270,6 +269,12 @@ class Recipe:
         """The dialect of examinations and validation."""
         tokens = self.evaluation.context_tokens or self.dialect.dialect().context_tokens
         return replace(self.dialect.dialect(), context_tokens=tokens)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Those of `runs.STAGES` that it has, in their order."""
+        tables = {"copy_pretraining": self.copy_pretraining, "sft": self.sft, "rl": self.rl}
+        return tuple(stage for stage in STAGES if tables.get(stage, self.model) is not None)
 
     @property
     def sampling_dtype(self) -> str:

@@ -14,8 +14,7 @@ from annotated_types import Ge
 
 from tripwright.training.batches import token_logprobs
 from tripwright.training.rl_loop import RlLoop
-from tripwright.training.rollout_settings import RolloutSettings
-from tripwright.training.rollouts import Rollout, RolloutGroup
+from tripwright.training.rollouts import Rollout, RolloutGroup, RolloutSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,9 +24,8 @@ from tripwright.training.logprobs import RolloutRow, rows_of
 from tripwright.training.loop import SavedLoop, StageClock
 from tripwright.training.metrics import Meter, describe
 from tripwright.training.optim import Optimizers
-from tripwright.training.rollout_settings import RolloutSettings
 from tripwright.training.rollout_worker import RolloutWorker, sampling_policy
-from tripwright.training.rollouts import Rollout, RolloutGroup
+from tripwright.training.rollouts import Rollout, RolloutGroup, RolloutSettings
 from tripwright.training.trips import Trips
 
 S = TypeVar("S", bound=RolloutSettings)

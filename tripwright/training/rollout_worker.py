@@ -43,8 +43,7 @@ from tripwright.rewards.reward import Reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 from tripwright.training.logprobs import sampler_gap
-from tripwright.training.rollout_settings import RolloutSettings
-from tripwright.training.rollouts import RolloutGroup
+from tripwright.training.rollouts import RolloutGroup, RolloutSettings
 from tripwright.training.served import TokenRequest, token_server
 
 MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is not at work

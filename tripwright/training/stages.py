@@ -1,7 +1,8 @@
-"""The stages of a run, each from a model folder to a model folder: make, copy, sft, rl.
+"""The stages of a run, each from a model folder to a model folder, in the order of `runs.STAGES`:
+the starting model, the copy warm-up, fine-tuning (the cold start), reinforcement learning.
 
-A finished stage is skipped. One that was stopped is built again from the model before it, and goes
-on from its newest checkpoint.
+A finished stage is skipped, and so is one that the recipe has not. One that was stopped is built
+again from the model before it, and goes on from its newest checkpoint.
 """
 
 from __future__ import annotations
@@ -30,13 +31,12 @@ from tripwright.llm.endpoint import shown_url
 from tripwright.runs import STAGES
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.algorithms import ALGORITHMS
-from tripwright.training.copy_pretraining import CopyPretraining
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
 from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.recipe import Recipe, check_positions
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.sft import FineTuning
+from tripwright.training.sft import CopyPretraining, FineTuning
 from tripwright.training.sft_data import FileSamples, expert_samples, file_samples
 from tripwright.training.trips import ExpertTranscripts, expert_sessions
 from tripwright.training.validation import Validation
@@ -103,17 +103,10 @@ def load_trainable(folder: Path, recipe: Recipe) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def before(run: RunFolder, stage: str) -> str:
+def stage_before(run: RunFolder, stage: str) -> str:
     """The stage whose model this one begins with: the last finished one that comes before it."""
     earlier = STAGES[: STAGES.index(stage)]
     return next(filter(run.done, reversed(earlier)), "start")
-
-
-def before_rl(run: RunFolder) -> None:
-    """Everything that comes before reinforcement learning."""
-    make(run)
-    copy_pretraining(run)
-    cold_start(run)
 
 
 def copy_pretraining(run: RunFolder) -> None:
@@ -132,7 +125,7 @@ def cold_start(run: RunFolder) -> None:
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):
         return
-    model, tokenizer = load_trainable(run.model(before(run, "sft")), run.recipe)
+    model, tokenizer = load_trainable(run.model(stage_before(run, "sft")), run.recipe)
     source: FileSamples | ExpertTranscripts
     dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
@@ -157,7 +150,7 @@ def cold_start(run: RunFolder) -> None:
 
 
 def _validation(run: RunFolder, stage: str, loop: Any, tokenizer: Any) -> Validation | None:
-    settings, start = run.recipe.validation, before(run, stage)
+    settings, start = run.recipe.validation, stage_before(run, stage)
     return Validation(run, settings, stage, loop, tokenizer, start) if settings else None
 
 
@@ -167,7 +160,7 @@ def reinforce(run: RunFolder) -> None:
     if recipe.rl is None or run.done("rl"):
         return
     name, settings = recipe.rl
-    model, tokenizer = load_trainable(run.model(before(run, "rl")), run.recipe)
+    model, tokenizer = load_trainable(run.model(stage_before(run, "rl")), run.recipe)
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with (
@@ -206,3 +199,12 @@ def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> Iterator[Remo
         yield tools
     finally:
         tools.close()
+
+
+TAKE = {"start": make, "copy_pretraining": copy_pretraining, "sft": cold_start, "rl": reinforce}
+
+
+def take_stages(run: RunFolder, until: str = "rl") -> None:
+    """Every stage up to `until`, in order."""
+    for stage in STAGES[: STAGES.index(until) + 1]:
+        TAKE[stage](run)

@@ -18,33 +18,28 @@ from typing import Any
 
 import torch
 
-from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import Journal
 from tripwright.inference.local import load_model
 from tripwright.inference.models import merged
 from tripwright.runs import METRICS, rewind_metrics
+from tripwright.training.recipe import Recipe
+from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import SftSettings
 from tripwright.training.sft_data import Figures, read_rows
 
 SAVED_EVERY, KEPT = 50, 2  # steps between two of TRL's own checkpoints, and how many of them stay
 
 
-def fine_tune_with_trl(
-    settings: SftSettings, pretrained: str, dialect: Dialect, seed: int, out: str | Path
-) -> Path:
-    """The fine-tuned model's folder, OUT/model/sft; metrics go to OUT/metrics.jsonl. Goes on from
-    the last checkpoint under OUT/trl.
-
-    Raises UserError before anything is loaded for what TRL cannot do.
-    """
-    check_for_trl(settings, pretrained)
+def train(run: RunFolder) -> None:
+    """The stage "sft" of a run folder, from its last checkpoint under RUN/trl."""
+    settings, pretrained = check(run.recipe)
     trl, datasets = _libraries()
-    folder, model_folder = Path(out), Path(out) / "model" / "sft"
-    if model_folder.is_dir():
-        return model_folder
+    folder, model_folder = run.folder, run.model("sft")
+    if run.done("sft"):
+        return
     model, tokenizer = load_model(pretrained)
-    model = merged(model)
+    model, dialect = merged(model), run.recipe.dialect.dialect()
     most_tokens = min(
         settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings
     )
@@ -54,7 +49,7 @@ def fine_tune_with_trl(
         # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
         model=model.float(),
         processing_class=tokenizer,
-        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, len(rows))),
+        args=trl.SFTConfig(**trl_settings(run.recipe, folder, most_tokens, len(rows))),
         train_dataset=datasets.Dataset.from_list(rows),
         callbacks=[_metrics_callback(folder / METRICS)],
     )
@@ -66,12 +61,13 @@ def fine_tune_with_trl(
         tokenizer.save_pretrained(partial)
         os.replace(partial, model_folder)
         shutil.rmtree(folder / "trl", ignore_errors=True)
-    return model_folder
 
 
-def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
-    """Raises UserError for what TRL does not do, with what to write instead."""
-    if settings.data is None:
+def check(recipe: Recipe) -> tuple[SftSettings, str]:
+    """The recipe's settings of SFT, and the model that it begins with. Raises UserError for what
+    TRL does not do, with what to write instead."""
+    settings, pretrained = recipe.sft, recipe.model.pretrained
+    if settings is None or settings.data is None:
         raise UserError(
             "TRL fine-tunes on a file: give [sft] data (make one with 'tripwright run' and"
             " 'tripwright data collect')."
@@ -95,13 +91,15 @@ def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
             f"sft.batch_size ({settings.batch_size}) must be a multiple of sft.micro_batch_size"
             f" ({settings.micro_batch_size}) for TRL."
         )
+    if recipe.validation is not None and recipe.rl is None:
+        raise UserError("[validation] is not done by TRL: examine the run afterwards.")
+    return settings, pretrained
 
 
-def trl_settings(
-    settings: SftSettings, folder: Path, most_tokens: int, seed: int, count: int
-) -> dict[str, Any]:
+def trl_settings(recipe: Recipe, folder: Path, most_tokens: int, count: int) -> dict[str, Any]:
     """Ours in TRL's words. `batch_size` counts one process; under several each has its own. Of
     steps and epochs over the `count` rows the first to come ends it, as with our engine."""
+    settings, _ = check(recipe)
     rate, cuda, steps = settings.optimizer, torch.cuda.is_available(), settings.steps
     if steps is not None and settings.max_epochs is not None:
         together = settings.batch_size * int(os.environ.get("WORLD_SIZE", "1"))
@@ -128,7 +126,7 @@ def trl_settings(
         "bf16": settings.dtype == "bfloat16" or (settings.dtype == "auto" and cuda),
         "fp16": settings.dtype == "float16",
         "use_cpu": not cuda,
-        "seed": seed,
+        "seed": recipe.seed,
         "logging_steps": 1,
         "report_to": [],
         "save_steps": SAVED_EVERY,

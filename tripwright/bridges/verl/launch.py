@@ -38,10 +38,12 @@ from tripwright.data.export import write_rows
 from tripwright.data.files import asked_for, marks_of
 from tripwright.errors import UserError
 from tripwright.files import keep_lines, write_atomically
+from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.stages import check_starting_model, stage_before, take_stages
 
 SETTING = "TRIPWRIGHT_VERL"  # names the Python that has verl
 LOG = "log.txt"
@@ -76,8 +78,10 @@ def verl_python() -> str:
     return python
 
 
-def check_environment() -> None:
-    """Raises UserError where verl is missing, or the Ray that it was told to join."""
+def check(recipe: Recipe) -> None:
+    """Raises UserError for what verl does not do, and where it is missing, or the Ray that it was
+    told to join."""
+    check_for_verl(recipe)
     verl_python()
     check_ray()
 
@@ -354,11 +358,19 @@ class VerlLoop:
         """Nothing: verl's own checkpoint decides, and `step` is of it already."""
 
 
-def reinforce_with_verl(run: RunFolder, model: str) -> None:
-    """The stage "rl" of a run folder; `model` is where it starts from."""
+def train(run: RunFolder) -> None:
+    """The stage "rl" of a run folder, after those before it, which our engine takes. A model that
+    exists and goes straight to RL is loaded by verl's workers alone."""
+    recipe, settings, model = run.recipe, check_for_verl(run.recipe), run.recipe.model.pretrained
+    if model is not None and recipe.stages == ("start", "rl"):
+        run.settle_data()
+        if Path(model).is_dir():
+            check_starting_model(recipe, *inspect_model(model))
+    else:
+        take_stages(run, "sft")
+        model = str(run.model(stage_before(run, "rl")).absolute())
     if run.done("rl"):
         return
-    recipe, settings = run.recipe, check_for_verl(run.recipe)
     if recipe.validation is not None:
         print(NO_VALIDATION, file=sys.stderr)
     command = command_for(recipe, model, run.folder, verl_python())
@@ -393,10 +405,9 @@ def _check_ranks(run: RunFolder, saved: int) -> None:
 
 def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
     """The command with its environment, and the configuration key by key."""
-    before = "copy_pretraining" if recipe.copy_pretraining else "start"
-    stage = "sft" if recipe.sft else before
-    made = recipe.model.pretrained is None or recipe.copy_pretraining or recipe.sft
-    model = str((run / "model" / stage).absolute()) if made else str(recipe.model.pretrained)
+    model, stage = recipe.model.pretrained, recipe.stages[-2]
+    if model is None or stage != "start":
+        model = str((run / "model" / stage).absolute())
     command = command_for(recipe, model, run, "python")
     settings = [f"{k}={shlex.quote(v)}" for k, v in command.environment.items() if v is not None]
     yield "# command (python: that of 'make verl')"
