@@ -57,8 +57,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tripwright.domains import face_named
-from tripwright.domains.folders import open_folder
+from tripwright.domains import face_named, open_folder
 from tripwright.evals.report.charts import Lines, Series
 from tripwright.server.serving import open_port, serve_app
 from tripwright.server.tools_api import Answers, ToolsApp

@@ -23,14 +23,14 @@ DIALECT = replace(OWN.dialects[0], name="mine", face=FACE)
     [
         ({"name": "travelplanner"}, "domain 'travelplanner'"),
         ({"dialects": (replace(DIALECT, name="compact"),)}, "dialect 'compact'"),
-        ({"faces": (replace(FACE, name="compact"),)}, "face 'compact'"),
+        ({"dialects": (replace(DIALECT, face=replace(FACE, name="compact")),)}, "face 'compact'"),
         ({}, ""),
     ],
 )
 def test_a_name_that_comes_twice_is_said(
     changed: dict[str, Any], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = replace(OWN, **{"name": "mine", "dialects": (DIALECT,), "faces": (FACE,), **changed})
+    theirs = replace(OWN, **{"name": "mine", "dialects": (DIALECT,), **changed})
     monkeypatch.setitem(sys.modules, "their.domain", SimpleNamespace(DOMAIN=theirs))
     monkeypatch.setattr(domains, "_modules", lambda: (*domains.ROWS.values(), "their.domain"))
     find = domains.domains.__wrapped__

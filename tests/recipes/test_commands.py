@@ -21,7 +21,7 @@ from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.domains.travelplanner.query import Query, read_queries

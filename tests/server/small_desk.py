@@ -24,7 +24,7 @@ from tripwright.domains.desk import (
     TripView,
     Understood,
 )
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.server.agency import Agency, Planner
 from tripwright.server.trips import make_app
 from tripwright.tools.toolbox import Tools

@@ -25,7 +25,7 @@ from tripwright.domains.deeptravel.routes.live_answers import (
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, live_source
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.server.tools_api import ToolsApp
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.remote import RemoteToolBox

@@ -10,7 +10,7 @@ import pytest
 
 from tripwright.domains import domain_named
 from tripwright.domains.desk import Understood
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.llm.client import ChatEndpoint
 from tripwright.server.agency import ModelReader
 

@@ -11,7 +11,7 @@ from tripwright.domains import face_named
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxAnswer
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables

@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.rewards import SUCCESS
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.tools.live_tools import live_source
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session
 from tripwright.errors import UserError

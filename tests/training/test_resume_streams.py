@@ -16,7 +16,6 @@ from tripwright.errors import UserError
 pytest.importorskip("torch")
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains import domain as domain_module
 from tripwright.domains import domain_named
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.training import data_source
@@ -24,6 +23,7 @@ from tripwright.training import trips as trips_module
 from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_identity, trips_of
 from tripwright.training.examination import requests_of_exam
 from tripwright.training.trips import ExpertTranscripts, GeneratedTrips
+from tripwright.world import generator
 from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
@@ -71,7 +71,7 @@ def test_a_trip_far_on_is_found_without_those_before_it(
 ) -> None:
     made: list[int] = []
     monkeypatch.setattr(
-        domain_module,
+        generator,
         "build_tables",
         lambda scale, seed: made.append(seed) or build_tables(scale, seed),
     )
@@ -226,7 +226,7 @@ def test_a_generator_that_makes_something_else_has_another_hash(
     before = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
     monkeypatch.setattr(
-        domain_module, "build_tables", lambda scale, seed: build_tables(scale, seed + 1)
+        generator, "build_tables", lambda scale, seed: build_tables(scale, seed + 1)
     )
     after = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()

@@ -11,7 +11,7 @@ import typer
 
 from tripwright.cli.options import Json, argument, check_folders, flag, option
 from tripwright.cli.table import table_lines
-from tripwright.domains import OWN_RULES, fact_title
+from tripwright.domains import fact_title, own_names
 from tripwright.errors import UserError, counted
 
 TITLES = {
@@ -32,7 +32,9 @@ def compare(
         "Run folders; the first is what the others are compared with.", metavar="RUN..."
     ),
     rejudge: str | None = option(
-        None, f"Judge all plans anew: {', '.join(OWN_RULES)}. Needs --world.", metavar="RULES"
+        None,
+        f"Judge all plans anew: {own_names('rules')}. Needs --world.",
+        metavar="RULES",
     ),
     world: Path | None = option(None, "With --rejudge: the world that the runs were played in."),
     unlike: bool = flag(
@@ -69,8 +71,7 @@ def compare(
         )
     folders = [[Path(each) for each in run.split(",") if each] for run in runs]
     check_folders([each for several in folders for each in several])
-    from tripwright.domains import domains
-    from tripwright.domains.folders import open_worlds
+    from tripwright.domains import domains, open_worlds
     from tripwright.evals.comparison import compare_folders
 
     names = dict.fromkeys(rules for domain in domains().values() for rules in domain.rules)

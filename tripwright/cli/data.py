@@ -11,7 +11,7 @@ import typer
 
 from tripwright.cli.options import Json, Restart, argument, check_folders, flag, option
 from tripwright.cli.table import rate_cells, table_lines
-from tripwright.domains import OWN_RULES
+from tripwright.domains import own_names
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new
 from tripwright.runs import transcripts_in
@@ -21,7 +21,9 @@ def collect(
     runs: list[Path] = argument("Run folders, of any policy.", metavar="RUN..."),
     out: Path = option(..., "JSONL file of trajectories to write."),
     rules: str | None = option(
-        None, f"Rule set that answers must pass: {', '.join(OWN_RULES)}.", show_default="strict"
+        None,
+        f"Rule set that answers must pass: {own_names('rules')}.",
+        show_default="strict",
     ),
     world: list[Path] | None = option(
         None, "World folder (again for each): judge answers here, instead of believing the run."
@@ -48,7 +50,7 @@ def collect(
     check_folders(runs)
     from tripwright.data.collect import collect as collect_runs
     from tripwright.data.files import open_runs
-    from tripwright.domains.folders import open_worlds
+    from tripwright.domains import open_worlds
 
     with open_worlds(world or ()) as worlds:
         counts = collect_runs(open_runs(runs, unfinished), out, worlds, rules, most_per_query)

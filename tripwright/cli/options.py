@@ -67,7 +67,7 @@ def _field(default: Any, shown: Any) -> Any:
 
 @dataclass(frozen=True)
 class PlaceFlags:
-    """What answers the tools: the fields of `domains.domain.PlaceOptions`."""
+    """What answers the tools: the fields of `domains.place.PlaceOptions`."""
 
     world: Path | None = option(None, "World folder to travel in.")
     services: Path | None = option(None, "Live tools: instead of --world, a TOML file of services.")

@@ -13,7 +13,7 @@ import typer
 
 from tripwright.cli.options import KEY_VARIABLE, Device, Dtype, Json, PlaceFlags, flag, option
 from tripwright.cli.table import rate_cells, table_lines
-from tripwright.domains import OWN_DIALECTS, OWN_POLICIES, OWN_RULES
+from tripwright.domains import own_names
 from tripwright.errors import UserError, counted
 from tripwright.policies.settings import FIELDS, USUAL_FIELD
 
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 class RunFlags:
     """What is played, and how it is judged."""
 
-    policy: str = option(..., f"Who plans: {', '.join(OWN_POLICIES)}, person, endpoint, local.")
+    policy: str = option(..., f"Who plans: {own_names('policies')}, person, endpoint, local.")
     queries: Path = option(..., "JSONL file of trip requests.")
     out: Path = option(..., "Run folder; a run found there is continued.")
-    dialect: str = option("planner_r1", f"Prompt, tool face and limits: {', '.join(OWN_DIALECTS)}.")
+    dialect: str = option(
+        "planner_r1",
+        f"Prompt, tool face and limits: {own_names('dialects')}.",
+    )
     rules: str | None = option(
         None,
-        f"Rule set of the judge: {', '.join(OWN_RULES)}.",
+        f"Rule set of the judge: {own_names('rules')}.",
         show_default="strict, where there are several",
     )
     judging: Path | None = option(
@@ -215,8 +218,8 @@ def _played(  # long: what a run is made of, each on a line of its own
 ) -> dict[str, Any]:
     """The requests and the place are looked at before the policy, which may be a model to load."""
     from tripwright.domains import dialect_named, domain_of
-    from tripwright.domains.domain import PlaceOptions
     from tripwright.domains.judging import opened, read_judging
+    from tripwright.domains.place import PlaceOptions
     from tripwright.evals.choose import (
         SAMPLING,
         choose_policy,
@@ -237,7 +240,7 @@ def _played(  # long: what a run is made of, each on a line of its own
     how = decoding_of(**vars(sampling))
     dialect = dialect_named(settings.dialect)
     domain = domain_of(dialect)
-    judging = read_judging(domain, dialect, settings.judging) if settings.judging else None
+    judging = read_judging(domain.judging, dialect, settings.judging) if settings.judging else None
     rules = settled_rules(dialect, settings.rules, judging)
     with ExitStack() as resources:
         tasks, place = open_tasks(
@@ -264,7 +267,7 @@ def _played(  # long: what a run is made of, each on a line of its own
         card |= {"tools": shown_url(settings.server)} if settings.server else {}
         card |= {"judging": judging.card()} if judging is not None else {}
         card |= {"decoding_preset": sampling.preset} if sampling.preset else {}
-        judged = resources.enter_context(opened(domain, judging, settings.out))
+        judged = resources.enter_context(opened(domain.judging, judging, settings.out))
         return run_episodes(
             player.policy,
             map(judged, tasks),

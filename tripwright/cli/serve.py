@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tripwright.cli.options import Device, Dtype, PlaceFlags, argument, flag, option
-from tripwright.domains import OWN_FACES
+from tripwright.domains import own_names
 from tripwright.errors import UserError
 
 if TYPE_CHECKING:
-    from tripwright.domains.domain import PlaceOptions
+    from tripwright.domains.place import PlaceOptions
     from tripwright.server.tools_api import ServedTools
 
 
@@ -37,7 +37,7 @@ def tools(
     workers: int = option(1, "Processes that answer; one keeps a core busy.", min=1, max=256),
     face: str | None = option(
         None,
-        f"How answers are written where a call does not say: {', '.join(OWN_FACES)}.",
+        f"How answers are written where a call does not say: {own_names('faces')}.",
         show_default="the first that answers from what is served",
     ),
 ) -> None:
@@ -60,7 +60,7 @@ def tools(
       curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
       curl http://127.0.0.1:8321/openapi.json
     """
-    from tripwright.domains.domain import PlaceOptions
+    from tripwright.domains.place import PlaceOptions
     from tripwright.server.serving import open_port, serve_app, url_of
     from tripwright.server.tools_api import make_app
 
@@ -80,8 +80,7 @@ def _served(
 ) -> tuple[Callable[[str], ServedTools], str, tuple[str, ...]]:
     """What each worker calls with a face; what is served, in words; its faces, the default
     first."""
-    from tripwright.domains import domain_of_face, domains, face_named, faces
-    from tripwright.domains.folders import alike, open_folder
+    from tripwright.domains import alike, domain_of_face, domains, face_named, faces, open_folder
     from tripwright.server.tools_api import world_answers
 
     live = next(domain for domain in domains().values() if domain.live)
@@ -99,7 +98,7 @@ def _served(
         )
     with open_folder(options.world, domain_of_face(face) if face else None) as (domain, opened):
         what = f"the tools of world '{opened.where}'"
-    names = tuple(faces({each.name: each for each in alike(domain)}))
+    names = tuple(faces(alike(domain)))
     return partial(world_answers, options.world), what, names
 
 

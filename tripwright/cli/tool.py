@@ -8,7 +8,7 @@ import json
 import typer
 
 from tripwright.cli.options import PlaceFlags, argument, flag, option
-from tripwright.domains import OWN_FACES
+from tripwright.domains import own_names
 from tripwright.errors import UserError
 
 
@@ -18,7 +18,10 @@ def tool(  # long: mostly examples, a line for each kind of face
         "The tool as the face calls it, for instance search_flights.", default=None
     ),
     arguments: str = argument("Its arguments, one JSON object.", default="{}"),
-    face: str = option("planner_r1", f"How tools are called and answer: {', '.join(OWN_FACES)}."),
+    face: str = option(
+        "planner_r1",
+        f"How tools are called and answer: {own_names('faces')}.",
+    ),
     page_rows: int | None = option(
         None, "Answer in pages of so many rows; the argument page names one.", min=1
     ),
@@ -52,7 +55,7 @@ def tool(  # long: mostly examples, a line for each kind of face
       tripwright tool SearchFlight '{"departure": "Houston", "destination": "Dallas", "date": "2022-03-07"}' --face star --world worlds/real
     """  # noqa: E501
     from tripwright.domains import domain_of_face, face_named
-    from tripwright.domains.domain import PlaceOptions
+    from tripwright.domains.place import PlaceOptions
     from tripwright.tools.toolbox import ToolHostDown
 
     schemas = face_named(face).schemas(
@@ -66,9 +69,8 @@ def tool(  # long: mostly examples, a line for each kind of face
         raise UserError(
             f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments."
         )
-    domain = domain_of_face(face)
-    with domain.open_place(PlaceOptions(**vars(place))) as opened:
-        box = domain.tools(opened.source, face_named(face), page_rows)
+    with domain_of_face(face).open_place(PlaceOptions(**vars(place))) as opened:
+        box = opened.tools(face_named(face), page_rows)
         try:
             answer = box.call(name, arguments)
         except ToolHostDown as error:

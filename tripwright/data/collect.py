@@ -33,7 +33,7 @@ from typing import Any
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, opening_thoughts, read_turn
 from tripwright.data.files import SourceRun, StoredEpisode, one_domain, replacing
-from tripwright.domains.domain import ClosedWorld
+from tripwright.domains.place import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError
 from tripwright.transcript import Segment, StopReason, Transcript

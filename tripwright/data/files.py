@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import dialects, domain_named, domain_of
 from tripwright.domains.domain import Domain
+from tripwright.domains.place import same_place
 from tripwright.errors import UserError, first_problem
 from tripwright.files import make_parent
 from tripwright.runs import (
@@ -81,7 +82,7 @@ class SourceRun(Run):
     def world_hash(self) -> str | None:
         """Of what answered the tools: a world's content, or services and the day they were
         asked."""
-        return self.domain.same_place(self.card.get("world") or {})
+        return same_place(self.card.get("world") or {})
 
     def episodes(self, ids: Iterable[str] | None = None) -> Iterator[StoredEpisode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""

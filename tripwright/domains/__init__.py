@@ -2,51 +2,33 @@
 point `tripwright.domains` of a package of yours (docs/new-domain.md).
 
 Rows are names of modules, and types are imported for checking alone, so that asking for the verbs
-of all domains loads no other part of the
-house: `tripwright --help` does that.
+of all domains loads no other part of the house: `tripwright --help` does that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tripwright.errors import NotJson, UserError, read_json
 
 if TYPE_CHECKING:
     from tripwright.agent.dialect import Dialect
     from tripwright.domains.domain import Domain
+    from tripwright.domains.place import Place
     from tripwright.tools.face import Face
 
 ROWS = {  # name → the module that holds its `DOMAIN`
     "travelplanner": "tripwright.domains.travelplanner.domain",
     "deeptravel": "tripwright.domains.deeptravel.domain",
 }
-# What help texts list of these, which must not load them to be printed. A test holds it to them.
-OWN_DIALECTS = (
-    "planner_r1",
-    "planner_r1_steps",
-    "compact",
-    "compact_long",
-    "star",
-    "star_frontier",
-    "deeptravel_cards",
-    "deeptravel",
-    "deeptravel_cards_compact",
-)
-OWN_FACES = ("planner_r1", "compact", "star", "deeptravel", "deeptravel_compact")
-OWN_RULES = ("strict", "star", "official")
-OWN_POLICIES = (
-    *("expert", "expert-spender", "expert-comparing", "expert-careful", "expert-brief"),
-    *("greedy-search", "first-row", "cheapest-row"),
-    *("errand-expert", "errand-first-row", "errand-cheapest", "errand-in-time", "errand-fastest"),
-)
 
 
 @cache
@@ -54,6 +36,12 @@ def own_domains() -> Mapping[str, Domain]:
     """The house's own by name. For texts that are made while a module is imported: looking for
     others opens files."""
     return {name: import_module(module).DOMAIN for name, module in ROWS.items()}
+
+
+def own_names(members: str) -> str:
+    """What the house's own domains have, such as their "dialects", for the help of one verb."""
+    found = (each for domain in own_domains().values() for each in getattr(domain, members))
+    return ", ".join(dict.fromkeys(getattr(each, "name", each) for each in found))
 
 
 @cache
@@ -130,8 +118,8 @@ def domain_of(dialect: Dialect | str) -> Domain:
 
 
 def domain_of_file(path: Path) -> Domain | None:
-    """Of a file of requests, by its first line; None where that is no request: `Domain.read` says
-    what is wrong with it."""
+    """Of a file of requests, by its first line: the domain whose requests must have the most of its
+    fields. None where that is none, or two, whose reader says what is wrong with it."""
     if not path.is_file():
         return None
     with path.open("rb") as lines:
@@ -140,20 +128,20 @@ def domain_of_file(path: Path) -> Domain | None:
         record = read_json(first)
     except NotJson:
         return None
-    return next(
-        (
-            domain
-            for domain in domains().values()
-            if isinstance(record, dict) and domain.key_field in record
-        ),
-        None,
-    )
+    found = dict[str, int]()
+    for name, domain in domains().items():
+        fields = {key for key, each in domain.request.model_fields.items() if each.is_required()}
+        here = fields.intersection(record) if isinstance(record, dict) else ()
+        if 2 * len(here) > len(fields):
+            found[name] = len(here)
+    best = [name for name, count in found.items() if count == max(found.values())]
+    return domains()[best[0]] if len(best) == 1 else None
 
 
-def faces(among: Mapping[str, Domain] | None = None) -> dict[str, Face]:
+def faces(among: Iterable[Domain] | None = None) -> dict[str, Face]:
     return {
         face.name: face
-        for domain in (domains() if among is None else among).values()
+        for domain in (domains().values() if among is None else among)
         for face in domain.faces
     }
 
@@ -168,3 +156,40 @@ def face_named(name: str, among: Mapping[str, Face] | None = None) -> Face:
 def domain_of_face(name: str) -> Domain:
     face = face_named(name)
     return next(domain for domain in domains().values() if face in domain.faces)
+
+
+# ---- whose place a folder is
+
+
+def alike(domain: Domain) -> list[Domain]:
+    """The domains that live in the same kind of world, itself among them."""
+    return [each for each in domains().values() if each.world is domain.world]
+
+
+@contextmanager
+def open_folder(
+    folder: Path, domain_of_requests: Domain | None = None
+) -> Iterator[tuple[Domain, Place]]:
+    """The place, and the first domain that knows the folder; with `domain_of_requests`, among those
+    that live in the same kind of world. Raises the UserError of the first that was tried where none
+    does."""
+    from tripwright.domains.place import PlaceOptions
+
+    errors: list[UserError] = []
+    with ExitStack() as stack:
+        for domain in alike(domain_of_requests) if domain_of_requests else domains().values():
+            try:
+                place = stack.enter_context(domain.open_place(PlaceOptions(world=folder)))
+                break
+            except UserError as error:
+                errors.append(error)
+        else:
+            raise errors[0]
+        yield domain, place
+
+
+@contextmanager
+def open_worlds(folders: Iterable[Path]) -> Iterator[list[Any]]:
+    """The source of each folder: whatever its domain judges in."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_folder(folder))[1].source for folder in folders]

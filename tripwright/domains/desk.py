@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.errors import UserError
 from tripwright.policies.base import Policy
 

@@ -9,18 +9,19 @@ than an agent that can be run, trained, examined and reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
+from tripwright.domains.desk import Desk
 from tripwright.domains.judging import JudgingModel
+from tripwright.domains.place import Place, PlaceOptions, open_world
 from tripwright.episode import Episode, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
@@ -29,114 +30,13 @@ from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face
-from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import Transcript
 from tripwright.verdict import Verdict
-from tripwright.world.generator import (
-    ACCOMMODATION_NOUNS,
-    ATTRACTION_NOUNS,
-    RESTAURANT_NOUNS,
-    build_tables,
-)
+from tripwright.world.generator import generated_world, names_of_world
 from tripwright.world.scales import SCALES
-from tripwright.world.store import World
-
-if TYPE_CHECKING:
-    from tripwright.domains.desk import Desk
 
 Draw = Callable[[Any, int, int], Iterator[Any]]  # (world, how many, seed) → requests
 Json = Mapping[str, Any]
-
-
-class ClosedWorld(Protocol):
-    """What a domain's world says of itself: two of one content hash answer alike."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def content_hash(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class PlaceOptions:
-    """What is to answer the tools, as given: a world's folder or a file of live services; where
-    answers of services are kept, of which day, and whether only those count."""
-
-    world: Path | None = None
-    services: Path | None = None
-    store: str | None = None
-    snapshot: str | None = None
-    replay: bool = False
-
-    @property
-    def live(self) -> bool:
-        """Whether anything but a closed world is asked for."""
-        return (
-            self.services is not None
-            or self.store is not None
-            or self.snapshot is not None
-            or self.replay
-        )
-
-
-@dataclass(frozen=True)
-class Place:
-    """What answers the tools of a run. `source` is what a domain's `task` takes; `identity` goes
-    into the run card: episodes of two places are never counted together. `figures` are counts worth
-    a line in a training's metrics."""
-
-    source: Any
-    where: str
-    identity: dict[str, Any]
-    figures: Callable[[], dict[str, int]] = dict
-
-
-@contextmanager
-def open_world(
-    options: PlaceOptions, opened: Callable[[Path], Any] = World.open
-) -> Iterator[Place]:
-    """A closed world in a folder, the only place that most domains know."""
-    if options.live:
-        raise UserError(
-            "The tools of this dialect answer from a closed world: leave --services, --store,"
-            " --snapshot and --replay out."
-        )
-    if options.world is None:
-        raise UserError(
-            "Which world? Give its folder with --world DIR, as made by 'tripwright world build' or"
-            " 'world import'."
-        )
-    world = opened(options.world)
-    yield Place(world, world.name, {"name": world.name, "content_hash": world.content_hash})
-
-
-def generated_world(scale: str, seed: int) -> World:
-    return World.in_memory(build_tables(scale, seed))
-
-
-def names_of_world(world: World) -> set[str]:
-    """Names that a model copies and compares, so that the tokenizer must not merge them into fixed
-    text."""
-    names = [
-        *world.cities,
-        *world.states,
-        *RESTAURANT_NOUNS,
-        *ACCOMMODATION_NOUNS,
-        *ATTRACTION_NOUNS,
-    ]
-    for city in world.cities:
-        names += [row.name for row in world.attractions(city)]
-        for restaurant in world.restaurants(city):
-            names += [restaurant.name, restaurant.cuisines.replace(",", " ")]
-        for accommodation in world.accommodations(city):
-            names += [accommodation.name, accommodation.house_rules.replace("No ", " ")]
-    # capitals alone: letters of rows, and F of flight numbers
-    words = {word for name in names for word in name.split()} - {"&", "No", "under"}
-    return words | {*ascii_uppercase}
-
-
-def world_tools(source: Any, face: Face, page_rows: int | None) -> Tools:
-    return ToolBox(source, face, page_rows=page_rows)
 
 
 def has_answer(session: Session) -> bool:
@@ -218,7 +118,6 @@ class Domain:
     title: str
     made_by: str
     dialects: tuple[Dialect, ...]  # the first is the default
-    faces: tuple[Face, ...] = ()  # by default those of the dialects
 
     # Requests: a class of pydantic's with the text `query`, perhaps a `level`, and `record()`;
     # files of them; and drawn from a world.
@@ -230,13 +129,10 @@ class Domain:
     )
     draw: Callable[[Any], Draw]  # from a mix, or None for the usual one
     mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
-    key_field: str  # a field that a request of this domain has and of no other
     # section of a score → field of the request
     slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})
     # what else requests are counted and divided by, beside their level
     marks: Callable[[Any], dict[str, Any]] = lambda request: {}
-    # the city where a trip starts, which its world must have
-    origin: Callable[[Any], str | None] = lambda request: None
 
     # Episodes
     task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
@@ -248,9 +144,6 @@ class Domain:
     scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)
     world_names: Callable[[Any], set[str]] = names_of_world
     open_place: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
-    tools: Callable[[Any, Face, int | None], Tools] = world_tools  # (source, face, rows of a page)
-    # of a run card's "world": equal for comparable runs
-    same_place: Callable[[Json], str | None] = lambda place: place.get("content_hash")
 
     # Who plays
     expert: Callable[[], Policy]
@@ -315,9 +208,9 @@ class Domain:
             names = {baseline.replace("_", "-"): baseline for baseline in self.baselines}
             table = {name: plain(name, self.baselines[row]) for name, row in names.items()}
             object.__setattr__(self, "policies", table)
-        if not self.faces:
-            object.__setattr__(
-                self, "faces", tuple(dict.fromkeys(dialect.face for dialect in self.dialects))
-            )
         if self.read is None:
             object.__setattr__(self, "read", partial(read_requests, self.request, self.made_by))
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        return tuple(dict.fromkeys(dialect.face for dialect in self.dialects))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt
 
@@ -35,9 +35,6 @@ from tripwright.llm.paid_calls import JudgementLog, Prices, prices_of
 from tripwright.runs import JUDGEMENTS
 from tripwright.settings import settings_of
 from tripwright.verdict import verified_by
-
-if TYPE_CHECKING:
-    from tripwright.domains.domain import Domain
 
 # settings that may change when a run is gone on with
 FREE = ("concurrency", "timeout_seconds", "retries", "api_key_env", "max_cost_usd")
@@ -107,34 +104,36 @@ class JudgingModel:
     refusal: Callable[[Any, Dialect], str | None] = lambda settings, dialect: None
 
 
-def judging_settings(domain: Domain, dialect: Dialect | None, table: Any, where: str) -> Any:
+def judging_settings(
+    model: JudgingModel | None, dialect: Dialect | None, table: Any, where: str
+) -> Any:
     """Raises UserError for a wrong table, and where no model takes part in judging (of the dialect,
     where it is known)."""
-    if domain.judging is None:
-        raise UserError(f"{where}: {domain.title} are judged without a model. Leave it out.")
-    settings = settings_of(domain.judging.settings, table, where)
-    if dialect is not None and (refusal := domain.judging.refusal(settings, dialect)):
+    if model is None:
+        raise UserError(f"{where}: these requests are judged without a model. Leave it out.")
+    settings = settings_of(model.settings, table, where)
+    if dialect is not None and (refusal := model.refusal(settings, dialect)):
         raise UserError(f"{where}: {refusal}")
     return settings
 
 
 @contextmanager
-def opened(domain: Domain, settings: Any, folder: Path) -> Iterator[Judged]:
+def opened(model: JudgingModel | None, settings: Any, folder: Path) -> Iterator[Judged]:
     """What makes the tasks of a run folder ones that the model helps to judge; nothing without
     settings."""
-    if settings is None or domain.judging is None:
+    if settings is None or model is None:
         yield lambda task: task
         return
-    with domain.judging.open(settings, folder / JUDGEMENTS) as judged:
+    with model.open(settings, folder / JUDGEMENTS) as judged:
         yield judged
 
 
-def rules_without_choice(domain: Domain, settings: JudgingSettings | None) -> str:
+def rules_without_choice(judged_by: str, settings: JudgingSettings | None) -> str:
     """What stands as the rules of a score, where a domain has no sets of rules to choose from."""
-    return domain.judged_by if settings is None else verified_by(settings.name)
+    return judged_by if settings is None else verified_by(settings.name)
 
 
-def read_judging(domain: Domain, dialect: Dialect | None, path: Path) -> Any:
+def read_judging(model: JudgingModel | None, dialect: Dialect | None, path: Path) -> Any:
     """The settings in a file of --judging. Raises UserError."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -142,4 +141,4 @@ def read_judging(domain: Domain, dialect: Dialect | None, path: Path) -> Any:
         raise UserError(f"--judging '{path}' cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML ({error}).") from None
-    return judging_settings(domain, dialect, table, str(path))
+    return judging_settings(model, dialect, table, str(path))

@@ -20,8 +20,8 @@ from tripwright.agent.chat import (
 )
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domain_of_file, domains
-from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.domains.judging import JudgingSettings, rules_without_choice
+from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.run_card import entry_of, model_fingerprint
@@ -223,7 +223,7 @@ def settled_rules(
                 f"--rules are not of {domain.title}, which are {domain.judged_by}. Leave --rules"
                 " out."
             )
-        return rules_without_choice(domain, judging)
+        return rules_without_choice(domain.judged_by, judging)
     if rules is not None and rules not in domain.rules:
         raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
     return rules or domain.rules[0]

@@ -25,7 +25,7 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from tripwright.domains import domains
-from tripwright.domains.domain import ClosedWorld
+from tripwright.domains.place import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome, facts_of
 from tripwright.evals.power import Scatter

@@ -41,7 +41,8 @@ from tripwright.domains.desk import (
     problems_of,
     whole,
 )
-from tripwright.domains.domain import Domain, Place, PlaceOptions
+from tripwright.domains.domain import Domain
+from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, closed, open_session
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.choose import choose_policy

@@ -26,9 +26,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tripwright import __version__
-from tripwright.domains import domain_of_face, face_named, faces
-from tripwright.domains.domain import Domain, Place
-from tripwright.domains.folders import alike, open_folder
+from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
+from tripwright.domains.domain import Domain
+from tripwright.domains.place import Place
 from tripwright.errors import UserError
 from tripwright.server.serving import add_docs, body_within, metrics_page, say_traceback
 from tripwright.tools.answer import ToolAnswer
@@ -123,7 +123,7 @@ class Answers(ServedTools):
     )
 
     def __init__(self, domain: Domain, place: Place, default_face: str, resources: ExitStack):
-        super().__init__(faces({each.name: each for each in alike(domain)}), default_face)
+        super().__init__(faces(alike(domain)), default_face)
         self._place, self._opened = place, resources
         self.content_hash = str(place.identity.get("content_hash", ""))
         self.what = f"world '{place.where}'"
@@ -135,7 +135,7 @@ class Answers(ServedTools):
         return {"name": self._place.where, **identity, "content_hash": self.content_hash}
 
     def _box(self, face: Face, page_rows: int | None) -> Tools:
-        return domain_of_face(face.name).tools(self._place.source, face, page_rows)
+        return self._place.tools(face, page_rows)
 
     def close(self) -> None:
         self._opened.close()

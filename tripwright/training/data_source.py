@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.domains import domain_named
-from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.domains.judging import Judged
+from tripwright.domains.place import Place, PlaceOptions, same_place
 from tripwright.errors import UserError
 from tripwright.runs import transcripts_in
 from tripwright.training.recipe import Recipe
@@ -112,9 +112,7 @@ def data_identity(recipe: Recipe) -> dict[str, Any]:
         )
         return identity
     place = place_of(recipe).identity
-    identity |= (
-        {"world": recipe.domain.same_place(place)} if recipe.live is None else {"live": place}
-    )
+    identity |= {"world": same_place(place)} if recipe.live is None else {"live": place}
     return identity | {"queries": file_hash(recipe.data.queries)}
 
 

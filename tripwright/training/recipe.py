@@ -363,7 +363,9 @@ def _recipe(data: dict[str, Any], where: str) -> Recipe:
     recipe = replace(recipe, data=replace(recipe.data, **mixes))
     if recipe.judging is not None:
         dialect = recipe.dialect.dialect()
-        settings = judging_settings(recipe.domain, dialect, recipe.judging, f"{where}: judging")
+        settings = judging_settings(
+            recipe.domain.judging, dialect, recipe.judging, f"{where}: judging"
+        )
         recipe = replace(recipe, judging=settings)
     recipe = _with_rules(recipe, data)
     try:

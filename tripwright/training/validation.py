@@ -27,6 +27,7 @@ from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains.judging import opened, rules_without_choice
+from tripwright.domains.place import same_place
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
@@ -73,7 +74,7 @@ class HeldOut:
         """The set of rules, or what a score says of a domain with one way to judge."""
         if self.recipe.domain.rules:
             return self.recipe.evaluation.rules
-        return rules_without_choice(self.recipe.domain, self.recipe.judging)
+        return rules_without_choice(self.recipe.domain.judged_by, self.recipe.judging)
 
     def settle(self, folder: Path, refusal: str, advice: str, **more: Any) -> None:
         """Writes down in `folder` the requests and what two evaluations must have in common to be
@@ -153,7 +154,7 @@ class HeldOut:
         if recipe.judging is not None:
             card |= {"judging": recipe.judging.card()}
         folder.mkdir(parents=True, exist_ok=True)
-        with opened(recipe.domain, recipe.judging, folder) as judged:
+        with opened(recipe.domain.judging, recipe.judging, folder) as judged:
             return run_episodes(
                 policy,
                 map(judged, self.tasks),
@@ -176,7 +177,7 @@ def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> 
         place, requests = requests_in(recipe, file)
         identity = {"path": file, "sha256": file_hash(file)}
         tasks = [domain.task(f"q{line:06d}", request, place.source) for line, request in requests]
-        same = {"file": identity["sha256"], "world": domain.same_place(place.identity)}
+        same = {"file": identity["sha256"], "world": same_place(place.identity)}
         return HeldOut(recipe, tasks, identity, place.identity, same)
     trips = GeneratedTrips(
         domain, (data.scale,), first_world, recipe.evaluation.per_world, recipe.mix

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from string import ascii_uppercase
 
 from tripwright.errors import UserError
 from tripwright.world.folder import check_target, write_world
@@ -440,6 +441,32 @@ def build_world(folder: str | Path, scale: str, seed: int, report: Report | None
     """Writes the world to a folder; see `write_world` for atomicity."""
     check_target(Path(folder))
     return write_world(folder, build_tables(scale, seed), report)
+
+
+def generated_world(scale: str, seed: int) -> World:
+    """One that is kept in memory."""
+    return World.in_memory(build_tables(scale, seed))
+
+
+def names_of_world(world: World) -> set[str]:
+    """The words of its names, which a model copies and compares, so that a tokenizer must not merge
+    them into fixed text."""
+    names = [
+        *world.cities,
+        *world.states,
+        *RESTAURANT_NOUNS,
+        *ACCOMMODATION_NOUNS,
+        *ATTRACTION_NOUNS,
+    ]
+    for city in world.cities:
+        names += [row.name for row in world.attractions(city)]
+        for restaurant in world.restaurants(city):
+            names += [restaurant.name, restaurant.cuisines.replace(",", " ")]
+        for accommodation in world.accommodations(city):
+            names += [accommodation.name, accommodation.house_rules.replace("No ", " ")]
+    # capitals alone: letters of rows, and F of flight numbers
+    words = {word for name in names for word in name.split()} - {"&", "No", "under"}
+    return words | {*ascii_uppercase}
 
 
 def _map(size: Scale, key: str, rng: random.Random, namer: Namer) -> Map:

@@ -25,7 +25,7 @@ from tripwright.domains.deeptravel.tools.live_tools import LiveSource
 from tripwright.domains.deeptravel.verifiers.evidence import evidence
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.desk import FormProblems
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.episode import Episode, play
 from tripwright.server.agency import TripServer, open_agency
 from tripwright.server.trips import make_app

@@ -11,7 +11,7 @@ import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.domains.desk import FormProblems
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.desk import DESK
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.oracle.planner import solve

@@ -63,7 +63,7 @@ from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.domains import dialect_named
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.episode import Task as Trip
 from tripwright.episode import close_session, open_session
 from tripwright.errors import UserError

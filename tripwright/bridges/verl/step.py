@@ -87,7 +87,7 @@ def conditions_of(run: str) -> Conditions:
     judging = Path(run) / FOLDER / "judging" / _process_name()
     if recipe.judging is not None:  # a journal has one writer
         judging.mkdir(parents=True, exist_ok=True)
-    judged = _OPEN.enter_context(opened(recipe.domain, recipe.judging, judging))
+    judged = _OPEN.enter_context(opened(recipe.domain.judging, recipe.judging, judging))
     rewards = [resolve_reward(name, recipe.domain.rewards) for name in settings.curriculum.rewards]
     return Conditions(recipe, settings, dialect, trips_of(recipe, RL, judged), rewards, tools)
 

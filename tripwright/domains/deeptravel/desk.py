@@ -75,7 +75,7 @@ from tripwright.domains.desk import (
     unknown,
     whole,
 )
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.domains.wording import capitalised
 from tripwright.errors import UserError, counted
 from tripwright.verdict import FORMAT, SCHEMA, Fact, Verdict

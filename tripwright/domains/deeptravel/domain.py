@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from annotated_types import Ge
 
@@ -31,20 +29,21 @@ from tripwright.domains.deeptravel.task import (
     figures,
     unjudged,
 )
-from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions, names_of_world
+from tripwright.domains.domain import Domain, Draw
 from tripwright.domains.judging import JudgingModel
+from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task, close_session
 from tripwright.errors import UserError
 from tripwright.policies.settings import plain
 from tripwright.tools.face import Face
-from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.tools.toolbox import Tools
 from tripwright.verdict import verified_by
+from tripwright.world.generator import names_of_world
 from tripwright.world.store import World
 
 Weight = Annotated[int, Ge(0)]
@@ -95,16 +94,15 @@ def _task(id: str, request: TravelRequest, source: World | LiveSource) -> Task:
     return Errand(id, request, source.ask, source.where)
 
 
+class LivePlace(Place):
+    def tools(self, face: Face, page_rows: int | None = None) -> Tools:
+        return LiveToolBox(self.source.ask, face)
+
+
 @contextmanager
 def _open_place(options: PlaceOptions) -> Iterator[Place]:
     with live_source(options) as live:
-        yield Place(live, live.where, live.identity, live.figures)
-
-
-def _tools(source: World | LiveSource, face: Face, page_rows: int | None) -> Tools:
-    if isinstance(source, World):
-        return ToolBox(source, face, page_rows=page_rows)
-    return LiveToolBox(source.ask, face)
+        yield LivePlace(live, live.where, live.identity, live.figures)
 
 
 def _world_names(source: World | LiveSource) -> set[str]:
@@ -136,14 +134,6 @@ def _check_requests(requests: list[tuple[int, TravelRequest]], place: Place, pat
             )
 
 
-def _same_place(place: Mapping[str, Any]) -> str | None:
-    """A hash of what answered and of which day. Whether it was recorded or replayed is no
-    difference."""
-    answered = {name: place[name] for name in ("tools", "snapshot") if place.get(name)}
-    text = json.dumps(answered, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest() if answered else None
-
-
 def _verified(session: Session) -> bool:
     """Row D6: what the verifiers pass; an answer outside the contract never does."""
     return close_session(session).passed
@@ -158,20 +148,15 @@ DOMAIN = Domain(
     title="travellers' requests",
     made_by="tripwright request make",
     dialects=DIALECTS,
-    faces=FACES,
     request=TravelRequest,
     check_requests=_check_requests,
     draw=_draw,
     mix=LevelMix,
-    key_field="origin",
     # the two halves of row D12
     marks=lambda request: {"wishes": "with" if request.constrained else "without"},
-    origin=lambda request: request.origin,
     task=_task,
     world_names=_world_names,
     open_place=_open_place,
-    tools=_tools,
-    same_place=_same_place,
     expert=ErrandExpert,
     baselines={
         "first_row": partial(ErrandRows, "errand-first-row"),

@@ -29,7 +29,7 @@ from tripwright.domains.desk import (
     problems_of,
     whole,
 )
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs
 from tripwright.domains.travelplanner.oracle.options import (
     FORBIDDEN_BY_RULE,

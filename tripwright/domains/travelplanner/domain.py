@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.domain import Credit, Domain, Place
+from tripwright.domains.domain import Credit, Domain
 from tripwright.domains.judging import Judged, JudgingModel
+from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
 from tripwright.domains.travelplanner.baselines import GreedySearch, RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
@@ -33,7 +34,6 @@ from tripwright.domains.travelplanner.rules.facts import (
     applicable_hard,
 )
 from tripwright.domains.travelplanner.task import NAME, TripTask
-from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.errors import UserError
@@ -136,16 +136,13 @@ DOMAIN = Domain(
     title="TravelPlanner's queries",
     made_by="tripwright query make",
     dialects=DIALECTS,
-    faces=FACES,
     request=Query,
     read=iter_queries,
     check_requests=_check_requests,
     draw=lambda mix: partial(make_queries, mix=mix),
     mix=Mix,
-    key_field="org",
     slices={"levels": "level", "days": "days"},
     marks=lambda query: {"days": query.days},
-    origin=lambda query: query.org,
     task=TripTask,
     closed_lists=(
         *CUISINES,

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.domains.desk import Replan
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
 from tripwright.domains.travelplanner.oracle.explanation import usd
 from tripwright.domains.travelplanner.oracle.planner import k_best, plan_days, solve

@@ -18,7 +18,7 @@ from functools import partial
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
 from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault, live_source
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.server.tools_api import Json, ServedTools
 from tripwright.tools.face import Face

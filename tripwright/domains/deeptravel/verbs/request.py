@@ -36,7 +36,7 @@ from tripwright.domains.deeptravel.requests.make import (
     possible_with,
 )
 from tripwright.domains.deeptravel.tools.live_tools import live_source
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.progress import StatusLine

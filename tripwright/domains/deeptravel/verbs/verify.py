@@ -102,7 +102,7 @@ def verify(  # long: half of it is help
     """
     judging: JudgeSettings | None = None
     if settings.judging is not None:
-        judging = read_judging(domain_named(NAME), None, settings.judging)
+        judging = read_judging(domain_named(NAME).judging, None, settings.judging)
     elif settings.against_rules:
         raise UserError("--against-rules holds a judge's verdicts against rules: give --judging.")
     path = transcripts_at(transcripts)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 
 from tripwright.domains.desk import FieldProblem, FormProblems
-from tripwright.domains.domain import Place
+from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.oracle.options import at_most
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.query import Query, query_to_plan

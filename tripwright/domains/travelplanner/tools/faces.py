@@ -328,6 +328,3 @@ STAR = Face(
         "search_accommodations": _city_search("accommodation", "no_accommodations"),
     },
 )
-
-
-FACES = (PLANNER_R1, COMPACT, STAR)

@@ -20,7 +20,7 @@ from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Money
 from tripwright.domains.deeptravel.tools.live_tools import live_source
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.runs import episodes, transcripts_in
 from tripwright.transcript import Rows

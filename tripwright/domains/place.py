@@ -1,0 +1,91 @@
+"""What answers the tools of a run: a closed world in a folder, or whatever else a domain opens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tripwright.errors import UserError
+from tripwright.tools.face import Face
+from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.world.store import World
+
+
+class ClosedWorld(Protocol):
+    """What a domain's world says of itself: two of one content hash answer alike."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def content_hash(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class PlaceOptions:
+    """What is to answer the tools, as given: a world's folder or a file of live services; where
+    answers of services are kept, of which day, and whether only those count."""
+
+    world: Path | None = None
+    services: Path | None = None
+    store: str | None = None
+    snapshot: str | None = None
+    replay: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether anything but a closed world is asked for."""
+        return (
+            self.services is not None
+            or self.store is not None
+            or self.snapshot is not None
+            or self.replay
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """What answers the tools of a run. `source` is what a domain's `task` takes; `identity` goes
+    into the run card: episodes of two places are never counted together. `figures` are counts worth
+    a line in a training's metrics."""
+
+    source: Any
+    where: str
+    identity: dict[str, Any]
+    figures: Callable[[], dict[str, int]] = dict
+
+    def tools(self, face: Face, page_rows: int | None = None) -> Tools:
+        return ToolBox(self.source, face, page_rows=page_rows)
+
+
+def same_place(identity: Mapping[str, Any]) -> str | None:
+    """Equal for comparable runs, from the "world" of a run card: the content hash of a closed
+    world, or a hash of which services answered and of which day. Whether a day was recorded or
+    replayed is no difference."""
+    answered = {name: identity[name] for name in ("tools", "snapshot") if identity.get(name)}
+    if not answered:
+        return identity.get("content_hash")
+    return hashlib.sha256(json.dumps(answered, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def open_world(
+    options: PlaceOptions, opened: Callable[[Path], Any] = World.open
+) -> Iterator[Place]:
+    """A closed world in a folder, the only place that most domains know."""
+    if options.live:
+        raise UserError(
+            "The tools of this dialect answer from a closed world: leave --services, --store,"
+            " --snapshot and --replay out."
+        )
+    if options.world is None:
+        raise UserError(
+            "Which world? Give its folder with --world DIR, as made by 'tripwright world build' or"
+            " 'world import'."
+        )
+    world = opened(options.world)
+    yield Place(world, world.name, {"name": world.name, "content_hash": world.content_hash})
