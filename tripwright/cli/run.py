@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class RunFlags:
     """What is played, and how it is judged."""
 
-    policy: str = option(..., f"Who plans: {own_names('policies')}, person, endpoint, local.")
+    policy: str = option(..., f"Who plans: {own_names('players')}, person, endpoint, local.")
     queries: Path = option(..., "JSONL file of trip requests.")
     out: Path = option(..., "Run folder; a run found there is continued.")
     dialect: str = option(

@@ -26,7 +26,6 @@ from tripwright.episode import Episode, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
 from tripwright.policies.base import Policy
-from tripwright.policies.settings import PolicyChoice, PolicySettings, plain
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face
@@ -109,6 +108,18 @@ def read_requests(request: type[Any], made_by: str, path: Path) -> Iterator[tupl
             raise UserError(f"{path}:{number}: {first_problem(error)}") from None
 
 
+@dataclass(frozen=True)
+class Player:
+    """A policy without a model. `options` are the settings that it can be told (fields of
+    PolicySettings), with its own values; `make` takes each of them."""
+
+    make: Callable[..., Policy]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    needs_world: bool = False  # it looks into the world at hand
+    teaches: bool = False  # a cold start may imitate it, beside the expert
+    baseline: str | None = None  # its name among those who say how hard requests are
+
+
 @dataclass(frozen=True, kw_only=True)
 class Domain:
     """One domain. `title` is what its requests are called in messages ("travellers' requests"),
@@ -145,17 +156,9 @@ class Domain:
     world_names: Callable[[Any], set[str]] = names_of_world
     open_place: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
 
-    # Who plays
-    expert: Callable[[], Policy]
-    # whom else a cold start may imitate, by the names of `sft.expert`; the expert is added
-    teachers: Mapping[str, Callable[[], Policy]] = field(default_factory=dict)
-    # simple scripted policies, which say how hard requests are; the expert is added to them
-    baselines: Mapping[str, Callable[[], Policy]]
-    # by the names of `run --policy`; by default the baselines
-    policies: Mapping[str, Callable[[PolicySettings, Dialect], PolicyChoice]] = field(
-        default_factory=dict
-    )
-    needs_world: tuple[str, ...] = ()  # policies that look into the world at hand
+    # Who plays, by the names of `run --policy`: the expert first, who shows that requests can be
+    # met. Recipes and examinations call it "expert".
+    players: Mapping[str, Player]
     # by their names in recipes, beside "dense" and "success"
     rewards: Mapping[str, Reward] = field(default_factory=dict)
     # rewards that need every group judged, even where an earlier one failed (`every_group`)
@@ -202,15 +205,25 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
-        object.__setattr__(self, "baselines", {**self.baselines, "expert": self.expert})
-        object.__setattr__(self, "teachers", {"expert": self.expert, **self.teachers})
-        if not self.policies:
-            names = {baseline.replace("_", "-"): baseline for baseline in self.baselines}
-            table = {name: plain(name, self.baselines[row]) for name, row in names.items()}
-            object.__setattr__(self, "policies", table)
         if self.read is None:
             object.__setattr__(self, "read", partial(read_requests, self.request, self.made_by))
 
     @property
     def faces(self) -> tuple[Face, ...]:
         return tuple(dict.fromkeys(dialect.face for dialect in self.dialects))
+
+    @property
+    def expert(self) -> Callable[..., Policy]:
+        return next(iter(self.players.values())).make
+
+    @property
+    def teachers(self) -> dict[str, Callable[..., Policy]]:
+        """Whom a cold start may imitate, by the names of `sft.expert`."""
+        others = {name: player.make for name, player in self.players.items() if player.teaches}
+        return {"expert": self.expert, **others}
+
+    @property
+    def baselines(self) -> dict[str, Callable[..., Policy]]:
+        """Who says how hard requests are: the simple players, and the expert."""
+        simple = {each.baseline: each.make for each in self.players.values() if each.baseline}
+        return {**simple, "expert": self.expert}

@@ -20,6 +20,7 @@ from tripwright.agent.chat import (
 )
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domain_of_file, domains
+from tripwright.domains.domain import Player
 from tripwright.domains.judging import JudgingSettings, rules_without_choice
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task
@@ -30,12 +31,11 @@ from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.settings import (
-    ENDPOINT,
-    EXPERTS,
-    MODELS,
+    OF_ENDPOINTS,
+    OF_MODELS,
+    OF_PLAYERS,
     PolicyChoice,
     PolicySettings,
-    plain,
     thinking_fields,
 )
 from tripwright.runs import Run
@@ -46,7 +46,7 @@ SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 
 def policy_names() -> tuple[str, ...]:
     """Those of the domains first."""
-    own = (name for domain in domains().values() for name in domain.policies)
+    own = (name for domain in domains().values() for name in domain.players)
     return (*dict.fromkeys(own), "person", *SAMPLING)
 
 
@@ -56,20 +56,27 @@ def choose_policy(name: str, settings: PolicySettings, dialect: Dialect) -> Poli
     if name not in policy_names():
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(policy_names())}.")
     if name != "endpoint":
-        settings.refuse(name, ENDPOINT)
-    if name in SAMPLING:
-        settings.refuse(name, EXPERTS)
-        return _endpoint(settings, dialect) if name == "endpoint" else _local(settings, dialect)
-    settings.refuse(name, MODELS)
-    if name == "person":
-        return plain(name, PersonPolicy)(settings, dialect)
-    domain = domain_of(dialect)
-    if name not in domain.policies:
+        settings.refuse(name, OF_ENDPOINTS, "endpoint")
+    if name not in SAMPLING:
+        settings.refuse(name, OF_MODELS, "endpoint or local")
+    players = domain_of(dialect).players
+    if name not in (*SAMPLING, "person", *players):
         raise UserError(
             f"Policy '{name}' knows nothing of dialect '{dialect.name}'. There are"
-            f" {', '.join(domain.policies)} for it."
+            f" {', '.join(players)} for it."
         )
-    return domain.policies[name](settings, dialect)
+    player = players.get(name, Player(PersonPolicy))
+    for option in OF_PLAYERS:
+        if option not in player.options:
+            every = (each for domain in domains().values() for each in domain.players.items())
+            able = [other for other, each in every if option in each.options]
+            settings.refuse(name, [option], " or ".join(able))
+    if name in SAMPLING:
+        return _endpoint(settings, dialect) if name == "endpoint" else _local(settings, dialect)
+    told = {option: getattr(settings, option) for option in player.options}
+    given = {option: value for option, value in told.items() if value is not None}
+    decoding = {**player.options, **given}
+    return PolicyChoice(player.make(**decoding), None, {"kind": name}, decoding)
 
 
 def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
@@ -200,7 +207,7 @@ def served_tools(
             f"Dialect '{dialect.name}' has tools of its own: give --world or --services, and leave"
             " --server out."
         )
-    if policy in domain.needs_world:
+    if policy in domain.players and domain.players[policy].needs_world:
         raise UserError(
             f"Policy '{policy}' plans from the world at hand and cannot use --server. Leave it out."
         )

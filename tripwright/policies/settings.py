@@ -10,13 +10,12 @@ without)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.policies.base import Policy
 
@@ -88,12 +87,10 @@ def thinking_fields(thinking: str | None, field: str | None) -> dict[str, Any]:
     return {name: FIELDS[name](thinking == "on")}
 
 
-EXPERTS, ENDPOINT, MODELS = "expert-careful or expert-brief", "endpoint", "endpoint or local"
-OPTIONS = {  # policies → what no other can be told
-    EXPERTS: ("thoughts", "extra_searches", "compared_cities"),
-    ENDPOINT: ("tokenizer", "thinking", "thinking_field"),
-    MODELS: ("model", "base_url"),
-}
+# what an endpoint can be told and nobody else, what models, and what players of a domain
+OF_ENDPOINTS = ("tokenizer", "thinking", "thinking_field")
+OF_MODELS = ("model", "base_url")
+OF_PLAYERS = ("thoughts", "extra_searches", "compared_cities")
 
 
 @dataclass(frozen=True)
@@ -122,15 +119,14 @@ class PolicySettings:
     timeout_s: float = 120.0
     max_retries: int = 4
     requests_per_second: float | None = None  # endpoint
-    thoughts: str | None = None  # this and the next two: expert-careful, expert-brief
+    thoughts: str | None = None  # this and the next two: players that decide from answers
     extra_searches: int | None = None
     compared_cities: int | None = None
 
-    def refuse(self, policy: str, others: str) -> None:
-        """Raises UserError where `policy` was given an option that only `others` (of OPTIONS) keep
-        to."""
-        given = [name for name in OPTIONS[others] if getattr(self, name) is not None]
-        if given:
+    def refuse(self, policy: str, options: Iterable[str], others: str) -> None:
+        """Raises UserError where `policy` was given one of the options, which only `others`
+        know."""
+        if given := [name for name in options if getattr(self, name) is not None]:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise UserError(
                 f"Policy '{policy}' does not know {options}: leave it out, or choose --policy"
@@ -147,15 +143,3 @@ class PolicyChoice:
     chat: ChatFormat | None
     identity: dict[str, Any]
     decoding: dict[str, Any]
-
-
-def plain(
-    name: str, policy: Callable[[], Policy]
-) -> Callable[[PolicySettings, Dialect], PolicyChoice]:
-    """For a domain's table of policies: one that takes no settings, by its name there."""
-
-    def chosen(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
-        settings.refuse(name, EXPERTS)
-        return PolicyChoice(policy(), None, {"kind": name}, {})
-
-    return chosen

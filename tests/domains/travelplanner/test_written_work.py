@@ -13,7 +13,7 @@ import pytest
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
-from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
+from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import TripTask
@@ -50,7 +50,7 @@ def episodes(
         world = World.in_memory(build_tables("nano", world_seed))
         queries = make_queries(world, count, world_seed, mix)
         tasks = [TripTask(str(number), query, world) for number, query in enumerate(queries)]
-        expert = ExpertPolicy(style_named(style))
+        expert = ExpertPolicy(STYLES[style])
         PLAYED[key] = list(play(expert, tasks, replace(dialect, shows_work="long")))
     return [replace(e, transcript=copied(e.transcript)) for e in PLAYED[key]]
 
@@ -129,7 +129,7 @@ def test_steps_are_true_where_less_is_shown(
     tasks = [TripTask(str(number), query, world) for number, query in enumerate(queries)]
     longer = replace(dialect_named(dialect), context_tokens=99_000, max_turns=99, max_calls=98)
     played = play(
-        ExpertPolicy(style_named("comparing")),
+        ExpertPolicy(STYLES["comparing"]),
         tasks,
         replace(longer, shows_work=shown, page_rows=page_rows),
         faults=Faults(probability=faults),
@@ -156,7 +156,7 @@ def test_names_may_hold_full_stops() -> None:
     world = World.in_memory(replace(tables, **renamed))
     queries = make_queries(world, 4, 31, Mix(days=(5,)))
     tasks = [TripTask(str(number), query, world) for number, query in enumerate(queries)]
-    played = list(play(ExpertPolicy(style_named("comparing")), tasks, LONG))
+    played = list(play(ExpertPolicy(STYLES["comparing"]), tasks, LONG))
     steps = [step for e in played for step in written_steps(asked(e), e.transcript)]
     assert [step for step in steps if not step.is_true] == []
     assert {step.kind for step in steps} >= OF_CITIES and "St. " in played[0].transcript.answer
@@ -438,7 +438,7 @@ def test_whoever_shows_no_work_has_no_steps() -> None:
     world = World.in_memory(build_tables("nano", 4))
     tasks = [TripTask(str(n), q, world) for n, q in enumerate(make_queries(world, 3, 4, Mix()))]
     longer = replace(COMPACT, context_tokens=32_000, max_turns=99, max_calls=98)
-    for policy in (RowsPolicy("first"), ExpertPolicy(style_named("careful"))):  # no notes, prose
+    for policy in (RowsPolicy("first"), ExpertPolicy(STYLES["careful"])):  # no notes, prose
         played = list(play(policy, tasks, longer))
         assert len(played) == 3 and figures(played) == {}
         records = [episode.record() for episode in played]

@@ -34,12 +34,11 @@ from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.domain import Domain, Draw
+from tripwright.domains.domain import Domain, Draw, Player
 from tripwright.domains.judging import JudgingModel
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task, close_session
 from tripwright.errors import UserError
-from tripwright.policies.settings import plain
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.verdict import verified_by
@@ -143,6 +142,12 @@ def _every_turn(task: Task) -> Task:
     return replace(task, every_turn=True) if isinstance(task, Errand) else task
 
 
+_BASELINES = {  # policy → its name in an examination
+    "errand-first-row": "first_row",
+    "errand-cheapest": "cheapest_row",
+    "errand-in-time": "in_time",
+}
+
 DOMAIN = Domain(
     name=NAME,
     title="travellers' requests",
@@ -157,15 +162,12 @@ DOMAIN = Domain(
     task=_task,
     world_names=_world_names,
     open_place=_open_place,
-    expert=ErrandExpert,
-    baselines={
-        "first_row": partial(ErrandRows, "errand-first-row"),
-        "cheapest_row": partial(ErrandRows, "errand-cheapest"),
-        "in_time": partial(ErrandRows, "errand-in-time"),
-    },
-    policies={
-        "errand-expert": plain("errand-expert", ErrandExpert),
-        **{name: plain(name, partial(ErrandRows, name)) for name in HABIT_OF},
+    players={
+        "errand-expert": Player(ErrandExpert),
+        **{
+            name: Player(partial(ErrandRows, name), baseline=_BASELINES.get(name))
+            for name in HABIT_OF
+        },
     },
     rewards=REWARDS,
     ungated=NEEDS_EVERY_TURN,

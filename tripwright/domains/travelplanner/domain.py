@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.domain import Credit, Domain
+from tripwright.domains.domain import Credit, Domain, Player
 from tripwright.domains.judging import Judged, JudgingModel
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
@@ -18,8 +18,14 @@ from tripwright.domains.travelplanner.baselines import GreedySearch, RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
 from tripwright.domains.travelplanner.desk import DESK
 from tripwright.domains.travelplanner.dialects import DIALECTS
-from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, style_named
-from tripwright.domains.travelplanner.expert.careful import check_tools
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.expert.turns import (
+    BRIEF,
+    CAREFUL,
+    COMPARING,
+    SPENDER,
+    ExpertStyle,
+)
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.plan.formatter import Formatter, FormatterSettings
 from tripwright.domains.travelplanner.plan_view import answer_days
@@ -37,34 +43,28 @@ from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.errors import UserError
-from tripwright.policies.settings import EXPERTS, PolicyChoice, PolicySettings, plain
 from tripwright.verdict import Verdict
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 
-def _greedy(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
-    settings.refuse(GreedySearch.name, EXPERTS)
-    kind, decoding = {"kind": GreedySearch.name}, {"seed": settings.seed}
-    return PolicyChoice(GreedySearch(settings.seed), None, kind, decoding)
+def _teacher(style: ExpertStyle) -> Player:
+    return Player(partial(ExpertPolicy, style), needs_world=True, teaches=True)
 
 
-def _styled(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
-    """An expert that decides from answers, with what was given in place of its style's own
-    values."""
-    check_tools(dialect.face)
-    field = {
-        "extra_searches": "max_extra_searches"
-    }  # option → field of a style, if named otherwise
-    options = ("seed", "thoughts", "extra_searches", "compared_cities")
-    given: dict[str, Any] = {
-        field.get(option, option): value
-        for option in options
-        if (value := getattr(settings, option)) is not None
+def _deciding(style: ExpertStyle) -> Player:
+    """An expert that decides from answers."""
+
+    def make(extra_searches: int, **options: Any) -> ExpertPolicy:
+        return ExpertPolicy(replace(style, max_extra_searches=extra_searches, **options))
+
+    own = {
+        "seed": style.seed,
+        "thoughts": style.thoughts,
+        "extra_searches": style.max_extra_searches,
+        "compared_cities": style.compared_cities,
     }
-    style = replace(style_named(name.removeprefix("expert-")), **given)
-    decoding = {option: getattr(style, field.get(option, option)) for option in options}
-    return PolicyChoice(ExpertPolicy(style), None, {"kind": name}, decoding)
+    return Player(make, own)
 
 
 @contextmanager
@@ -80,12 +80,6 @@ def _reads_no_words(settings: FormatterSettings, dialect: Dialect) -> str | None
     if dialect.plan_format != "json":
         return None
     return f"Dialect '{dialect.name}' answers in JSON, which no model need read."
-
-
-def _rows(name: str, settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
-    check_tools(dialect.face)
-    rows = partial(RowsPolicy, "first" if name == "first-row" else "cheapest")
-    return plain(name, rows)(settings, dialect)
 
 
 def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path) -> None:
@@ -127,10 +121,6 @@ def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict
     return judge(query, plan, world, check_rules(rules)).in_groups(applicable_hard(query), problem)
 
 
-_TEACHERS = {
-    f"expert-{style}": partial(ExpertPolicy, STYLES[style]) for style in ("spender", "comparing")
-}
-
 DOMAIN = Domain(
     name=NAME,
     title="TravelPlanner's queries",
@@ -149,22 +139,16 @@ DOMAIN = Domain(
         *FORBIDDEN_BY_RULE.values(),
         *sorted(set().union(*ROOM_TYPES.values())),
     ),
-    expert=ExpertPolicy,
-    teachers=_TEACHERS,
-    baselines={
-        "first_row": partial(RowsPolicy, "first"),
-        "cheapest_row": partial(RowsPolicy, "cheapest"),
+    players={
+        "expert": Player(ExpertPolicy, needs_world=True),
+        "expert-spender": _teacher(SPENDER),
+        "expert-comparing": _teacher(COMPARING),
+        "expert-careful": _deciding(CAREFUL),
+        "expert-brief": _deciding(BRIEF),
+        "greedy-search": Player(GreedySearch, {"seed": 0}, needs_world=True),
+        "first-row": Player(partial(RowsPolicy, "first"), baseline="first_row"),
+        "cheapest-row": Player(partial(RowsPolicy, "cheapest"), baseline="cheapest_row"),
     },
-    policies={
-        "expert": plain("expert", ExpertPolicy),
-        **{name: plain(name, teacher) for name, teacher in _TEACHERS.items()},
-        "expert-careful": partial(_styled, "expert-careful"),
-        "expert-brief": partial(_styled, "expert-brief"),
-        "greedy-search": _greedy,
-        "first-row": partial(_rows, "first-row"),
-        "cheapest-row": partial(_rows, "cheapest-row"),
-    },
-    needs_world=("expert", *_TEACHERS, "greedy-search"),
     rewards=REWARDS,
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
     titles=FACT_TITLES,

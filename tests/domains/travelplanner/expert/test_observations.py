@@ -11,7 +11,7 @@ from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
+from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
 from tripwright.domains.travelplanner.expert.planner import Observations, Search
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
@@ -87,4 +87,4 @@ def test_a_face_of_other_tools_is_refused_in_one_line() -> None:
     with pytest.raises(
         UserError, match="TravelPlanner's tools, which face 'deeptravel' does not offer"
     ):
-        list(ExpertPolicy(style_named("careful")).play([session]))
+        list(ExpertPolicy(STYLES["careful"]).play([session]))

@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.expert.direct import (
     expert_turns,
     spender_solution,
 )
-from tripwright.domains.travelplanner.expert.turns import DIRECT, STYLES, ExpertStyle, style_named
+from tripwright.domains.travelplanner.expert.turns import DIRECT, STYLES, ExpertStyle
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.policies.base import at_hand, say
 
@@ -29,7 +29,6 @@ __all__ = [
     "ExpertStyle",
     "expert_solution",
     "expert_turns",
-    "style_named",
 ]
 
 

@@ -66,12 +66,6 @@ BRIEF = ExpertStyle("brief", "none")
 STYLES = {style.name: style for style in (DIRECT, SPENDER, COMPARING, CAREFUL, BRIEF)}
 
 
-def style_named(name: str) -> ExpertStyle:
-    if name not in STYLES:
-        raise UserError(f"Unknown style '{name}'. The styles are {', '.join(STYLES)}.")
-    return STYLES[name]
-
-
 class Turns:
     """`note` is what the next turn says before its call: it is said once."""
 
