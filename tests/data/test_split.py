@@ -103,7 +103,9 @@ def test_parts_have_their_sizes_and_nearly_their_share_of_each_group(
 ) -> None:
     domain = next(iter(domains().values()))
     requests = [
-        SplitRequest(domain, domain.request.model_validate(record(n, f"l{level}", 3)), "", str(n))
+        SplitRequest(
+            domain, domain.requests.kind.model_validate(record(n, f"l{level}", 3)), "", str(n)
+        )
         for level, count in enumerate(groups)
         for n in range(count)
     ]

@@ -164,9 +164,9 @@ class Models:
         domain = domain_named("deeptravel")
         folder = self.home / "requests"
         files = [path for path in folder.glob("*.jsonl") if ".proofs" not in path.name]
-        requests = (request for path in files for _, request in domain.read(path))
+        requests = (request for path in files for _, request in domain.requests.read(path))
         request = next(each for each in requests if each.query in text)
-        with domain.open_place(PlaceOptions(services=self.home / "live.toml")) as place:
+        with domain.open(PlaceOptions(services=self.home / "live.toml")) as place:
             task = domain.task("teacher", request, place.source)
             session = open_session(task, dialect_named("deeptravel"))
             (session,) = domain.expert().play([session])

@@ -69,7 +69,7 @@ def tool(  # long: mostly examples, a line for each kind of face
         raise UserError(
             f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments."
         )
-    with domain_of_face(face).open_place(PlaceOptions(**vars(place))) as opened:
+    with domain_of_face(face).open(PlaceOptions(**vars(place))) as opened:
         box = opened.tools(face_named(face), page_rows)
         try:
             answer = box.call(name, arguments)

@@ -143,7 +143,7 @@ def read_episode(line: EpisodeLine) -> StoredEpisode:
     def make(record: dict[str, Any]) -> StoredEpisode:
         id, domain, verdict = str(record["id"]), domain_named(record["domain"]), record["verdict"]
         try:
-            request = domain.request.model_validate(record["request"])
+            request = domain.requests.kind.model_validate(record["request"])
         except ValidationError as error:
             raise line.problem(f"request {first_problem(error)}") from None
         return StoredEpisode(
@@ -203,7 +203,10 @@ def request_key(request: Any) -> str:
 
 def marks_of(domain: Domain, request: Any) -> dict[str, Any]:
     """What requests are counted and divided by: their level, and what their domain adds."""
-    return {"level": getattr(request, "level", None), **domain.marks(request)}
+    fields = ("level", *domain.requests.slices.values())
+    return {field: getattr(request, field, None) for field in fields} | getattr(
+        request, "marks", {}
+    )
 
 
 def asked_for(request: Any) -> dict[str, Any]:

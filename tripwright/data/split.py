@@ -41,7 +41,7 @@ class SplitRequest:
     @property
     def id(self) -> str | None:
         """None where the requests of its domain have none of their own."""
-        return self.query.id if "id" in self.domain.request.model_fields else None
+        return self.query.id if "id" in self.domain.requests.kind.model_fields else None
 
     def lot(self, draw: str) -> str:
         """By which requests are shuffled: equal for equal draws, whatever came before in the
@@ -64,7 +64,7 @@ def merge(paths: Sequence[Path]) -> MergeResult:
     domain = one_domain(labelled) if labelled else next(iter(domains().values()))
     merged, first = MergeResult(), dict[str, SplitRequest]()
     for path in paths:
-        for line, query in domain.read(path):
+        for line, query in domain.requests.read(path):
             request = SplitRequest(domain, query, f"{path.name}:{line}", request_key(query))
             if (earlier := first.setdefault(request.key, request)) is request:
                 merged.requests.append(request)

@@ -130,7 +130,7 @@ def domain_of_file(path: Path) -> Domain | None:
         return None
     found = dict[str, int]()
     for name, domain in domains().items():
-        fields = {key for key, each in domain.request.model_fields.items() if each.is_required()}
+        fields = domain.requests.fields
         here = fields.intersection(record) if isinstance(record, dict) else ()
         if 2 * len(here) > len(fields):
             found[name] = len(here)
@@ -179,7 +179,7 @@ def open_folder(
     with ExitStack() as stack:
         for domain in alike(domain_of_requests) if domain_of_requests else domains().values():
             try:
-                place = stack.enter_context(domain.open_place(PlaceOptions(world=folder)))
+                place = stack.enter_context(domain.open(PlaceOptions(world=folder)))
                 break
             except UserError as error:
                 errors.append(error)

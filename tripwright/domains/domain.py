@@ -8,10 +8,9 @@ than an agent that can be run, trained, examined and reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,23 +88,62 @@ class Grounding:
     of_every_answer: bool = False
 
 
-def read_requests(request: type[Any], made_by: str, path: Path) -> Iterator[tuple[int, Any]]:
-    """(line number, request) for every line that is not empty. Raises UserError at the first that
-    is no request."""
-    if not path.is_file():
-        raise UserError(
-            f"No request file at '{path}'. Expected a JSONL file, as made by '{made_by}'."
-        )
-    for number, record in json_lines(path):
-        if not isinstance(record, dict):
+@dataclass(frozen=True)
+class Requests:
+    """What is asked in a domain. `kind` is a class of pydantic's with the text `query` and
+    `record()`; it may have a `level`, and `marks`: what else its requests are counted and divided
+    by. `made_by` is the command that makes files of them."""
+
+    kind: type[Any]
+    made_by: str
+    # (line number, request) of a file; by default a JSON object a line
+    reader: Callable[[Path], Iterator[tuple[int, Any]]] | None = None
+    # why a request is none of a place
+    refusal: Callable[[Any, Place], str | None] = lambda request, place: None
+    # section of a score → field of the request whose values divide it
+    slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Those that every request has."""
+        fields = self.kind.model_fields.items()
+        return frozenset(name for name, each in fields if each.is_required())
+
+    def read(self, path: Path) -> Iterator[tuple[int, Any]]:
+        """(line number, request) for every line that is not empty. Raises UserError at the first
+        that is no request."""
+        if self.reader is not None:
+            yield from self.reader(path)
+            return
+        if not path.is_file():
             raise UserError(
-                f"{path}:{number}: expected a request, which is a JSON object, found"
-                f" {repr(record)[:60]}."
+                f"No request file at '{path}'. Expected a JSONL file, as made by '{self.made_by}'."
             )
-        try:
-            yield number, request.model_validate(record)
-        except ValidationError as error:
-            raise UserError(f"{path}:{number}: {first_problem(error)}") from None
+        for number, record in json_lines(path):
+            if not isinstance(record, dict):
+                raise UserError(
+                    f"{path}:{number}: expected a request, which is a JSON object, found"
+                    f" {repr(record)[:60]}."
+                )
+            try:
+                yield number, self.kind.model_validate(record)
+            except ValidationError as error:
+                raise UserError(f"{path}:{number}: {first_problem(error)}") from None
+
+    def listed(self, path: Path, limit: int | None = None) -> list[tuple[int, Any]]:
+        """The same, at least one. Raises UserError."""
+        found = list(self.read(path))[:limit]
+        if not found:
+            raise UserError(
+                f"No requests in '{path}'. Expected a JSONL file, as made by '{self.made_by}'."
+            )
+        return found
+
+    def check(self, numbered: Iterable[tuple[int, Any]], place: Place, path: Path) -> None:
+        """Raises UserError for the first that does not fit the place."""
+        for line, request in numbered:
+            if problem := self.refusal(request, place):
+                raise UserError(f"{path}:{line}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -122,28 +160,15 @@ class Player:
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """One domain. `title` is what its requests are called in messages ("travellers' requests"),
-    `made_by` the command that makes them."""
+    """One domain. `title` is what its requests are called in messages ("travellers' requests")."""
 
     name: str
     title: str
-    made_by: str
     dialects: tuple[Dialect, ...]  # the first is the default
 
-    # Requests: a class of pydantic's with the text `query`, perhaps a `level`, and `record()`;
-    # files of them; and drawn from a world.
-    request: type[Any]
-    read: Callable[[Path], Iterator[tuple[int, Any]]] = None  # type: ignore[assignment]  # (line number, request) of a file; by default a `request` a line
-    # do they fit this place?
-    check_requests: Callable[[list[tuple[int, Any]], Place, Path], None] = (
-        lambda requests, place, path: None
-    )
+    requests: Requests
     draw: Callable[[Any], Draw]  # from a mix, or None for the usual one
     mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
-    # section of a score → field of the request
-    slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})
-    # what else requests are counted and divided by, beside their level
-    marks: Callable[[Any], dict[str, Any]] = lambda request: {}
 
     # Episodes
     task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
@@ -154,7 +179,7 @@ class Domain:
     # sizes of generated worlds, the smallest first → their settings
     scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)
     world_names: Callable[[Any], set[str]] = names_of_world
-    open_place: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
+    open: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
 
     # Who plays, by the names of `run --policy`: the expert first, who shows that requests can be
     # met. Recipes and examinations call it "expert".
@@ -205,8 +230,6 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
-        if self.read is None:
-            object.__setattr__(self, "read", partial(read_requests, self.request, self.made_by))
 
     @property
     def faces(self) -> tuple[Face, ...]:

@@ -170,21 +170,16 @@ def open_tasks(
     # told by a field that only that domain has: a mistake of the dialect's, not of the first line
     if other is not None and other is not domain:
         raise UserError(
-            f"Dialect '{dialect.name}' takes {domain.title} of '{domain.made_by}', found"
+            f"Dialect '{dialect.name}' takes {domain.title} of '{domain.requests.made_by}', found"
             f" {other.title} in '{queries}'."
         )
-    requests = list(domain.read(queries))[:limit]  # before a store is made
-    if not requests:
-        raise UserError(
-            f"No {domain.title} in '{queries}'. Expected a JSONL file, as '{domain.made_by}'"
-            " writes it."
-        )
+    requests = domain.requests.listed(queries, limit)  # before a store is made
     if out is not None and options.store is not None and options.snapshot is None:
         # after midnight the same command still continues a run under the day that it began with
         day = entry_of(Run.at(out).card, "world").get("snapshot")
         options = replace(options, snapshot=day if isinstance(day, str) else None)
-    place = stack.enter_context(domain.open_place(options))
-    domain.check_requests(requests, place, queries)
+    place = stack.enter_context(domain.open(options))
+    domain.requests.check(requests, place, queries)
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
     tasks = [
         domain.task(f"q{line:06d}{end}", request, place.source)

@@ -112,7 +112,7 @@ def slice_fields(domain: str) -> Mapping[str, str]:
     """Section of a score → the field of a request whose values divide it. What is no domain
     (another benchmark) may say how hard it is."""
     entry = domains().get(domain)
-    return entry.slices if entry is not None else {"levels": "level"}
+    return entry.requests.slices if entry is not None else {"levels": "level"}
 
 
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:

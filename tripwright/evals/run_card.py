@@ -128,7 +128,7 @@ def judge_code(dialect: str) -> Path:
     domain."""
     for domain in domains().values():
         if domain.name not in own_domains() and dialect in (each.name for each in domain.dialects):
-            return Path(sys.modules[domain.request.__module__].__file__ or "").parent
+            return Path(sys.modules[domain.requests.kind.__module__].__file__ or "").parent
     return HOUSE
 
 

@@ -349,7 +349,7 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
             f" {', '.join(with_desk) or 'none'}."
         )
     where = PlaceOptions(world=settings.world, services=settings.services)
-    place = resources.enter_context(domain.open_place(where))
+    place = resources.enter_context(domain.open(where))
     domain.desk.form(place)  # a place that offers nothing is refused now, not to every traveller
     reader = None
     if settings.endpoint:

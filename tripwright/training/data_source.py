@@ -63,14 +63,9 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
 def requests_in(recipe: Recipe, file: str) -> tuple[Place, list[tuple[int, Any]]]:
     """The place of a recipe that names its requests, and the (line number, request) of a file that
     is about it. Raises UserError where it holds none, and for what the domain says of them."""
-    domain, numbered = recipe.domain, list(recipe.domain.read(Path(file)))
-    if not numbered:
-        raise UserError(
-            f"'{file}' holds no requests. Expected {domain.title}, as '{domain.made_by}' writes"
-            " them."
-        )
-    place = place_of(recipe)
-    domain.check_requests(numbered, place, Path(file))
+    requests = recipe.domain.requests
+    numbered, place = requests.listed(Path(file)), place_of(recipe)
+    requests.check(numbered, place, Path(file))
     return place, numbered
 
 
@@ -89,7 +84,7 @@ def place_of(recipe: Recipe) -> Place:
 
 def _opened(domain: str, options: PlaceOptions) -> Place:
     atexit.register(_OPENED.close)  # before the modules go that closing needs
-    return _OPENED.enter_context(domain_named(domain).open_place(options))
+    return _OPENED.enter_context(domain_named(domain).open(options))
 
 
 _opened_once = cache(_opened)

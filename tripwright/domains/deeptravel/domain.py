@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge
@@ -17,7 +16,7 @@ from tripwright.domains.deeptravel.cards import page_of
 from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
-from tripwright.domains.deeptravel.request import LABELS, TravelRequest
+from tripwright.domains.deeptravel.request import LABELS, MADE_BY, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
@@ -34,7 +33,7 @@ from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.domain import Domain, Draw, Player
+from tripwright.domains.domain import Domain, Draw, Player, Requests
 from tripwright.domains.judging import JudgingModel
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task, close_session
@@ -114,23 +113,20 @@ def _world_names(source: World | LiveSource) -> set[str]:
     return names_of_world(world)
 
 
-def _check_requests(requests: list[tuple[int, TravelRequest]], place: Place, path: Path) -> None:
+def _stranger(request: TravelRequest, place: Place) -> str | None:
     """A closed world knows nothing of other places and days."""
     world = getattr(place.source.ask, "world", None)
     if world is None:
-        return
-    for line, request in requests:
-        if request.origin not in world.cities:
-            raise UserError(
-                f"{path}:{line}: '{request.origin}' is no city of world '{world.name}': is it the"
-                " right world?"
-            )
-        days = world.dates
-        if days and not days[0] <= request.depart_date <= days[-1]:
-            raise UserError(
-                f"{path}:{line}: the world's days are {days[0]} to {days[-1]}; the trip leaves on"
-                f" {request.depart_date}."
-            )
+        return None
+    if request.origin not in world.cities:
+        return f"'{request.origin}' is no city of world '{world.name}': is it the right world?"
+    days = world.dates
+    if days and not days[0] <= request.depart_date <= days[-1]:
+        return (
+            f"the world's days are {days[0]} to {days[-1]}; the trip leaves on"
+            f" {request.depart_date}."
+        )
+    return None
 
 
 def _verified(session: Session) -> bool:
@@ -151,17 +147,13 @@ _BASELINES = {  # policy → its name in an examination
 DOMAIN = Domain(
     name=NAME,
     title="travellers' requests",
-    made_by="tripwright request make",
     dialects=DIALECTS,
-    request=TravelRequest,
-    check_requests=_check_requests,
+    requests=Requests(TravelRequest, MADE_BY, refusal=_stranger),
     draw=_draw,
     mix=LevelMix,
-    # the two halves of row D12
-    marks=lambda request: {"wishes": "with" if request.constrained else "without"},
     task=_task,
     world_names=_world_names,
-    open_place=_open_place,
+    open=_open_place,
     players={
         "errand-expert": Player(ErrandExpert),
         **{

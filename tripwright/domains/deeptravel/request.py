@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MADE_BY = "tripwright request make"
 Transport = Literal["flight", "train"]
 Level = Literal["easy", "medium", "hard"]
 # the fields of a request that need not be there and that make it harder (row D12)
@@ -64,6 +65,11 @@ class TravelRequest(BaseModel):
     def constrained(self) -> bool:
         """Whether any personal wish goes with it (the two halves of row D12)."""
         return any(getattr(self, wish) not in (None, ()) for wish in get_args(Wish))
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What requests are counted and divided by beside their level."""
+        return {"wishes": "with" if self.constrained else "without"}
 
     def record(self) -> dict[str, Any]:
         """One line of a request file; what was not said is left out."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.domain import Credit, Domain, Player
+from tripwright.domains.domain import Credit, Domain, Player, Requests
 from tripwright.domains.judging import Judged, JudgingModel
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
@@ -42,7 +42,6 @@ from tripwright.domains.travelplanner.rules.facts import (
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
-from tripwright.errors import UserError
 from tripwright.verdict import Verdict
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
@@ -82,15 +81,10 @@ def _reads_no_words(settings: FormatterSettings, dialect: Dialect) -> str | None
     return f"Dialect '{dialect.name}' answers in JSON, which no model need read."
 
 
-def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path) -> None:
-    strangers = [line for line, query in requests if query.org not in place.source.cities]
-    if strangers:
-        nowhere = f"{len(strangers)} of {len(requests)} queries start in no city of world"
-        first = f"'{place.where}', this one first: is it the right world?"
-        raise UserError(f"{path}:{strangers[0]}: {nowhere} {first}")
-    for line, query in requests:
-        if outside := why_outside(query, place.source):
-            raise UserError(f"{path}:{line}: {outside}")
+def _stranger(query: Query, place: Place) -> str | None:
+    if query.org not in place.source.cities:
+        return f"'{query.org}' is no city of world '{place.where}': is it the right world?"
+    return why_outside(query, place.source)
 
 
 def _figures(episodes: Sequence[Episode]) -> dict[str, Any]:
@@ -124,15 +118,16 @@ def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict
 DOMAIN = Domain(
     name=NAME,
     title="TravelPlanner's queries",
-    made_by="tripwright query make",
     dialects=DIALECTS,
-    request=Query,
-    read=iter_queries,
-    check_requests=_check_requests,
+    requests=Requests(
+        Query,
+        made_by="tripwright query make",
+        reader=iter_queries,
+        refusal=_stranger,
+        slices={"levels": "level", "days": "days"},
+    ),
     draw=lambda mix: partial(make_queries, mix=mix),
     mix=Mix,
-    slices={"levels": "level", "days": "days"},
-    marks=lambda query: {"days": query.days},
     task=TripTask,
     closed_lists=(
         *CUISINES,

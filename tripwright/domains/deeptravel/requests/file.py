@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tripwright.domains.deeptravel.request import Level, TravelRequest
-from tripwright.domains.domain import read_requests as requests_of
+from tripwright.domains.deeptravel.request import MADE_BY, Level, TravelRequest
+from tripwright.domains.domain import Requests
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.runs import episode_lines, transcripts_at
@@ -36,11 +36,10 @@ def read_requests(path: str | Path) -> list[TravelRequest]:
     have the same."""
     requests: list[TravelRequest] = []
     lines: dict[str, int] = {}
-    for number, request in requests_of(TravelRequest, "tripwright request make", Path(path)):
+    for number, request in Requests(TravelRequest, MADE_BY).read(Path(path)):
         if not request.id:
             raise UserError(
-                f"{path}:{number}: a request without an id. Expected a file made by 'tripwright"
-                " request make'."
+                f"{path}:{number}: a request without an id. Expected a file made by '{MADE_BY}'."
             )
         if request.id in lines:
             raise UserError(
@@ -49,9 +48,7 @@ def read_requests(path: str | Path) -> list[TravelRequest]:
         lines[request.id] = number
         requests.append(request)
     if not requests:
-        raise UserError(
-            f"No requests in '{path}'. Expected a JSONL file, as made by 'tripwright request make'."
-        )
+        raise UserError(f"No requests in '{path}'. Expected a JSONL file, as made by '{MADE_BY}'.")
     return requests
 
 
