@@ -62,6 +62,7 @@ DESK = Desk(
     values=lambda asked: {"number": REQUESTS.index(asked)},
     view=view,
     no_plan=lambda asked, place: None,
+    routes="tripwright.domains.travelplanner.routes.plan_routes",
 )
 
 

@@ -93,7 +93,7 @@ def domain_named(name: str) -> Domain:
 def fact_title(name: str) -> str:
     """What people read in place of a fact's name: 'is_not_absent' → 'Complete information'; where
     no domain has a title for it, its words."""
-    titles = (domain.titles.get(name) for domain in domains().values())
+    titles = (domain.report.titles.get(name) for domain in domains().values())
     words = name.removeprefix("is_").replace("_", " ")
     return next(filter(None, titles), words[:1].upper() + words[1:])
 

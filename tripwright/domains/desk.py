@@ -216,6 +216,8 @@ class Desk:
     planners: Mapping[str, str] = field(default_factory=dict)
     # the dialect in which those play
     dialect: str = ""
+    # module whose `router(place, caller)` has further routes of the trip server (server/trips.py)
+    routes: str | None = None
 
 
 LONGEST_TEXT = 120  # characters of a name that is typed

@@ -77,15 +77,30 @@ Counts = Mapping[str, tuple[int, int]]
 @dataclass(frozen=True)
 class Grounding:
     """One sense in which what an answer says may rest on nothing, for a section of the report.
-    `counts` looks at the record of a scored
-    episode: None where it cannot be told. Shares are of the answers that have such a thing, or of
-    every answer that was looked at."""
+    `counts` looks at the record of a scored episode: None where it cannot be told. Shares are of
+    the answers that have such a thing, or of every answer that was looked at."""
 
     title: str
     note: str
     counts: Callable[[Json], Counts | None]
     kinds: tuple[str, ...] = ()  # in order; others follow by name
     of_every_answer: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportHooks:
+    """What people read of a domain's episodes in reports, tables and studies."""
+
+    # fact → what people read in its place, where the name alone does not say it
+    titles: Mapping[str, str] = field(default_factory=dict)
+    # field of a request → how a person calls it
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # record of an episode → its answer as Markdown, where that reads better than the answer
+    page: Callable[[Json], str | None] = lambda record: None
+    ungrounded: tuple[Grounding, ...] = ()
+    # rubric of its judge → the dimension of DeepTravel's human study (row D10) that asks nearly
+    # the same
+    counterparts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -194,8 +209,6 @@ class Domain:
     # Who judges
     # group of a verdict → those of its facts known beforehand, in order
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # fact → what people read in its place, where the name alone does not say it
-    titles: Mapping[str, str] = field(default_factory=dict)
     # sets of rules to choose from, the default and strictest first; () where there is one way to
     # judge
     rules: tuple[str, ...] = ()
@@ -211,21 +224,8 @@ class Domain:
     credit: Credit | None = None
     judging: JudgingModel | None = None  # what a model may do in it
 
-    # For people
-    # field of a request → how a person calls it
-    labels: Mapping[str, str] = field(default_factory=dict)
-    # a structured answer as lines to read, day by day
-    answer_days: Callable[[Json], list[dict[str, Any]] | None] = lambda record: None
-    # an answer in fields as Markdown to read; other answers as they are
-    answer_page: Callable[[str], str] = lambda text: text
-    ungrounded: tuple[Grounding, ...] = ()
-    # rubric of its judge → the dimension of DeepTravel's human study (row D10) that asks nearly
-    # the same
-    counterparts: Mapping[str, str] = field(default_factory=dict)
-
+    report: ReportHooks = ReportHooks()
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
-    # module whose `router(place, caller)` has further routes of the trip server (server/trips.py)
-    routes: str | None = None
     desk: Desk | None = None  # what travellers are offered; without one, no page
 
     def __post_init__(self) -> None:

@@ -177,7 +177,7 @@ def request_facts(record: Mapping[str, Any]) -> list[list[str]]:
         for key, value in fields.items()
         if not isinstance(value, Mapping)
     }
-    labels = domain.labels if domain is not None else {}
+    labels = domain.report.labels if domain is not None else {}
     labels = labels or {
         key: key.replace("_", " ").capitalize() for key in values if key not in UNSAID
     }

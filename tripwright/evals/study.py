@@ -184,15 +184,17 @@ def _content(record: Json, kind: Kind) -> tuple[str, Json] | None:
     transcript = Transcript.from_json(record["transcript"])
     if transcript.stop_reason is StopReason.UNSCORED:
         return None
-    answer, plan = (transcript.answer or "").strip(), _days(record)
+    answer = (transcript.answer or "").strip()
+    page = domain.report.page(record) if domain is not None else None
     calls, seconds = "\n\n".join(_calls(transcript)), transcript.usage.get("seconds")
     if kind == "reading":
-        if not plan or not answer or answer[0] in "[{":  # nothing was read, or no words but data
+        # nothing was read, or no words but data
+        if not record.get("plan") or not answer or answer[0] in "[{":
             return None
-        shown = f"# The answer\n\n{answer}\n\n---\n\n# The plan as read\n\n{plan}"
+        shown = f"# The answer\n\n{answer}\n\n---\n\n# The plan as read\n\n{page}"
         calls, seconds = "", None
-    elif plan or answer:
-        shown = plan or (domain.answer_page(answer) if domain is not None else answer)
+    elif page or answer:
+        shown = page or answer
     else:
         empty = transcript.answer is not None
         why = "it is empty" if empty else str(transcript.stop_reason or "unknown")
@@ -206,21 +208,6 @@ def _content(record: Json, kind: Kind) -> tuple[str, Json] | None:
         "calls": calls,
         "seconds": None if seconds is None else round(float(seconds), 1),
     }
-
-
-def _days(record: Mapping[str, Any]) -> str:
-    """The plan as Markdown; empty where the domain reads none out of this answer."""
-    domain = domains().get(record["domain"])
-    days = domain.answer_days(record) if domain is not None else None
-    return "\n\n".join(
-        "\n".join(
-            [
-                f"**Day {day['number']}: {day['city']}**\n",
-                *(f"- {label}: {'; '.join(pieces)}" for label, *pieces in day["lines"]),
-            ]
-        )
-        for day in days or ()
-    )
 
 
 def _calls(transcript: Transcript) -> Iterator[str]:
@@ -403,7 +390,7 @@ def merged(study: Study, labels: Labels, run: str | None = None) -> list[Json]:
     rubrics = {
         rubric: key
         for domain in domains().values()
-        for rubric, key in domain.counterparts.items()
+        for rubric, key in domain.report.counterparts.items()
         if key in study.names
     }
     lines = []

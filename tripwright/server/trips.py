@@ -239,8 +239,8 @@ def make_app(
     app = FastAPI(title="tripwright", docs_url=None, redoc_url=None, lifespan=lifespan)
     trips = TripRoutes(agency, store, jobs, keys)
     app.include_router(trips.router)
-    if agency.domain.routes is not None:
-        of_domain = import_module(agency.domain.routes)
+    if agency.desk.routes is not None:
+        of_domain = import_module(agency.desk.routes)
         app.include_router(of_domain.router(agency.place, trips.paced_caller))
     app.include_router(_pages())
     add_docs(app)

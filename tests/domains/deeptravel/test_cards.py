@@ -142,8 +142,13 @@ def test_the_page_says_every_field_and_card() -> None:
 
 
 def test_people_see_the_page_and_other_texts_as_they_are() -> None:
-    shown = domain_named("deeptravel").answer_page
-    assert shown(answer()).startswith("### Outbound recommendations (2026-06-26)\n#### G3124 train")
+    def shown(text: str) -> str | None:
+        return domain_named("deeptravel").report.page({"transcript": {"answer": text}})
+
+    page = shown(answer())
+    assert page is not None and page.startswith(
+        "### Outbound recommendations (2026-06-26)\n#### G3124 train"
+    )
     assert shown("### Outbound\n- G3124") == "### Outbound\n- G3124"
 
 

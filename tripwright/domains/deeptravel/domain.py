@@ -33,7 +33,7 @@ from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.domain import Domain, Draw, Player, Requests
+from tripwright.domains.domain import Domain, Draw, Player, ReportHooks, Requests
 from tripwright.domains.judging import JudgingModel
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task, close_session
@@ -170,11 +170,13 @@ DOMAIN = Domain(
     every_group=_every_turn,
     unjudged=unjudged,
     judging=JudgingModel(JudgeSettings, judging),
-    labels=LABELS,
-    answer_page=page_of,
-    ungrounded=GROUNDINGS,
-    counterparts=COUNTERPARTS,
-    titles=CHECKS,
+    report=ReportHooks(
+        titles=CHECKS,
+        labels=LABELS,
+        page=lambda record: page_of(record["transcript"].get("answer") or ""),
+        ungrounded=GROUNDINGS,
+        counterparts=COUNTERPARTS,
+    ),
     desk=replace(DESK, wishes=lambda place: _draw(None)(provider_at(place).world, 6, 1)),
     live="tripwright.domains.deeptravel.routes.live_answers",
 )

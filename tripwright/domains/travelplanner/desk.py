@@ -366,4 +366,5 @@ DESK = Desk(
         "greedy-search": "Greedy search",
     },
     dialect="planner_r1",
+    routes="tripwright.domains.travelplanner.routes.plan_routes",
 )

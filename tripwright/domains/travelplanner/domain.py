@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.domain import Credit, Domain, Player, Requests
+from tripwright.domains.domain import Credit, Domain, Player, ReportHooks, Requests
 from tripwright.domains.judging import Judged, JudgingModel
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
@@ -28,7 +28,7 @@ from tripwright.domains.travelplanner.expert.turns import (
 )
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.plan.formatter import Formatter, FormatterSettings
-from tripwright.domains.travelplanner.plan_view import answer_days
+from tripwright.domains.travelplanner.plan_view import plan_page
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
 from tripwright.domains.travelplanner.rewards import REWARDS
@@ -146,27 +146,28 @@ DOMAIN = Domain(
     },
     rewards=REWARDS,
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
-    titles=FACT_TITLES,
     rules=RULES,
     judge_again=_judge_again,
     judging=JudgingModel(FormatterSettings, _formatting, _reads_no_words),
     figures=_figures,
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
-    labels={
-        "org": "From",
-        "dest": "To",
-        "days": "Days",
-        "date": "Dates",
-        "visiting_city_number": "Cities to visit",
-        "people_number": "People",
-        "budget": "Budget (USD)",
-        "house rule": "House rule",
-        "room type": "Room",
-        "cuisine": "Cuisines",
-        "transportation": "Transport",
-    },
-    answer_days=answer_days,
-    ungrounded=(*GROUNDINGS, *written_work.GROUNDINGS),
+    report=ReportHooks(
+        titles=FACT_TITLES,
+        labels={
+            "org": "From",
+            "dest": "To",
+            "days": "Days",
+            "date": "Dates",
+            "visiting_city_number": "Cities to visit",
+            "people_number": "People",
+            "budget": "Budget (USD)",
+            "house rule": "House rule",
+            "room type": "Room",
+            "cuisine": "Cuisines",
+            "transportation": "Transport",
+        },
+        page=plan_page,
+        ungrounded=(*GROUNDINGS, *written_work.GROUNDINGS),
+    ),
     desk=DESK,
-    routes="tripwright.domains.travelplanner.routes.plan_routes",
 )

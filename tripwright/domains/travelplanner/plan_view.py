@@ -234,17 +234,18 @@ def usd(amount: float) -> str:
     return f"${amount:,.2f}"
 
 
-def answer_days(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The plan of an episode's record as lines to read, day by day; None where there is none."""
+def plan_page(record: Mapping[str, Any]) -> str | None:
+    """The plan of an episode's record as Markdown, day by day; None where there is none."""
     plan = record.get("plan")
     if not isinstance(plan, list) or not plan:
         return None
     days = []
     for day in plan_view(None, plan, None).days:
-        lines: list[list[str]] = []
+        lines: list[str] = []
         for line in day.lines:
             if line.label:
-                lines.append([line.label])
-            lines[-1].append(line.text)
-        days.append({"number": day.number, "city": day.city, "lines": lines})
-    return days
+                lines.append(f"- {line.label}: {line.text}")
+            else:
+                lines[-1] += f"; {line.text}"
+        days.append("\n".join([f"**Day {day.number}: {day.city}**\n", *lines]))
+    return "\n\n".join(days)

@@ -346,7 +346,7 @@ def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) 
     names = dict.fromkeys(work.domain for each in behaviours.values() for work in each.scored)
     parts: list[Part] = []
     for domain in (domains()[name] for name in names if name in domains()):
-        for place, sense in enumerate(domain.ungrounded):
+        for place, sense in enumerate(domain.report.ungrounded):
             found = {}
             for name, each in behaviours.items():
                 works = [work for work in each.scored if work.domain == domain.name]

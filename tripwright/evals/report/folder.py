@@ -188,7 +188,9 @@ def read_work(record: Json, place: LinePlace) -> Work:
         context=sum(len(each.get("token_ids") or ()) for each in segments) or None,
         failed=tuple(fact.name for fact in facts if fact.state is State.FAILED),
         cost=number(verdict.details.get("total_cost")) if verdict else None,
-        ungrounded=tuple(each.counts(record) for each in (domain.ungrounded if domain else ())),
+        ungrounded=tuple(
+            each.counts(record) for each in (domain.report.ungrounded if domain else ())
+        ),
     )
 
 

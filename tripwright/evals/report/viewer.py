@@ -253,8 +253,8 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
     if "plan" in record:
         return episode | {"plan": record["plan"] or None}
     domain = domains().get(str(record.get("domain")))
-    page = domain.answer_page(transcript.answer or "") if domain else transcript.answer or ""
-    found = {"answer": blocks(page), "verifier": record.get("verifier")}
+    page = domain.report.page(record) if domain else None
+    found = {"answer": blocks(page or transcript.answer or ""), "verifier": record.get("verifier")}
     return episode | found | {"noted": record.get("outside")}
 
 
