@@ -135,7 +135,7 @@ def test_generated_trips_have_no_epochs(recipe: Any) -> None:
 
 def test_an_empty_file_is_refused(given: Any) -> None:
     Path(given.data.queries).write_text("")
-    with pytest.raises(UserError, match="holds no requests"):
+    with pytest.raises(UserError, match="No requests in"):
         trips_of(given, RL)
 
 

@@ -179,11 +179,11 @@ def test_plans_count_once_however_many_names_are_wrong(tmp_path, make):
 
 
 def named_without_ground(behaviour):
-    return groundless(domain_named("travelplanner").ungrounded[0], 0, behaviour.scored)
+    return groundless(domain_named("travelplanner").report.ungrounded[0], 0, behaviour.scored)
 
 
 def claimed_without_ground(behaviour):
-    return groundless(domain_named("deeptravel").ungrounded[0], 0, behaviour.scored)
+    return groundless(domain_named("deeptravel").report.ungrounded[0], 0, behaviour.scored)
 
 
 def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
