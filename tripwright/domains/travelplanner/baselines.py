@@ -16,12 +16,11 @@ from typing import Any, Literal
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
-from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.expert.turns import answer_text
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.task import trip_query
+from tripwright.domains.travelplanner.task import check_tools, trip_query
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.policies.base import at_hand, say
 from tripwright.tools.answer import ToolError

@@ -17,6 +17,7 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, appl
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.episode import Asked, Episode, WorldTask
 from tripwright.errors import UserError
+from tripwright.tools.face import Face
 from tripwright.transcript import Transcript
 from tripwright.verdict import FORMAT, SCHEMA
 from tripwright.world.store import World
@@ -33,6 +34,15 @@ def trip_query(session: Session) -> Query:
             f" '{session.query.query[:80]}'."
         )
     return session.query
+
+
+def check_tools(face: Face) -> None:
+    """Raises UserError for a face that does not offer the searches."""
+    if "search_flights" not in face.names:
+        raise UserError(
+            f"This policy plans with TravelPlanner's tools, which face '{face.name}' does not"
+            " offer: choose another dialect."
+        )
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,10 @@ from tripwright.domains.travelplanner.expert.planner import (
 from tripwright.domains.travelplanner.expert.turns import ExpertStyle, answer_text
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.task import trip_query
+from tripwright.domains.travelplanner.task import check_tools, trip_query
 from tripwright.domains.wording import listed
-from tripwright.errors import UserError, counted
+from tripwright.errors import counted
 from tripwright.policies.base import say
-from tripwright.tools.face import Face
 from tripwright.tools.faults import unanswered as is_unanswered
 from tripwright.tools.signatures import PAGE
 
@@ -125,15 +124,6 @@ def play_careful(session: Session, style: ExpertStyle) -> CarefulEpisode:
     """Plays one session to its end. Raises UserError for a face of other tools."""
     check_tools(session.tools.face)
     return _Play(session, style).run()
-
-
-def check_tools(face: Face) -> None:
-    """Raises UserError for a face that does not offer the searches."""
-    if "search_flights" not in face.names:
-        raise UserError(
-            f"This policy plans with TravelPlanner's tools, which face '{face.name}' does not"
-            " offer: choose another dialect."
-        )
 
 
 def unanswered(session: Session) -> bool:
