@@ -10,7 +10,7 @@ import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
-from tripwright.domains.travelplanner.expert.comparing import comparing_turns
+from tripwright.domains.travelplanner.expert.direct import comparing_turns
 from tripwright.domains.travelplanner.expert.work import DEAR, OK
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.task import BUDGET_SPENT, TripTask

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
-from tripwright.domains.travelplanner.expert.comparing import comparing_turns
 from tripwright.domains.travelplanner.expert.direct import (
+    comparing_turns,
     expert_solution,
     expert_turns,
     spender_solution,

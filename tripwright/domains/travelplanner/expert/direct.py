@@ -1,5 +1,6 @@
-"""Styles "direct" and "spender". The first plays the plan that the oracle found through the real
-tools, so that every decision stands behind what makes it visible.
+"""The styles that play with a world at hand: "direct", "spender" and "comparing". The first plays
+the plan that the oracle found through the real tools, so that every decision stands behind what
+makes it visible.
 
 Search, read, note the decision in a few words, go on; at the end copy the notes into the plan. The
 order of searches depends only on the request and on answers already seen, so that a model can
@@ -10,6 +11,34 @@ Style "spender" is the expert of somebody who never looks at a price: in each ci
 is drawn from all that fit the wishes and hold the party, whatever it costs. So a part of its plans
 breaks the budget, and whoever imitates it does the same; a reward can teach what it does not show
 (docs/log.md, 2026-11-26).
+
+Style "comparing" finds trips over several cities from answers alone, by comparisons and a sum.
+
+Which cities, and how many nights in each, the oracle knows and no answer says; to find the cheapest
+plan takes sums over all orders of cities. This expert does without: it looks at what every city has
+for three nights, for two and for one, takes the cheapest city for the first stay that there is a
+way to, then the cheapest of the others for the next one, and so home. Then the calculator takes
+what was noted from the budget, and where that does not hold, the nights are spent otherwise
+(SHAPES). By car, where two cities have a road from home; else, or if no such trip keeps the budget,
+by plane from home and home; else by taxi, too. Cities are called by letters, as rows are: the next
+one is found by counting on.
+Two ends of a trip, from home and home, are of the same day whatever the nights are, so a city
+without such a way is no end again; and one that alone can be the last is kept for it. The first
+city with full days has to serve all wanted cuisines; whether it does is asked before a way there.
+
+A small model finds what followed the same words before, and little else (docs/log.md, 2026-11-26
+and 27). So whatever is needed again far from where it was read is said again behind the same words;
+a list that has to be thinned stands beside what thins it; a trip that was found is said once more
+from home to home, with what it costs so far. It compares two numbers badly, so they stand side by
+side, and their digits in pairs as far as they differ; what is left has a sign.
+
+    3 and 1; 2 and 2; 1 and 3 nights. 1 night U X, back U V X. Last U X. 3 nights U V X, out U V X.
+    First U V X. day 1, home, 3 and 1 nights, U V X: U 3 nights 211 ok; V 3 nights 159, 211, 12 ok;
+    X 3 nights 164, 159, 11 65 dear. Stay: V 3 nights 159 V: (B) Ash Inn. Go: home V Dalby 7 hours 9
+    mins 640 km 33 self-driving. Been V. Last U X. day 4, home V, 1 night, U X: U 1 night 240 ok; X
+    1 night 310, 240, 32 dear. Stay: U 1 night 240 U: (C) Elm Lodge.
+
+Of a state's cities it looks at the first MOST_CITIES. Other trips are those of style "direct".
 """
 
 from __future__ import annotations
@@ -17,21 +46,32 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.expert import work
 from tripwright.domains.travelplanner.expert.turns import Turns
-from tripwright.domains.travelplanner.oracle.options import road_km, stays
+from tripwright.domains.travelplanner.oracle.options import (
+    Leg,
+    Problem,
+    Stay,
+    city_pool,
+    road_km,
+    stays,
+    why_unplannable,
+)
 from tripwright.domains.travelplanner.oracle.planner import (
     CityChoice,
     Solution,
+    SolveStatus,
     plan_days,
     solve,
 )
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate
+from tripwright.errors import counted
 from tripwright.tools.face import Face, letters
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
@@ -264,3 +304,379 @@ def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:
 
 def _letter(taken: Any, rows: list[tuple[str, Any]]) -> str:
     return next(letter for letter, row in rows if row == taken)
+
+
+# ---- style "comparing"
+
+
+# (nights, cities) → the nights in each, in the order in which they are tried
+SHAPES = {
+    (4, 2): ((3, 1), (2, 2), (1, 3)),
+    (6, 3): ((3, 2, 1), (2, 2, 2), (1, 2, 3), (2, 3, 1), (3, 1, 2)),
+}
+Visits = tuple[tuple[str, int], ...]  # (city, nights) of each stop
+
+
+@dataclass
+class KnownWays:
+    """By own car, or otherwise: the cities that may be visited, and those of them that have a way
+    from home (`out`) and home (`back`), as far as one knows: those ways are always of the first day
+    and of the last, so a city without one has none however the nights are spent. `taxi`: whether
+    that may be a taxi; between two cities it may."""
+
+    cities: list[str]
+    out: list[str]
+    back: list[str]
+    driving: bool = False
+    taxi: bool = False
+
+
+def comparing_turns(
+    query: Query,
+    world: World,
+    face: Face,
+    plan_format: str = "json",
+    page_rows: int | None = None,
+    shows_work: ShownWork = "none",
+) -> list[str]:
+    """The assistant's turns, in order. Where no trip was found that keeps the budget, and where the
+    request cannot be met anywhere, the last turn says so (and is no answer)."""
+    shapes = SHAPES.get((query.days - 1, query.visiting_city_number))
+    if shapes is None or query.budget > MAX_MAGNITUDE:  # which needs no sum
+        return expert_turns(query, world, face, plan_format, page_rows, shows_work)
+    if why := why_unplannable(query, world):
+        return [f"No plan is possible: {why}"]
+    turns = Turns(face, plan_format, page_rows)
+    trip = _Search(query, world, turns, ChoiceNotes(query, world, face, shows_work)).found(shapes)
+    if trip is None:
+        return [*turns.texts, f"{turns.note}No plan was found."]
+    turns.answer(query, plan_days(query, trip), world)
+    return turns.texts
+
+
+class _Search:
+    """The choice of cities, ways and meals.
+
+    What a trip needs is asked for anew, also where another has needed it: to know that nothing was
+    asked yet is harder than to ask. `letters`: city → what it is called."""
+
+    def __init__(self, query: Query, world: World, turns: Turns, notes: ChoiceNotes):
+        self.query, self.world, self.turns = query, world, turns
+        self.notes, self.letters = notes, notes.letters
+        self.problem = Problem(query, world, comfortable=True)
+        self.may_fly = query.local_constraint.transportation != "no flight"
+        self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
+        self._first_meals: CityChoice | None = None  # with all wanted cuisines
+        self._cities: list[CityChoice] = []  # of the trip just said, as far as their meals are
+
+    def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
+        """The first trip that keeps the budget."""
+        self.ask("get_cities", state=self.query.dest)
+        for ways in self._families():
+            self._look_at_stays([city for city in ways.cities if city not in self._stays])
+            for at, shape in enumerate(shapes):
+                self.note(f"{work.nights_tried(shapes[at:])}.")
+                visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
+                trip = self._with_meals(visits, ways.driving) if visits else None
+                if trip is not None and self._keeps_budget(trip):
+                    return trip
+        return None
+
+    def _families(self) -> Iterator[KnownWays]:
+        listed = [city for city in self.world.states[self.query.dest] if city != self.query.org]
+        self.letters[self.query.org] = work.HOME
+        self.letters |= {
+            city: work.city_letter(n + 1) for n, city in enumerate(listed[: work.MOST_CITIES])
+        }
+        cities = [city for city in city_pool(self.query, self.world) if city in self.letters]
+        self.note(f"{', '.join(map(self.lettered, self.letters))}.")
+        if self.query.local_constraint.transportation != "no self-driving":
+            near = [city for city in cities if self._has_road(city)]
+            if len(near) >= 2:  # one to begin with and one to end with
+                visited = near if self.query.visiting_city_number == 2 else cities
+                self._choose("Drive", self.listed(visited))
+                yield KnownWays(visited, near, near, driving=True)
+        if self.may_fly:
+            dates = (f"day {number} {date}" for number, date in enumerate(self.query.date, 1))
+            self.note(f"{', '.join(dates)}.")
+            self._choose("Fly", self.listed(cities))
+            yield KnownWays(cities, cities, cities)
+        self._choose("Taxi", self.listed(cities))
+        yield KnownWays(cities, cities, cities, taxi=True)
+
+    def _has_road(self, city: str) -> bool:
+        ends = {"origin": self.query.org, "destination": city}
+        self.ask("search_ground_transportation", **ends, mode="self-driving")
+        leg = self.problem.leg(self.query.org, city, 0, driving=True)
+        self.note(f"{work.leg_taken(work.HOME, self.letters[city], work.OK if leg else None)}.")
+        return leg is not None
+
+    def _look_at_stays(self, cities: Iterable[str]) -> None:
+        for city in cities:
+            rows, look = self.world.accommodations(city), f"Look at {self.lettered(city)}."
+            self.ask("search_accommodations", rows, look, city=city)
+            note, self._stays[city] = self.notes.on_stays(city, work.LENGTHS)
+            self.note(note)
+
+    # ---- which cities, in which order
+
+    def _visits(self, shape: tuple[int, ...], ways: KnownWays, done: Visits = ()) -> Visits | None:
+        """The cheapest city for the next stay that has a way there and, in the end, home; and so
+        on."""
+        if len(done) == len(shape):
+            return done
+        path = [self.query.org, *(city for city, _ in done)]
+        passed = {*path}  # visited, or refused
+        day, nights = sum(shape[: len(done)]), shape[len(done)]
+        while all(self._ends(shape, ways)) and (
+            found := self._cheapest(path, shape, self._left(shape, ways, path, passed))
+        ):
+            city, _ = found
+            legs = [(path[-1], city, day)]
+            if len(done) + 1 == len(shape):
+                legs.append((city, self.query.org, day + nights))
+            is_walked = self._wants_cuisines(shape[: len(path)])
+            if is_walked:
+                self._first_meals = self._stop((*path, city), day, nights, wanted=True)
+            if (
+                (self._first_meals or not is_walked)
+                and self._can_go(legs, shape, ways)
+                and (visits := self._visits(shape, ways, (*done, (city, nights))))
+            ):
+                return visits
+            passed.add(city)
+        return None
+
+    def _having(self, nights: int, cities: Iterable[str]) -> list[str]:
+        """A place to stay for so many nights."""
+        return [city for city in cities if self._stays[city][nights]]
+
+    def _ends(self, shape: tuple[int, ...], ways: KnownWays) -> tuple[list[str], list[str]]:
+        """Cities for the last stay, and for the first: what alone can be the last is kept for
+        it."""
+        last = self._having(shape[-1], ways.back)
+        return last, [city for city in self._having(shape[0], ways.out) if last != [city]]
+
+    def _note_ends(self, shape: tuple[int, ...], ways: KnownWays) -> bool:
+        """Noted, with what they follow from; False where there is none for an end: no trip is
+        sought."""
+        of_ends = (shape[-1], "back", ways.back, "Last"), (shape[0], "out", ways.out, "First")
+        for (nights, way, cities, end), found in zip(of_ends, self._ends(shape, ways), strict=True):
+            having = f"{counted(nights, 'night')} {self.listed(self._having(nights, ways.cities))}"
+            self.note(f"{having}, {way} {self.listed(cities)}. {end} {self.listed(found)}.")
+            if not found:
+                return False
+        return True
+
+    def _left(
+        self, shape: tuple[int, ...], ways: KnownWays, path: Sequence[str], passed: set[str]
+    ) -> list[str]:
+        """For the next stop. On the way, which may still be the last is noted, and where it is one,
+        it is kept for that."""
+        last, found = self._ends(shape, ways)
+        if len(path) > 1:
+            last = [city for city in last if city not in path]
+            self.note(f"Been {self.listed(path[1:])}. Last {self.listed(last)}.")
+            is_last = len(path) == len(shape)
+            found = last if is_last else [city for city in ways.cities if last and last != [city]]
+        return [city for city in found if city not in passed]
+
+    def _cheapest(
+        self, path: Sequence[str], shape: tuple[int, ...], cities: Sequence[str]
+    ) -> tuple[str, Accommodation] | None:
+        """One price beside the next, each dear unless it is less than those before it."""
+        stops = len(path) - 1
+        day, nights = sum(shape[:stops]) + 1, shape[stops]
+        steps = list[work.RowStep]()
+        found: tuple[str, Accommodation] | None = None
+        for city in cities:
+            stay = self._stays[city][nights]
+            steps.append(work.beside(self.letters[city], nights, stay, found and found[1]))
+            found = (city, stay) if stay and steps[-1].judged == work.OK else found
+        been, left = ([self.letters[city] for city in each] for each in (path, cities))
+        asked = work.asked_of_cities(been, day, shape[stops:], left)
+        looked = "; ".join(step.words() for step in steps) or work.NONE
+        self.note(f"{', '.join(asked)}: {looked}.")
+        taken = self.notes.stay_in(found[0], nights, found[1]) if found else work.NONE
+        self._choose(work.STAY, taken)
+        return found
+
+    def _can_go(
+        self, legs: list[tuple[str, str, int]], shape: tuple[int, ...], ways: KnownWays
+    ) -> bool:
+        """To a city, and from the last one home."""
+        for head, (origin, destination, day) in zip((work.GO, work.BACK), legs, strict=False):
+            is_end = self.query.org in (origin, destination)
+            leg = self.leg(origin, destination, day, ways.driving, ways.taxi or not is_end)
+            self._choose(head, self._taken(leg, origin, destination))
+            if leg is None:
+                if is_end:
+                    ways.out = [city for city in ways.out if city != destination]
+                    ways.back = [city for city in ways.back if city != origin]
+                    self._note_ends(shape, ways)
+                return False
+        return True
+
+    def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
+        """All that was taken, in order, without what was given up; and its cost."""
+        stops, back = self._stops(visits, legs), self._back(legs)
+        self._choose(work.TRIP, work.trip_words(self.query.party_size, stops, back))
+        self._choose(work.COST, "+".join(self._travelled(stops, legs[-1])))
+
+    def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[work.TripStop]:
+        stops = list[work.TripStop]()
+        for leg, (city, nights) in zip(legs, visits, strict=False):
+            stay, way = self._stay(city, nights), self._taken(leg, leg.origin, city)
+            costs = self._cost(leg), work.nights_cost(nights, stay.price_usd)
+            words = self.notes.stay_in(city, nights, stay)
+            stops.append(work.TripStop(self.letters[city], city, way, words, nights, *costs))
+        return stops
+
+    def _back(self, legs: Sequence[Leg]) -> str:
+        return self._taken(legs[-1], legs[-1].origin, self.query.org)
+
+    def _stay(self, city: str, nights: int) -> Accommodation:
+        """Of a city that was chosen for so many nights."""
+        return cast(Accommodation, self._stays[city][nights])
+
+    def _travelled(self, stops: Iterable[work.TripStop], back: Leg) -> list[str]:
+        """What each stop costs, the way there and the nights; and the way home."""
+        return [*itertools.chain(*(stop.costs for stop in stops)), self._cost(back)]
+
+    # ---- meals, and the sum
+
+    def _wants_cuisines(self, nights: Sequence[int]) -> bool:
+        """All that are wanted, in the last of these stops: it is the first one with full days."""
+        *before, last = nights
+        return bool(self.query.local_constraint.cuisine) and {*before} <= {1} and last > 1
+
+    def _with_meals(self, visits: Visits, driving: bool) -> Solution | None:
+        """The trip with the cheapest meals of each city. None where one has too few."""
+        stops = [self.query.org, *(city for city, _ in visits), self.query.org]
+        days = [0, *itertools.accumulate(nights for _, nights in visits)]
+        ends = zip(stops[:-1], stops[1:], days, strict=True)
+        found = (self.problem.leg(here, there, day, driving) for here, there, day in ends)
+        legs = [leg for leg in found if leg is not None]
+        self._note_trip(visits, legs)
+        self._cities = []
+        for at, (_, nights) in enumerate(visits, start=1):
+            stop = self._first_meals
+            if not self._wants_cuisines([n for _, n in visits[:at]]):
+                stop = self._stop(stops[: at + 1], days[at - 1], nights, wanted=False)
+            if stop is None:
+                return None
+            self._cities.append(stop)
+        return Solution(SolveStatus.FEASIBLE, None, tuple(self._cities), tuple(legs))
+
+    def _stop(self, path: Sequence[str], day: int, nights: int, wanted: bool) -> CityChoice | None:
+        """The last of the path, from the day with this index on, with its cheapest meals, among
+        them every cuisine if they are `wanted`; None where there are too few."""
+        here, city = path[-2:]
+        count = len(MEALS) * (nights - 1)
+        if count:
+            said = day + 1, self.letters[here], self.lettered(city), count
+            eating = work.choice(
+                work.EATING, work.eating_words(*said, work.signs_of(self.query) if wanted else {})
+            )
+            self.ask("search_restaurants", self.world.restaurants(city), eating, city=city)
+        meals = self._meals(city, count, wanted)
+        if meals is None:
+            in_vain = self.notes.in_vain(city, count) if wanted else ""
+            self.note(in_vain or work.choice(work.EAT, work.NONE))
+            return None
+        sights = self.problem.sights(city)[: nights - 1]
+        row = self._stay(city, nights)
+        stop = CityChoice(city, nights, Stay(row, 1, row.price_usd), meals, sights)
+        # where another city serves the cuisines, any meals will do
+        is_walked = wanted or not self.query.local_constraint.cuisine
+        stop = self.notes.as_found(stop) if is_walked else stop
+        if meals:
+            self.note(self.notes.on_meals(stop, is_walked))
+            so_far = () if wanted else self._cities  # a sum is asked of a list that was said
+            self._choose(work.COST, "+".join(self._costs_of_meals((*so_far, stop))))
+            self.ask("search_attractions", self.world.attractions(city), city=city)
+            self._choose(work.SEE, work.sights_words(self.letters[city], sights, nights))
+        return stop if len(sights) == nights - 1 else None
+
+    def _meals(self, city: str, count: int, wanted: bool) -> tuple[Restaurant, ...] | None:
+        rows = self.problem.meals(city)[0]
+        if not wanted:
+            return tuple(rows[:count]) if len(rows) >= count else None
+        walks = work.meal_walks(self.query, [("", row) for row in rows], purposes(count), True)
+        found = work.meals_found(self.query, walks, count)
+        return None if found is None else tuple(found)
+
+    def _costs_of_meals(self, stops: Iterable[CityChoice]) -> list[str]:
+        prices = ([row.average_cost_usd for row in stop.meals] for stop in stops if stop.meals)
+        return [work.meals_cost(self.query.party_size, of_one) for of_one in prices]
+
+    def _keeps_budget(self, trip: Solution) -> bool:
+        """What a trip leaves is asked and noted; and the trip, day by day, if that is enough."""
+        stops = self._stops(tuple((stop.city, stop.nights) for stop in trip.cities), trip.legs)
+        costs = *self._travelled(stops, trip.legs[-1]), *self._costs_of_meals(trip.cities)
+        expression = work.left_of_budget(self.query.budget, costs)
+        if self.turns.can("calculator"):
+            self.ask("calculator", expression=expression)
+        else:
+            self.note(f"{expression}:")
+        left_usd = work.to_the_cent(evaluate(expression))
+        self.note(f"{work.left_words(left_usd)}.")
+        if left_usd >= 0:
+            days = self.notes.full_days(trip.cities)
+            self._choose(work.PLAN, work.plan_words(stops, days, self._back(trip.legs)))
+        return left_usd >= 0
+
+    # ---- what is asked and noted
+
+    def ask(self, tool: str, rows: Sequence[Any] = (), before: str = "", **arguments: str) -> None:
+        """`before`: a sentence before the call."""
+        if before:
+            self.note(before)
+        names = [row.number if isinstance(row, Flight) else row.name for row in rows]
+        self.turns.call(tool, rows, names, **arguments)
+
+    def _choose(self, purpose: str, taken: str) -> None:
+        self.note(work.choice(purpose, taken))
+
+    def note(self, sentence: str) -> None:
+        self.turns.note += f"{sentence} "
+
+    def leg(
+        self, origin: str, destination: str, day: int, driving: bool, taxi: bool = True
+    ) -> Leg | None:
+        """The way of the day with this index, asked for. `taxi`: whether one will do where there is
+        no flight."""
+        leg = self.problem.leg(origin, destination, day, driving)
+        ends = {"origin": origin, "destination": destination}
+        before = f"From {self.lettered(origin)} to {self.lettered(destination)} on day {day + 1}."
+        if driving:
+            self.ask("search_ground_transportation", (), before, **ends, mode="self-driving")
+            return leg
+        if self.may_fly:
+            flights = {**ends, "date": self.query.date[day]}
+            self.ask("search_flights", self.world.flights(**flights) or (), before, **flights)
+        if leg and leg.flight:
+            return leg
+        if taxi:
+            self.ask("search_ground_transportation", (), before, **ends, mode="taxi")
+        return leg if taxi else None
+
+    # ---- in words
+
+    def listed(self, cities: Iterable[str]) -> str:
+        """By their letters."""
+        return " ".join(self.letters[city] for city in cities) or work.NONE
+
+    def lettered(self, city: str) -> str:
+        return f"{self.letters[city]} {city}"
+
+    def _taken(self, leg: Leg | None, origin: str, destination: str) -> str:
+        here, there = self.letters[origin], self.letters[destination]
+        if leg is None:
+            return work.leg_taken(here, there, None)
+        name = leg.flight.number if leg.flight else leg.mode
+        way = work.way_words(leg.cost_usd, name, leg.duration, leg.distance)
+        return work.leg_taken(here, work.called(there, destination), way)
+
+    def _cost(self, leg: Leg) -> str:
+        return work.way_cost(self.query.party_size, leg.cost_usd, leg.mode)
