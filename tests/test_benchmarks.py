@@ -74,14 +74,12 @@ def model(given: SimpleNamespace, tiny_model: Any, nano_tokenizer: Any) -> Path:
     return folder
 
 
-def test_every_benchmark_is_run() -> None:
+def test_every_benchmark_is_run():
     assert {path.stem for path in BENCHMARKS.glob("*.py")} == SMALLEST.keys() | PARTS
 
 
 @pytest.mark.parametrize("name", SMALLEST)
-def test_it_runs(
-    name: str, given: SimpleNamespace, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_it_runs(name, given, tmp_path, request):
     if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"needs {NEEDS[name]} (the extras dev and trl)")
     if name in IN_A_BROWSER and not shutil.which("chromium"):

@@ -11,7 +11,7 @@ INDEX = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| ([TPSDB]\d+) \|(.*)\|$", INDEX, re.MULTILINE)
 
 
-def test_every_cited_row_is_there_once() -> None:
+def test_every_cited_row_is_there_once():
     names = [name for name, _ in ROWS]
     assert len(names) == len(set(names))
     files = [*ROOT.glob("tripwright/**/*.py"), *ROOT.glob("recipes/**/*.toml")]
@@ -22,7 +22,7 @@ def test_every_cited_row_is_there_once() -> None:
     assert len(cited) > 40 and cited <= set(names)
 
 
-def test_every_place_exists() -> None:
+def test_every_place_exists():
     places = [place for _, text in ROWS for place in re.findall(r"`([\w./]+/[\w.]*)`", text)]
     assert len(places) > 60
     missing = [

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,7 @@ def run(line: str, folder: Path) -> None:
         assert main(shlex.split(command)[1:]) == 0, line
 
 
-def test_the_python_prints_what_it_says() -> None:
+def test_the_python_prints_what_it_says():
     (code,) = blocks("python")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -100,7 +99,7 @@ def test_the_python_prints_what_it_says() -> None:
     assert outcomes == ["passed: True reward: 5.0", "passed: False reward: 2.875"]
 
 
-def test_the_episode_is_the_one_that_the_python_plays() -> None:
+def test_the_episode_is_the_one_that_the_python_plays():
     (shown,) = blocks("text")
     trips = domain_named("travelplanner")
     world = trips.world("nano", 7)
@@ -123,7 +122,7 @@ def test_the_episode_is_the_one_that_the_python_plays() -> None:
     ]
 
 
-def test_commands(tmp_path: Path) -> None:
+def test_commands(tmp_path):
     pytest.importorskip("torch")
     for recipe, sizes in RECIPES.items():
         path = tmp_path / "tiny" / f"{recipe}.toml"
@@ -137,9 +136,7 @@ def test_commands(tmp_path: Path) -> None:
             run(line.replace("--policy local", "--policy local --count 3"), tmp_path)
 
 
-def test_commands_on_the_real_tables(
-    tmp_path: Path, travelplanner: Path, serve: Callable[..., str]
-) -> None:
+def test_commands_on_the_real_tables(tmp_path, travelplanner, serve):
     (plan, *_) = (ROOT / "docs" / "examples" / "plans.jsonl").read_text().splitlines()
     text = f"<answer>{json.dumps(json.loads(plan)['plan'])}</answer>"
     answer = {"message": {"role": "assistant", "content": text}}

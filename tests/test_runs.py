@@ -42,9 +42,7 @@ def numbers(path: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("tear", TEARS)
-def test_a_torn_last_line_is_no_line_and_the_next_writer_cuts_it_off(
-    tmp_path: Path, tear: bytes
-) -> None:
+def test_a_torn_last_line_is_no_line_and_the_next_writer_cuts_it_off(tmp_path, tear):
     path = write(tmp_path / "j.jsonl", {"n": 1}, {"n": 2}, end=tear)
     assert numbers(path) == [1, 2]
     seen: list[Any] = []
@@ -53,7 +51,7 @@ def test_a_torn_last_line_is_no_line_and_the_next_writer_cuts_it_off(
     assert seen == [{"n": 1}, {"n": 2}] and path.read_bytes() == b'{"n": 1}\n{"n": 2}\n{"n": 3}\n'
 
 
-def test_a_whole_object_that_lacks_only_its_end_counts(tmp_path: Path) -> None:
+def test_a_whole_object_that_lacks_only_its_end_counts(tmp_path):
     path = write(tmp_path / "j.jsonl", {"n": 1}, end=b'{"n": 2}')
     assert numbers(path) == [1, 2]
     with Journal(path) as journal:
@@ -61,14 +59,14 @@ def test_a_whole_object_that_lacks_only_its_end_counts(tmp_path: Path) -> None:
     assert numbers(path) == [1, 2, 3]
 
 
-def test_lines_know_their_number_and_their_place(tmp_path: Path) -> None:
+def test_lines_know_their_number_and_their_place(tmp_path):
     path = tmp_path / "j.jsonl"
     path.write_bytes(b'{"n": 1}\n\n  \n{"n": 2}\n')
     assert [(line.number, line.offset) for line in whole_lines(path)] == [(1, 0), (4, 13)]
 
 
 @pytest.mark.parametrize("bad", [b"oops", b"[]", b'{"m": 1}', b"\xff"])
-def test_any_other_bad_line_is_named_and_nothing_is_changed(tmp_path: Path, bad: bytes) -> None:
+def test_any_other_bad_line_is_named_and_nothing_is_changed(tmp_path, bad):
     path = write(tmp_path / "j.jsonl", {"n": 1})
     path.write_bytes(before := path.read_bytes() + bad + b'\n{"n": 2}\n{"n"')
     with pytest.raises(UserError, match=r"j\.jsonl:2: not mine\.$"):
@@ -78,7 +76,7 @@ def test_any_other_bad_line_is_named_and_nothing_is_changed(tmp_path: Path, bad:
     assert path.read_bytes() == before
 
 
-def test_any_text_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_any_text_comes_back_as_it_was(tmp_path):
     texts = ["Köln\n", "\ud800", "\u2028", "🧳"]
     with Journal(tmp_path / "new" / "j.jsonl") as journal:
         for text in texts:
@@ -87,7 +85,7 @@ def test_any_text_comes_back_as_it_was(tmp_path: Path) -> None:
     assert [json.loads(line.text) for line in whole_lines(tmp_path / "new" / "j.jsonl")] == texts
 
 
-def test_one_process_has_a_journal(tmp_path: Path) -> None:
+def test_one_process_has_a_journal(tmp_path):
     path = tmp_path / "j.jsonl"
     again = (
         "from pathlib import Path; from tripwright.files import Journal;"
@@ -102,7 +100,7 @@ def test_one_process_has_a_journal(tmp_path: Path) -> None:
         pass
 
 
-def test_lines_that_have_no_use_go(tmp_path: Path) -> None:
+def test_lines_that_have_no_use_go(tmp_path):
     path = write(tmp_path / "j.jsonl", *({"n": n} for n in range(6)), end=b'{"n": 7')
     keep_lines(path, lambda record: record["n"] % 2 == 1, "not mine.")
     assert path.read_bytes() == b'{"n": 1}\n{"n": 3}\n{"n": 5}\n'
@@ -110,7 +108,7 @@ def test_lines_that_have_no_use_go(tmp_path: Path) -> None:
     assert not (tmp_path / "none.jsonl").exists()
 
 
-def test_a_stage_that_goes_on_takes_out_what_led_nowhere(tmp_path: Path) -> None:
+def test_a_stage_that_goes_on_takes_out_what_led_nowhere(tmp_path):
     rows = [
         {"stage": stage, "step": step, "seconds": 10.0 * step}
         for stage in ("sft", "rl")
@@ -125,7 +123,7 @@ def test_a_stage_that_goes_on_takes_out_what_led_nowhere(tmp_path: Path) -> None
 # ---- episodes
 
 
-def test_of_an_id_that_comes_again_the_latest_line_counts(tmp_path: Path) -> None:
+def test_of_an_id_that_comes_again_the_latest_line_counts(tmp_path):
     lines = [
         {"id": "a", "n": 1},
         {"id": "b", "n": 2},
@@ -149,15 +147,13 @@ def test_of_an_id_that_comes_again_the_latest_line_counts(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "id", ["a", 'quote " and \\ and }', "Köln", "\u2028", "", 7, -1, 1.5, "q\ud800"]
 )
-def test_an_id_is_read_without_the_rest_of_its_line_and_as_json_has_it(
-    tmp_path: Path, id: Any
-) -> None:
+def test_an_id_is_read_without_the_rest_of_its_line_and_as_json_has_it(tmp_path, id):
     path = write(tmp_path / "t.jsonl", {"id": id, "n": 1}, {"n": 2, "id": id})
     assert [place.id for place in places(path)] == [str(id)]
     assert [record["n"] for record in episodes(path)] == [2]
 
 
-def test_null_is_no_id(tmp_path: Path) -> None:
+def test_null_is_no_id(tmp_path):
     path = write(
         tmp_path / "t.jsonl",
         {"id": None, "n": 1, "verdict": None},
@@ -177,14 +173,14 @@ def test_null_is_no_id(tmp_path: Path) -> None:
     ("text", "why"),
     [("oops", "not JSON"), ("[1]", "expected an object, found list"), ('{"id": "a", ', "not JSON")],
 )
-def test_a_line_that_is_no_episode_is_named(tmp_path: Path, text: str, why: str) -> None:
+def test_a_line_that_is_no_episode_is_named(tmp_path, text, why):
     path = tmp_path / "transcripts.jsonl"
     path.write_text(f'{{"id": "b"}}\n{text}\n{{"id": "c"}}\n')
     with pytest.raises(UserError, match=rf"transcripts\.jsonl:2: not an episode of a run: {why}"):
         list(episodes(path))
 
 
-def test_what_a_reader_misses_in_a_line_is_named(tmp_path: Path) -> None:
+def test_what_a_reader_misses_in_a_line_is_named(tmp_path):
     (line,) = episode_lines(write(tmp_path / "t.jsonl", {"id": "a", "verdict": None}))
     with pytest.raises(
         UserError, match=r"t\.jsonl:1: not an episode of a run: it has no 'transcript'\."
@@ -206,7 +202,7 @@ def test_what_a_reader_misses_in_a_line_is_named(tmp_path: Path) -> None:
         line.read(lambda record: int(record["id"]))
 
 
-def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path) -> None:
+def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path):
     tries = (("a", None), ("b", {"final": True}), ("c", None), ("c", {"final": False}))
     lines = [
         {"id": id, "domain": "d", "transcript": {"usage": {}}, "verdict": verdict}
@@ -229,9 +225,7 @@ def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path
 
 
 @pytest.mark.parametrize("version", [None, 1, VERSION + 1])
-def test_a_folder_of_another_version_is_refused_in_one_line(
-    tmp_path: Path, version: int | None
-) -> None:
+def test_a_folder_of_another_version_is_refused_in_one_line(tmp_path, version):
     path = write(tmp_path / "transcripts.jsonl", {"id": "a", "domain": "d"})
     assert len(list(episodes(path))) == 1  # a file of episodes, or a folder without a card
     (tmp_path / CARD).write_text(json.dumps({"rules": "strict", VERSION_ENTRY: version}))

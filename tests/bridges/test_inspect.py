@@ -4,7 +4,6 @@ plays; nothing lost that can be kept."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +118,7 @@ def records(log: EvalLog) -> dict[str, dict[str, Any]]:
         ("--policy errand-expert --dialect deeptravel_cards", "requests.jsonl"),
     ],
 )
-def test_a_run_folder_is_shown_as_it_was_played(
-    words: str, queries: str, folder: Path, tmp_path: Path
-) -> None:
+def test_a_run_folder_is_shown_as_it_was_played(words, queries, folder, tmp_path):
     score = run_score(folder, tmp_path / "run", *words.split(), queries=queries)
     path = tmp_path / "run" / "transcripts.jsonl"
     with path.open("a") as lines:
@@ -133,7 +130,7 @@ def test_a_run_folder_is_shown_as_it_was_played(
     assert (log.eval.metadata or {})["run_card"] == score["run_card"]
 
 
-def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
+def test_every_verdict_is_explained(folder, tmp_path):
     run_score(folder, tmp_path / "run", *"--policy cheapest-row --dialect compact".split())
     log = evaluated(played(run=str(tmp_path / "run")), tmp_path)
     for sample in log.samples or []:
@@ -158,7 +155,7 @@ def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
     assert any(sample.scores["final"].value == "I" for sample in log.samples or [])
 
 
-def test_an_unscored_episode_is_an_error_and_no_failure(folder: Path, tmp_path: Path) -> None:
+def test_an_unscored_episode_is_an_error_and_no_failure(folder, tmp_path):
     """It leaves every rate."""
     run_score(folder, tmp_path / "run", *"--policy expert --dialect compact".split())
     path = tmp_path / "run" / TRANSCRIPTS
@@ -231,9 +228,7 @@ def as_sent(messages: list[Any]) -> list[Any]:
     return plain
 
 
-def test_inspects_own_model_is_sent_what_our_client_sends(
-    folder: Path, world: World, tmp_path: Path, serve: Callable[..., str]
-) -> None:
+def test_inspects_own_model_is_sent_what_our_client_sends(folder, world, tmp_path, serve):
     ours, inspects = Expert(world, folder), Expert(world, folder)
     endpoint = ("--policy", "endpoint", "--model", "m", "--base-url", serve(ours.answer))
     score = run_score(folder, tmp_path / "run", *endpoint)
@@ -264,7 +259,7 @@ def test_inspects_own_model_is_sent_what_our_client_sends(
     assert run == {id: texts(record) for id, record in records(log).items()}
 
 
-def test_a_model_that_says_nothing_of_use_fails_its_episodes(folder: Path, tmp_path: Path) -> None:
+def test_a_model_that_says_nothing_of_use_fails_its_episodes(folder, tmp_path):
     model = get_model(
         "mockllm/model",
         custom_outputs=lambda *given: counted(ModelOutput.from_content("mock", "I would love to!")),
@@ -278,7 +273,7 @@ def test_a_model_that_says_nothing_of_use_fails_its_episodes(folder: Path, tmp_p
 
 
 @pytest.mark.parametrize("face", faces())
-def test_no_part_of_a_tools_schema_is_lost(face: str) -> None:
+def test_no_part_of_a_tools_schema_is_lost(face):
     """One thing is added: an object takes no further arguments, which providers need who read calls
     strictly."""
     schemas = faces()[face].schemas(paged=True)
@@ -298,9 +293,7 @@ def test_no_part_of_a_tools_schema_is_lost(face: str) -> None:
         ({"store": "a.sqlite"}, "answer from a closed world"),
     ],
 )
-def test_a_mistake_is_one_line(
-    settings: dict[str, Any], said: str, folder: Path, tmp_path: Path
-) -> None:
+def test_a_mistake_is_one_line(settings, said, folder, tmp_path):
     given = {"queries": str(folder / "queries.jsonl"), "world": str(folder / "world"), **settings}
     with pytest.raises(PrerequisiteError, match="(?s)^[^\n]*$") as error:
         trips(**given)
@@ -309,7 +302,7 @@ def test_a_mistake_is_one_line(
         played(run=str(tmp_path))
 
 
-def test_requests_are_read_as_run_reads_them(folder: Path, tmp_path: Path) -> None:
+def test_requests_are_read_as_run_reads_them(folder, tmp_path):
     """Days without dates are refused before anything is played."""
     first, *rest = (folder / "queries.jsonl").read_text().splitlines()
     record = json.loads(first)

@@ -102,12 +102,7 @@ def endpoint(serve: Callable[..., str]) -> Callable[[Callable[[list[dict[str, st
     return start
 
 
-def test_a_tiny_model_plays_natural_plan_to_the_end(
-    endpoint: Callable[..., Model],
-    tiny_model: Callable[..., Any],
-    nano_tokenizer: Any,
-    tmp_path: Path,
-) -> None:
+def test_a_tiny_model_plays_natural_plan_to_the_end(endpoint, tiny_model, nano_tokenizer, tmp_path):
     torch = pytest.importorskip("torch")
     model = tiny_model("qwen3", len(nano_tokenizer), seed=1)
 
@@ -130,7 +125,7 @@ def test_a_tiny_model_plays_natural_plan_to_the_end(
     assert main(["report", str(tmp_path / "run")]) == 0
 
 
-def test_inspects_figures_are_the_imports(tmp_path: Path) -> None:
+def test_inspects_figures_are_the_imports(tmp_path):
     """Answers that the file itself holds, as Gemini's in the published ones."""
     file = trips(tmp_path / "trip.json", TRIP_PLAN, "I cannot.", TRIP_PLAN, "Day " + "1" * 5000)
     log = evaluated(natural_plan(str(file), answers="pred_5shot_pro"), tmp_path)
@@ -152,9 +147,7 @@ def test_inspects_figures_are_the_imports(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_another_file_is_refused_before_anything_is_asked(
-    change: Callable[[Any], Any], words: str, tmp_path: Path
-) -> None:
+def test_another_file_is_refused_before_anything_is_asked(change, words, tmp_path):
     file = trips(tmp_path / "trip.json", TRIP_PLAN)
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
     with pytest.raises(PrerequisiteError, match=words):
@@ -176,12 +169,7 @@ def retriever(serve: Callable[..., str]) -> str:
     return serve(answer)
 
 
-def test_stars_questions_are_searched_and_scored(
-    endpoint: Callable[..., Model],
-    retriever: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_stars_questions_are_searched_and_scored(endpoint, retriever, tmp_path, monkeypatch):
     """One finds the answer, one answers wrongly, one never answers, and one meets a dead server,
     which is no fault of the model's."""
     monkeypatch.setattr("tripwright.tools.toolbox.RETRIES_S", (0.0,))
@@ -226,7 +214,7 @@ def test_stars_questions_are_searched_and_scored(
     assert score["levels"]["nq"]["final"]["k"] == 1
 
 
-def test_what_is_no_address_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_address_is_refused(tmp_path):
     with pytest.raises(PrerequisiteError, match="'wiki' is not a URL"):
         star_search(str(tmp_path), "wiki")
 
@@ -267,25 +255,25 @@ def met(*steps: str) -> bool:
     return meeting_is_right("SOLUTION:" + " ".join(steps), MEETING)
 
 
-def test_the_golden_plans_are_right_and_silence_is_not() -> None:
+def test_the_golden_plans_are_right_and_silence_is_not():
     assert trip_is_right(THREE_CITIES, TRIP) and not trip_is_right("", TRIP)
     assert met(*STEPS) and not meeting_is_right("", MEETING)
     assert calendar_is_right(CALENDAR["golden_plan"], CALENDAR)
     assert not calendar_is_right("", CALENDAR)
 
 
-def test_a_trip_is_read_line_by_line() -> None:
+def test_a_trip_is_read_line_by_line():
     assert stays(THREE_CITIES) == [("Florence", 5), ("Barcelona", 2), ("Helsinki", 9)]
     assert stays("**Day 1-5:** Florence") == []  # no flight
     assert stays("**Day 5:** Fly from Florence to Rome.") == []  # no span of days
     assert not trip_is_right(THREE_CITIES.replace("Day 5:", "Day 4:"), TRIP)
 
 
-def test_a_flight_in_a_thought_counts() -> None:
+def test_a_flight_in_a_thought_counts():
     assert not trip_is_right(f"<think>Day 3: from Florence to Oslo</think>\n{THREE_CITIES}", TRIP)
 
 
-def test_nothing_counts_after_the_last_day_and_nothing_after_the_golden_cities() -> None:
+def test_nothing_counts_after_the_last_day_and_nothing_after_the_golden_cities():
     wrong = THREE_CITIES.replace("Barcelona", "Porto")
     assert trip_is_right(f"{THREE_CITIES}\n\nOr:\n{wrong}", TRIP)
     assert not trip_is_right(f"{wrong}\n\nNo:\n{THREE_CITIES}", TRIP)
@@ -306,7 +294,7 @@ def test_nothing_counts_after_the_last_day_and_nothing_after_the_golden_cities()
         "Day 1",
     ],
 )
-def test_a_lines_flight_is_the_published_patterns(line: str) -> None:
+def test_a_lines_flight_is_the_published_patterns(line):
     published = re.findall(r".*Day (\d+).*from (\w+) to (\w+)", line)
     cities = [city for city, _ in stays(f"{line}\nDay 1-9")]
     assert cities == (list(published[0][1:]) if published else [])
@@ -315,12 +303,12 @@ def test_a_lines_flight_is_the_published_patterns(line: str) -> None:
 @pytest.mark.parametrize(
     "text", ["Day 1 from to " * 3000, "Day 1 from A to B " * 3000, "1" * 10**5]
 )
-def test_an_answer_that_loops_is_read_in_no_time(text: str) -> None:
+def test_an_answer_that_loops_is_read_in_no_time(text):
     """With the published pattern this takes from half a minute to days."""
     assert not trip_is_right(text, TRIP) and not calendar_is_right(text, CALENDAR)
 
 
-def test_a_meeting_is_checked_by_a_clock_of_its_own() -> None:
+def test_a_meeting_is_checked_by_a_clock_of_its_own():
     start, way, wait, meet = STEPS
     assert met(start, way.replace("9:07AM", "11:00AM"), wait, meet.replace("3:45PM", "1:00PM"))
     assert meeting_is_right(" ".join(STEPS), MEETING)  # the word SOLUTION is not needed
@@ -332,7 +320,7 @@ def test_a_meeting_is_checked_by_a_clock_of_its_own() -> None:
     assert met(*STEPS, "I hope this helps! Enjoy.", "You meet James for 75 minutes.")
 
 
-def test_what_ends_the_published_script_is_raised() -> None:
+def test_what_ends_the_published_script_is_raised():
     for step, error in (
         ("You travel to Atlantis in 7 minutes.", KeyError),
         ("You meet Zoe for 10 minutes.", KeyError),
@@ -342,7 +330,7 @@ def test_what_ends_the_published_script_is_raised() -> None:
             met(STEPS[0], step)
 
 
-def test_the_first_time_counts_and_minutes_other_than_thirty_are_none() -> None:
+def test_the_first_time_counts_and_minutes_other_than_thirty_are_none():
     golden = CALENDAR["golden_plan"]
     assert first_slot(f"Maybe Monday, 9:00 - 9:30 works. {golden}") == ("Monday", 9.0, 9.5)
     assert calendar_is_right(f"{golden} Or Monday, 9:00 - 9:30.", CALENDAR)
@@ -354,7 +342,7 @@ def test_the_first_time_counts_and_minutes_other_than_thirty_are_none() -> None:
 # ---- STAR's prompt, tool and exact match
 
 
-def test_the_prompt_is_the_printed_one() -> None:
+def test_the_prompt_is_the_printed_one():
     """Word for word but for what is filled in: marks of the page's layout apart."""
     start = "You are a specialized AI Search Assistant"
     as_printed = printed("star.md", start, "Now begin the conversation")
@@ -365,13 +353,13 @@ def test_the_prompt_is_the_printed_one() -> None:
     assert words(PROMPT).startswith(words(as_printed))
 
 
-def test_the_tool_is_shown_in_the_prompt_under_its_printed_name() -> None:
+def test_the_tool_is_shown_in_the_prompt_under_its_printed_name():
     shown = DIALECT.prompt(WikipediaSearch("http://localhost:1").schemas)
     assert '{"name": "Search", "description": "Search Wikipedia.' in shown
     assert DIALECT.max_calls == 60 and DIALECT.context_tokens == 32768
 
 
-def test_a_search_shows_five_passages_as_data(retriever: str) -> None:
+def test_a_search_shows_five_passages_as_data(retriever):
     tools = WikipediaSearch(f"{retriever}/retrieve")
     lines = answered(tools, "Search", {"query": "capital of Italy"}).text.splitlines()
     assert len(lines) == 5
@@ -387,7 +375,7 @@ def test_a_search_shows_five_passages_as_data(retriever: str) -> None:
         ("Search", "{", "not valid JSON"),
     ],
 )
-def test_a_wrong_call_is_the_models(retriever: str, name: str, arguments: Any, words: str) -> None:
+def test_a_wrong_call_is_the_models(retriever, name, arguments, words):
     answer = answered(WikipediaSearch(retriever), name, arguments)
     assert answer.text.startswith("Error: ") and words in answer.text
 
@@ -403,11 +391,11 @@ def test_a_wrong_call_is_the_models(retriever: str, name: str, arguments: Any, w
         ("", False),
     ],
 )
-def test_exact_match_is_search_r1s(answer: str, right: bool) -> None:
+def test_exact_match_is_search_r1s(answer, right):
     assert exact_match(answer, ["Seine", "Twentyone"]) is right
 
 
-def test_questions_are_flashrags_files(tmp_path: Path) -> None:
+def test_questions_are_flashrags_files(tmp_path):
     for name, split in (("nq", "test"), ("musique", "dev"), ("nq", "dev")):
         (tmp_path / name).mkdir(exist_ok=True)
         line = {"id": f"{split}_0", "question": "what is it", "golden_answers": ["a"]}

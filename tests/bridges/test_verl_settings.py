@@ -54,7 +54,7 @@ def recipe(name: str, verl: ClusterSettings | None = CPU, **grpo: Any) -> Any:
         'nano/grpo --set grpo.curriculum.stages=[["stage1", 40], ["stage2", 160]]',
     ],
 )
-def test_the_papers_algorithms_can_be_said(name: str, tmp_path: Path) -> None:
+def test_the_papers_algorithms_can_be_said(name, tmp_path):
     keys = configuration(recipe(name), "model", tmp_path)
     assert keys["trainer.total_training_steps"] == 200
     assert keys["actor_rollout_ref.rollout.n"] == 8
@@ -73,19 +73,17 @@ def test_the_papers_algorithms_can_be_said(name: str, tmp_path: Path) -> None:
         ("nano/grpo", {"entropy_bonus": 0.1}, "grpo.entropy_bonus with another grpo.aggregation"),
     ],
 )
-def test_what_verl_cannot_be_told_is_refused_by_name(
-    name: str, settings: dict[str, Any], words: str
-) -> None:
+def test_what_verl_cannot_be_told_is_refused_by_name(name, settings, words):
     with pytest.raises(UserError, match=re.escape(words)):
         check_for_verl(recipe(name, **settings))
 
 
-def test_a_recipe_without_machines_is_told_what_to_write() -> None:
+def test_a_recipe_without_machines_is_told_what_to_write():
     with pytest.raises(UserError, match=r"table \[verl\]"):
         check_for_verl(load_recipe(recipe_named("nano/grpo").path))
 
 
-def test_options_go_over_everything(tmp_path: Path) -> None:
+def test_options_go_over_everything(tmp_path):
     options = {"trainer.save_freq": 7, "trainer.new": {"key": 1}}
     keys = configuration(
         recipe("nano/grpo", dataclasses.replace(CPU, options=options)), "model", tmp_path
@@ -94,7 +92,7 @@ def test_options_go_over_everything(tmp_path: Path) -> None:
     assert nested(keys)["trainer"]["new"] == {"key": 1}
 
 
-def test_every_trip_has_its_row(tmp_path: Path) -> None:
+def test_every_trip_has_its_row(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "run").mkdir()
     small = recipe("nano/grpo", steps=2, prompts_per_step=3)
@@ -111,13 +109,13 @@ def test_every_trip_has_its_row(tmp_path: Path) -> None:
     assert written["trainer"]["v1"]["trainer_mode"] == "tripwright"
 
 
-def test_a_dry_run_says_command_and_keys(tmp_path: Path) -> None:
+def test_a_dry_run_says_command_and_keys(tmp_path):
     text = "\n".join(plan_lines(recipe("planner_r1/8b", None), tmp_path))
     assert "python -m verl.trainer.main_ppo --config-path" in text
     assert 'actor_rollout_ref.rollout.name: "sglang"' in text
 
 
-def test_the_table_of_b3_is_what_the_code_writes() -> None:
+def test_the_table_of_b3_is_what_the_code_writes():
     lines = (ROOT / "docs/planner-r1-b3.md").read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     rows = {cell[0]: cell[2] for cell in cells if len(cell) == 4 and cell[0].startswith("`")}
@@ -143,9 +141,7 @@ def _shown(value: Any) -> str:
     return f"`{text}`".replace("/RUN", "RUN")
 
 
-def test_no_verl_is_one_line_that_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_verl_is_one_line_that_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr("tripwright.bridges.verl.launch.tripwright.__file__", str(tmp_path / "a/b"))
     monkeypatch.delenv("TRIPWRIGHT_VERL", raising=False)
     with pytest.raises(UserError, match="make verl"):
@@ -156,7 +152,7 @@ def test_no_verl_is_one_line_that_says_what_to_do(
             verl_python()
 
 
-def test_a_ray_that_is_not_there_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ray_that_is_not_there_is_said_at_once(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as there:
         port = there.getsockname()[1]
         for address in ("auto", f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
@@ -168,7 +164,7 @@ def test_a_ray_that_is_not_there_is_said_at_once(monkeypatch: pytest.MonkeyPatch
             check_ray()
 
 
-def test_the_cause_is_the_agent_loops_own_exception() -> None:
+def test_the_cause_is_the_agent_loops_own_exception():
     log = (
         "(AgentLoopWorkerTQ pid=7) Error in _run_prompt for uid=train-0-step1\n"
         "(AgentLoopWorkerTQ pid=7) Traceback (most recent call last):\n"
@@ -181,7 +177,7 @@ def test_the_cause_is_the_agent_loops_own_exception() -> None:
     assert cause_in("one\n") == "no reason given"
 
 
-def test_a_second_signal_waits_for_no_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_second_signal_waits_for_no_step(monkeypatch, tmp_path):
     """The first is only noted, so what is raised while a step is awaited is the second."""
 
     def signalled(path: Path, after: int) -> None:
@@ -195,9 +191,7 @@ def test_a_second_signal_waits_for_no_step(monkeypatch: pytest.MonkeyPatch, tmp_
     assert process.ended is not None and not (tmp_path / "verl/stop").exists()
 
 
-def test_options_stand_over_what_a_cpu_gives_to_ray(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_options_stand_over_what_a_cpu_gives_to_ray(monkeypatch, tmp_path):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     asked = {"ray_kwargs.ray_init.num_cpus": 4}
     keys = command(
@@ -207,7 +201,7 @@ def test_options_stand_over_what_a_cpu_gives_to_ray(
     assert keys["ray_kwargs.ray_init.address"] == "local"
 
 
-def test_a_line_that_is_being_written_is_no_step_yet(tmp_path: Path) -> None:
+def test_a_line_that_is_being_written_is_no_step_yet(tmp_path):
     path = tmp_path / "steps.jsonl"
     path.write_text('{"step": 1}\n{"step": 2}\n{"st')
     assert next_lines(path, 1) == [{"step": 2}]

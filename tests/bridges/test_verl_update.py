@@ -4,7 +4,6 @@ aggregation, with unscored members, rollouts out of the loss, groups that agree 
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 import torch
@@ -69,7 +68,7 @@ def trips() -> Trips:
 @pytest.mark.parametrize(
     "aggregation", ["token-mean", "trajectory-mean", "group-token-mean", "trajectory-sum"]
 )
-def test_the_weighted_rows_have_the_local_gradient(aggregation: Any, trips: Trips) -> None:
+def test_the_weighted_rows_have_the_local_gradient(aggregation, trips):
     torch.manual_seed(0)
     config = Qwen3Config(
         vocab_size=VOCABULARY, hidden_size=16, intermediate_size=16, num_hidden_layers=1,
@@ -110,7 +109,7 @@ def test_the_weighted_rows_have_the_local_gradient(aggregation: Any, trips: Trip
             torch.testing.assert_close(parameter.grad, expected[name], rtol=1e-4, atol=1e-7)
 
 
-def test_a_minibatch_is_of_whole_groups_and_none_is_without_a_gradient(trips: Trips) -> None:
+def test_a_minibatch_is_of_whole_groups_and_none_is_without_a_gradient(trips):
     settings = GrpoSettings(minibatches=4)
     rollouts = compared(groups(trips, random.Random(2)), settings, chat=None)  # type: ignore[arg-type]
     updates = updates_of(rollouts, settings, seed=3)

@@ -112,7 +112,7 @@ def quiet(page: Any) -> None:
     assert all(url.startswith(("file://", "data:")) for url in page.requested)
 
 
-def test_filters_leave_what_they_say(report: Callable[..., Any]) -> None:
+def test_filters_leave_what_they_say(report):
     page = report()
     assert tally(page) == "83 of 83 episodes: 22 passed, 59 failed, 2 unscored"
     choose(page, "Evaluation", "After RL")
@@ -128,9 +128,7 @@ def test_filters_leave_what_they_say(report: Callable[..., Any]) -> None:
     quiet(page)
 
 
-def test_the_page_opens_with_an_episode_that_passes_and_one_that_fails(
-    report: Callable[..., Any],
-) -> None:
+def test_the_page_opens_with_an_episode_that_passes_and_one_that_fails(report):
     page = report()
     page.until("document.querySelectorAll('.example .came').length === 2")
     first, second = page.js("[...document.querySelectorAll('.example')].map((e) => e.innerText)")
@@ -141,7 +139,7 @@ def test_the_page_opens_with_an_episode_that_passes_and_one_that_fails(
     quiet(page)
 
 
-def test_keys_go_through_episodes_search_and_come_back(report: Callable[..., Any]) -> None:
+def test_keys_go_through_episodes_search_and_come_back(report):
     page = report()
     page.press("j")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
@@ -160,7 +158,7 @@ def test_keys_go_through_episodes_search_and_come_back(report: Callable[..., Any
     quiet(page)
 
 
-def test_words_are_found_in_everything_that_was_said(report: Callable[..., Any]) -> None:
+def test_words_are_found_in_everything_that_was_said(report):
     page = report()
     page.press("/")
     page.type("cliffton")
@@ -170,9 +168,7 @@ def test_words_are_found_in_everything_that_was_said(report: Callable[..., Any])
     quiet(page)
 
 
-def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place(
-    report: Callable[..., Any],
-) -> None:
+def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place(report):
     page = report("#episode=after_rl%2Ft01")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
     wrong = "Diverse restaurants: needed a restaurant of Berryton"
@@ -189,7 +185,7 @@ def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place
     quiet(page)
 
 
-def test_tokens_show_mask_and_probability(report: Callable[..., Any]) -> None:
+def test_tokens_show_mask_and_probability(report):
     page = report("#episode=after_rl%2Ft01")
     page.press("t")
     page.until("document.querySelector('.tok')")
@@ -201,7 +197,7 @@ def test_tokens_show_mask_and_probability(report: Callable[..., Any]) -> None:
     quiet(page)
 
 
-def test_two_evaluations_are_compared_on_the_same_request(report: Callable[..., Any]) -> None:
+def test_two_evaluations_are_compared_on_the_same_request(report):
     page = report()
     choose(page, "Compare with", "After SFT")
     choose(page, "Outcome", "passes only here")
@@ -216,9 +212,7 @@ def test_two_evaluations_are_compared_on_the_same_request(report: Callable[..., 
     quiet(page)
 
 
-def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(
-    report: Callable[..., Any],
-) -> None:
+def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(report):
     page = report("#episode=errands%2Ferrand")
     page.until("document.querySelector('.detail').dataset.episode === 'errands/errand'")
     page.click(".md .chip")
@@ -231,7 +225,7 @@ def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(
     quiet(page)
 
 
-def test_what_a_model_wrote_runs_nothing(report: Callable[..., Any]) -> None:
+def test_what_a_model_wrote_runs_nothing(report):
     page = report("#episode=after_rl%2Fodd")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/odd'")
     for place in (".detail .head h3", ".turns .said"):
@@ -242,9 +236,7 @@ def test_what_a_model_wrote_runs_nothing(report: Callable[..., Any]) -> None:
     quiet(page)
 
 
-def test_an_episode_whose_text_is_left_out_is_listed_and_says_which_command_includes_it(
-    report: Callable[..., Any],
-) -> None:
+def test_an_episode_whose_text_is_left_out_is_listed_and_says_which_command_includes_it(report):
     page = report("#episode=after_rl%2Ft01", transcripts="0")
     assert "is not in this page" in page.text(".detail .none")
     assert "--transcripts all" in page.text(".detail .none code")
@@ -253,7 +245,7 @@ def test_an_episode_whose_text_is_left_out_is_listed_and_says_which_command_incl
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)])
-def test_the_page_fits_and_can_be_read(width: int, dark: bool, report: Callable[..., Any]) -> None:
+def test_the_page_fits_and_can_be_read(width, dark, report):
     shown = ("after_rl%2Ft01&tokens=1", "after_rl%2Ft03&with=after_sft%2Ft03", "errands%2Ferrand")
     for episode in shown:
         page = report(f"#episode={episode}", width=width, height=844, dark=dark)
@@ -265,7 +257,7 @@ def test_the_page_fits_and_can_be_read(width: int, dark: bool, report: Callable[
         assert page.js(NAMELESS) == [], "a control has no name for those who hear the page"
 
 
-def test_colours_follow_the_system_and_can_be_switched(report: Callable[..., Any]) -> None:
+def test_colours_follow_the_system_and_can_be_switched(report):
     page = report(dark=True)
     ground = "getComputedStyle(document.body).backgroundColor"
     dark = page.js(ground)
@@ -275,7 +267,7 @@ def test_colours_follow_the_system_and_can_be_switched(report: Callable[..., Any
     assert page.js(ground) == dark and page.text("button.theme") == "Dark"
 
 
-def test_on_paper_the_browser_is_a_note(report: Callable[..., Any]) -> None:
+def test_on_paper_the_browser_is_a_note(report):
     page = report()
     page.ask("Emulation.setEmulatedMedia", media="print")
     seen = "document.querySelectorAll('{}').values().filter((e) => e.checkVisibility()).toArray().length"
@@ -283,7 +275,7 @@ def test_on_paper_the_browser_is_a_note(report: Callable[..., Any]) -> None:
     assert page.js(seen.format(".printed")) == 1 and "on a screen" in page.text(".printed")
 
 
-def test_on_a_phone_list_and_episode_take_turns(report: Callable[..., Any]) -> None:
+def test_on_a_phone_list_and_episode_take_turns(report):
     page = report(width=390, height=844)
     seen = "['.listing', '.detail'].map((s) => document.querySelector(s).checkVisibility())"
     assert page.js(seen) == [True, False]

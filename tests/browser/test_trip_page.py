@@ -126,9 +126,7 @@ def serious(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "light"), ("phone", "dark")])
-def test_the_whole_journey(
-    chromium: Any, url: str, wish: tuple[Query, str], size: str, scheme: str
-) -> None:
+def test_the_whole_journey(chromium, url, wish, size, scheme):
     query, words = wish
     with traveller(chromium, url, size, scheme) as page:
         assert serious(page) == [] and fits(page)
@@ -166,9 +164,7 @@ def test_the_whole_journey(
         assert page.title() != "owned"
 
 
-def test_another_wish_keeps_the_days_that_can_stay(
-    chromium: Any, url: str, wish: tuple[Query, str]
-) -> None:
+def test_another_wish_keeps_the_days_that_can_stay(chromium, url, wish):
     query, words = wish
     with traveller(chromium, url) as page:
         planned(page, words)
@@ -182,9 +178,7 @@ def test_another_wish_keeps_the_days_that_can_stay(
         assert page.locator(".part.changed").count() == 0
 
 
-def test_what_is_wrong_stands_beside_its_field_with_what_would_do(
-    chromium: Any, url: str, wish: tuple[Query, str]
-) -> None:
+def test_what_is_wrong_stands_beside_its_field_with_what_would_do(chromium, url, wish):
     query, words = wish
     with traveller(chromium, url, "phone") as page:
         page.click("#plan")
@@ -204,9 +198,7 @@ def test_what_is_wrong_stands_beside_its_field_with_what_would_do(
         assert "None of these words" in page.inner_text("#heard")
 
 
-def test_it_can_be_used_with_the_keyboard_alone(
-    chromium: Any, url: str, wish: tuple[Query, str]
-) -> None:
+def test_it_can_be_used_with_the_keyboard_alone(chromium, url, wish):
     with traveller(chromium, url) as page:
         page.focus("#words")
         page.keyboard.type(wish[1])
@@ -225,7 +217,7 @@ def test_it_can_be_used_with_the_keyboard_alone(
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "dark"), ("phone", "light")])
-def test_another_domains_page(chromium: Any, folder: Path, size: str, scheme: str) -> None:
+def test_another_domains_page(chromium, folder, size, scheme):
     """There and back with a hotel: an example is taken, planned, and each recommendation opens its
     row."""
     with (

@@ -46,9 +46,7 @@ def partly_known(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
-def test_an_unknown_day_is_not_called_no_flights(
-    partly_known: str, as_json: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_day_is_not_called_no_flights(partly_known, as_json, capsys):
     for asked in (
         ["--from", "Cove", "--date", DAY],
         ["--from", "Aston", "--date", "2022-03-02"],
@@ -60,7 +58,7 @@ def test_an_unknown_day_is_not_called_no_flights(
         assert said.count("\n") == 1
 
 
-def test_a_partly_known_day_says_so(partly_known: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_partly_known_day_says_so(partly_known, capsys):
     partly = f"1 of the 2 searches from %s on {DAY} are outside this world's records\n"
     assert main(["world", "browse", partly_known, "flights", "--from", "Aston", "--date", DAY]) == 0
     assert capsys.readouterr().err == "1 row\n" + partly % "Aston"
@@ -74,9 +72,7 @@ def test_a_partly_known_day_says_so(partly_known: str, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("date", ["2022-13-45", "2022-02-30", "20220301", "March"])
-def test_a_day_that_does_not_exist_is_one_line(
-    partly_known: str, date: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_day_that_does_not_exist_is_one_line(partly_known, date, capsys):
     assert (
         main(["world", "browse", partly_known, "flights", "--from", "Aston", "--date", date]) == 2
     )
@@ -84,9 +80,7 @@ def test_a_day_that_does_not_exist_is_one_line(
     assert not out and "'--date'" in err and err.count("\n") == 1
 
 
-def test_routes_that_are_not_shown_are_not_added_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_routes_that_are_not_shown_are_not_added_up(tmp_path, capsys, monkeypatch):
     cities = [(f"Town {i}", "W") for i in range(30)]
     flights = [flight(i, "Town 0", f"Town {i}") for i in range(1, 30)]
     write_world(tmp_path / "w", WorldTables(cities, flights, [], [], [], []))

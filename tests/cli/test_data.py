@@ -50,7 +50,7 @@ def asked(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_collect_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
+def test_collect_and_stats(capsys):
     told = asked("collect runs/a runs/b --out sft.jsonl", capsys)
     assert told.splitlines()[0] == "a: 5 of 5 episodes kept"
     assert told.splitlines()[-1] == "sft.jsonl: 10 trajectories of 10 requests"
@@ -71,7 +71,7 @@ def test_collect_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(asked("stats sft.jsonl --json", capsys))["levels"]["all"]["n"] == 10
 
 
-def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
+def test_exports(capsys):
     asked("collect runs/a --out sft.jsonl --restart", capsys)
     for words, said in {
         "sft.jsonl --layout trl --out trl.jsonl": "trl.jsonl: 5 rows",
@@ -81,7 +81,7 @@ def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
         assert asked(f"export {words}", capsys) == f"{said}\n"
 
 
-def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cold_start_of_deeptravel_s_kind(capsys):
     """From its run to the files, without rules and without a world."""
     found = json.loads(asked("collect runs/errands --out cold.jsonl --json", capsys))
     passed = json.loads(Path("runs/errands/score.json").read_text())["metrics"]["final"]["k"]
@@ -99,7 +99,7 @@ def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -
     told(f"{RUN} {ERRANDS} --queries request_parts/validation.jsonl --out runs/part")
 
 
-def test_split(capsys: pytest.CaptureFixture[str]) -> None:
+def test_split(capsys):
     words = "split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts"
     found = json.loads(asked(f"{words} --json", capsys))
     assert (found["requests"], found["duplicates"], found["left_out"]) == (10, 5, 1)
@@ -109,7 +109,7 @@ def test_split(capsys: pytest.CaptureFixture[str]) -> None:
     assert "left out: 1 of 10" in said
 
 
-def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reliability_and_its_check(capsys):
     assert "+0.0 [-" in asked("reliability runs/a runs/b", capsys)
     assert main(["data", "reliability", "runs/a", "runs/b", "--within", "5", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
@@ -143,9 +143,7 @@ reliability runs/a nowhere | 'nowhere'
 
 
 @pytest.mark.parametrize("wrong", WRONG.strip().splitlines())
-def test_wrong_inputs_are_one_line_and_write_nothing(
-    folder: Path, wrong: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_inputs_are_one_line_and_write_nothing(folder, wrong, capsys):
     pytest.importorskip("pyarrow")
     words, why = wrong.split(" | ")
     assert main(["data", *words.split()]) == 2

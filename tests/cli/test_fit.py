@@ -21,9 +21,7 @@ def recipe(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_enough_memory_is_exit_code_0_and_too_little_1(
-    recipe: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_enough_memory_is_exit_code_0_and_too_little_1(recipe, capsys):
     assert main(["fit", recipe, "--memory", "200", "--device", "cuda", "--tokens", "500"]) == 0
     text = capsys.readouterr().out
     assert "8,190.7 million parameters" in text and "It fits: " in text
@@ -32,9 +30,7 @@ def test_enough_memory_is_exit_code_0_and_too_little_1(
     assert "It does not fit: " in text and "--set 'sft.micro_batch_size = 1'" in text
 
 
-def test_the_figures_for_programs_are_those_in_the_words(
-    recipe: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_figures_for_programs_are_those_in_the_words(recipe, capsys):
     assert (
         main(["fit", recipe, "--memory", "10", "--device", "cuda", "--tokens", "500", "--json"])
         == 1
@@ -53,9 +49,7 @@ def test_the_figures_for_programs_are_those_in_the_words(
     assert found["steps"][0]["tokens"] == 4 * 500 and found["steps"][0]["seconds"] is None
 
 
-def test_what_each_of_several_gpus_would_hold(
-    recipe: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_each_of_several_gpus_would_hold(recipe, capsys):
     """And that nothing of it was measured."""
     command = ["fit", recipe, "--memory", "200", "--device", "cuda", "--tokens", "500"]
     assert main([*command, "--json"]) == 0
@@ -73,9 +67,7 @@ def test_what_each_of_several_gpus_would_hold(
     assert f"{rows[1]['peak_gb']:.1f} GB" in text and "not verified" in text
 
 
-def test_time_is_estimated_on_this_machine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_time_is_estimated_on_this_machine(tmp_path, capsys):
     path = tmp_path / "small.toml"
     path.write_text(
         "threads = 1\n[model.shape]\nhidden = 32\nlayers = 1\nhead_size = 16\nfeed_forward ="
@@ -86,9 +78,7 @@ def test_time_is_estimated_on_this_machine(
     assert found["steps"][0]["seconds"] > 0 and found["episode"]["measured"] and found["fits"]
 
 
-def test_its_advice_is_settings_that_can_be_given(
-    recipe: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_advice_is_settings_that_can_be_given(recipe, capsys):
     command = ["fit", recipe, "--memory", "60", "--device", "cuda", "--tokens", "500", "--json"]
     assert main(command) == 1
     changes = json.loads(capsys.readouterr().out)["changes"]
@@ -111,9 +101,7 @@ def test_its_advice_is_settings_that_can_be_given(
         ("[sft\n", [], "not TOML"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(
-    text: str, options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_is_said_in_one_line(text, options, words, tmp_path, capsys):
     path = tmp_path / "r.toml"
     path.write_text(text)
     assert main(["fit", str(path), *options]) == 2

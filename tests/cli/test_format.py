@@ -81,9 +81,7 @@ def expected(folder: Path) -> list[Any]:
     return found
 
 
-def test_the_parser_and_then_the_judge(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_parser_and_then_the_judge(folder, tmp_path, capsys):
     out = tmp_path / "new" / "plans.jsonl"
     assert main(command(folder, out)) == 0
     told = capsys.readouterr()
@@ -95,8 +93,8 @@ def test_the_parser_and_then_the_judge(
 
 
 def test_what_the_model_was_not_asked_is_asked_by_the_same_command(
-    folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]
-) -> None:
+    folder, tmp_path, formatter, capsys
+):
     out = tmp_path / "plans.jsonl"
     formatter.mood = "half"
     assert main(command(folder, out, *by(formatter, "--json"))) == 0
@@ -111,9 +109,7 @@ def test_what_the_model_was_not_asked_is_asked_by_the_same_command(
     assert json.loads(capsys.readouterr().out) == counts and plans(out) == expected(folder)
 
 
-def test_a_file_of_something_else_is_not_touched(
-    folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_something_else_is_not_touched(folder, tmp_path, formatter, capsys):
     out = tmp_path / "plans.jsonl"
     assert main(command(folder, out)) == 0  # by the parser
     before = out.read_bytes()
@@ -137,9 +133,7 @@ def test_a_file_of_something_else_is_not_touched(
         ('{"query": {}, "itinerary": ""}', "in.jsonl:1: query field 'org'"),
     ],
 )
-def test_mistakes_are_one_line_and_leave_nothing(
-    tmp_path: Path, text: str | None, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line_and_leave_nothing(tmp_path, text, told, capsys):
     path = tmp_path / "in.jsonl"
     if text is not None:
         path.write_text(text)
@@ -150,14 +144,12 @@ def test_mistakes_are_one_line_and_leave_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_model_needs_its_endpoint(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_needs_its_endpoint(folder, tmp_path, capsys):
     assert main(command(folder, tmp_path / "out.jsonl", "--model", "m")) == 2
     assert "--model and --base-url go together" in capsys.readouterr().err
 
 
-def test_a_request_without_its_text_can_be_formatted(tmp_path: Path) -> None:
+def test_a_request_without_its_text_can_be_formatted(tmp_path):
     query = {"org": "A", "dest": "B", "days": 3, "visiting_city_number": 1, "date": []}
     query |= dict.fromkeys(("people_number", "budget", "query"))
     line = {"query": query, "itinerary": "Day 1: in A\n- Lunch: [X] in A"}
@@ -166,9 +158,7 @@ def test_a_request_without_its_text_can_be_formatted(tmp_path: Path) -> None:
     assert plans(tmp_path / "out.jsonl")[0][0]["lunch"] == "X, A"
 
 
-def test_the_answers_of_a_run_are_read_and_scored(
-    folder: Path, tmp_path: Path, formatter: Formatter
-) -> None:
+def test_the_answers_of_a_run_are_read_and_scored(folder, tmp_path, formatter):
     """By the parser and by a model: the plans of the run itself, under the same verdicts."""
     queries = tmp_path / "q.jsonl"
     lines = (folder / "itineraries.jsonl").read_text().splitlines()
@@ -186,9 +176,7 @@ def test_the_answers_of_a_run_are_read_and_scored(
         assert [line["final"] for line in judged] == [each["verdict"]["final"] for each in episodes]
 
 
-def test_a_run_of_another_domain_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_another_domain_is_refused(tmp_path, capsys):
     record = {"id": "e1", "domain": "deeptravel", "request": {}, "transcript": {}, "verdict": {}}
     (tmp_path / "transcripts.jsonl").write_text(json.dumps(record) + "\n")
     assert main(["format", str(tmp_path), "--out", str(tmp_path / "out.jsonl")]) == 2

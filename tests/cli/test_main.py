@@ -91,9 +91,7 @@ def verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Verb]:
     ]
 
 
-def test_help_lists_what_exists_and_loads_none_of_it(
-    verbs: list[Verb], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_lists_what_exists_and_loads_none_of_it(verbs, capsys):
     assert main(["--help"], verbs) == 0
     page = capsys.readouterr().out
     assert "Line about greet." in page and "heavy" in page and "world" in page
@@ -101,15 +99,13 @@ def test_help_lists_what_exists_and_loads_none_of_it(
     assert "playthings_of_main" not in sys.modules
 
 
-def test_no_words_at_all_is_help(verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_words_at_all_is_help(verbs, capsys):
     assert main([], verbs) == 0
     assert "Usage: tripwright" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["greet"], ["world", "greet"]])
-def test_a_verb_runs_and_its_help_keeps_the_example_lines(
-    words: list[str], verbs: list[Verb], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verb_runs_and_its_help_keeps_the_example_lines(words, verbs, capsys):
     assert main([*words, "Ada", "--times", "2"], verbs) == 0
     assert capsys.readouterr().out == "hello hello Ada\n"
     assert main([*words, "--help"], verbs) == 0
@@ -144,9 +140,7 @@ def test_a_verb_runs_and_its_help_keeps_the_example_lines(
         (["absent"], 2, "absent"),
     ],
 )
-def test_an_expected_failure_is_one_line_and_its_code(
-    words: list[str], code: int, message: str, verbs: list[Verb], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_expected_failure_is_one_line_and_its_code(words, code, message, verbs, capsys):
     assert main(words, verbs) == code
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -155,25 +149,23 @@ def test_an_expected_failure_is_one_line_and_its_code(
     assert not message or printed.err.startswith("tripwright: ")
 
 
-def test_an_interrupt_says_how_to_go_on(
-    verbs: list[Verb], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupt_says_how_to_go_on(verbs, capsys):
     assert main(["interrupted"], verbs) == 130
     assert "stopped; run the same command to continue" in capsys.readouterr().err
 
 
-def test_a_bug_of_ours_keeps_its_traceback(verbs: list[Verb]) -> None:
+def test_a_bug_of_ours_keeps_its_traceback(verbs):
     with pytest.raises(KeyError):
         main(["bug"], verbs)
 
 
-def test_a_missing_module_of_no_extra_is_a_bug(verbs: list[Verb], tmp_path: Path) -> None:
+def test_a_missing_module_of_no_extra_is_a_bug(verbs, tmp_path):
     (tmp_path / "broken_of_main.py").write_text("import nowhere_of_main\n")
     with pytest.raises(ModuleNotFoundError):
         main(["broken"], [Verb("broken", "broken_of_main", "broken", "Broken.")])
 
 
-def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> None:
+def test_a_reader_that_leaves_is_no_error(verbs, tmp_path):
     script = (
         "import sys; from tripwright.cli.main import Verb, main; sys.exit(main(['chatter'],"
         " [Verb('chatter', 'playthings_of_main', 'chatter', ''), Verb('x', 'playthings_of_main',"
@@ -198,9 +190,7 @@ FULL = "tripwright: cannot write everything: No space left on device.\n"
 
 
 @pytest.mark.parametrize(("redirect", "told"), [(">&-", (0, "")), (">/dev/full", (2, FULL))])
-def test_an_output_that_is_closed_or_full(
-    tmp_path: Path, redirect: str, told: tuple[int, str]
-) -> None:
+def test_an_output_that_is_closed_or_full(tmp_path, redirect, told):
     assert main(["world", "build", "--out", str(tmp_path / "w")]) == 0
     command = shlex.join([sys.executable, "-m", "tripwright", "world", "info", str(tmp_path / "w")])
     done = subprocess.run(
@@ -209,15 +199,13 @@ def test_an_output_that_is_closed_or_full(
     assert (done.returncode, done.stderr) == told
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"tripwright {__version__}\n"
 
 
 @pytest.mark.parametrize("verb", all_verbs(), ids=lambda verb: verb.words)
-def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(
-    verb: Verb, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(verb, capsys):
     assert main([*verb.words.split(), "--help"]) == 0
     page = capsys.readouterr().out
     assert f"tripwright {verb.words}" in page.partition("Examples:")[2]
@@ -232,7 +220,7 @@ def in_a_process(script: str, folder: Path = ROOT) -> subprocess.CompletedProces
     )
 
 
-def test_no_help_page_loads_what_works() -> None:
+def test_no_help_page_loads_what_works():
     """All in one process, as each verb's module is loaded on top of the others. Domains are loaded
     by the help of verbs that list their names."""
     script = f"""
@@ -249,7 +237,7 @@ for words in ["", *(verb.words for verb in all_verbs())]:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_misspelt_name_is_noticed_before_torch_is_loaded(tmp_path: Path) -> None:
+def test_a_misspelt_name_is_noticed_before_torch_is_loaded(tmp_path):
     script = (
         "import sys; from tripwright.cli.main import main\n"
         f"for words in {MISSPELT!r}:\n"
@@ -259,7 +247,7 @@ def test_a_misspelt_name_is_noticed_before_torch_is_loaded(tmp_path: Path) -> No
     assert done.returncode == 0 and done.stderr.count("\n") == len(MISSPELT), done.stderr
 
 
-def test_the_table_of_verbs_is_whole_and_its_commands_exist() -> None:
+def test_the_table_of_verbs_is_whole_and_its_commands_exist():
     text = (ROOT / "docs" / "cli.md").read_text()
     rows = re.findall(r"^\| `([^|]*) \| .* \| `tripwright ([^`]*)` \|$", text, re.MULTILINE)
     listed = set[str]()
@@ -271,7 +259,7 @@ def test_the_table_of_verbs_is_whole_and_its_commands_exist() -> None:
     assert listed == {verb.words for verb in all_verbs()}
 
 
-def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
+def test_a_domain_of_another_package_brings_its_verbs(tmp_path):
     """Named by its entry point; the module that holds the domain is not loaded for a list of verbs,
     and need not be there."""
     verbs = tmp_path / "dinner" / "verbs"
@@ -301,7 +289,7 @@ def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
     assert "Cook and eat." in told[0] and "Cook for a party." in told[1] and told[2] == "soup\n"
 
 
-def test_ctrl_c_while_it_starts_is_no_traceback(tmp_path: Path) -> None:
+def test_ctrl_c_while_it_starts_is_no_traceback(tmp_path):
     """Before the front door is open: while what it needs is imported."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
     path = os.pathsep.join([str(tmp_path), *sys.path])

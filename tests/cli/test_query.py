@@ -49,9 +49,7 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
 @pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="finds the worker processes in /proc"
 )
-def test_killed_and_run_again_it_writes_the_same_bytes(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_and_run_again_it_writes_the_same_bytes(place, tmp_path, capsys):
     out, journal = tmp_path / "q.jsonl", tmp_path / "q.jsonl.journal"
     given = words(place, out, MAKE, f"--count {COUNT}")
     process = subprocess.Popen(
@@ -70,9 +68,7 @@ def test_killed_and_run_again_it_writes_the_same_bytes(
     assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]
 
 
-def test_the_summary_says_what_was_made(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_summary_says_what_was_made(place, tmp_path, capsys):
     out = tmp_path / "q.jsonl"
     given = words(place, out, "--count 20 --days 3,5")
     assert main([*given, "--json"]) == 0
@@ -90,18 +86,14 @@ def test_the_summary_says_what_was_made(
     )
 
 
-def test_what_is_proved_impossible_is_made_and_checked(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_proved_impossible_is_made_and_checked(place, tmp_path, capsys):
     assert main(words(place, tmp_path / "q", "--count 3 --keep infeasible")) == 0
     capsys.readouterr()
     assert main(["query", "check", str(tmp_path / "q"), "--world", str(place / "w")]) == 0
     assert capsys.readouterr().out.startswith("0 of 3 queries can be met, 3 are proved impossible")
 
 
-def test_what_is_given_is_left_out(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_given_is_left_out(place, tmp_path, capsys):
     out, given = tmp_path / "q.jsonl", place / "q.jsonl"
     more = words(place, out, MAKE, f"--count 12 --not-in {given} --workers 1")
     assert main([*more, "--json"]) == 0
@@ -112,7 +104,7 @@ def test_what_is_given_is_left_out(
     assert capsys.readouterr().out.startswith(f"{COUNT + 12} of {COUNT + 12} queries can be met")
 
 
-def test_official_elements_bring_the_official_days_and_levels(place: Path, tmp_path: Path) -> None:
+def test_official_elements_bring_the_official_days_and_levels(place, tmp_path):
     out = tmp_path / "q.jsonl"
     given = words(place, out, "--count 24 --elements official --workers 1")
     assert main(given) == 0
@@ -123,9 +115,7 @@ def test_official_elements_bring_the_official_days_and_levels(place: Path, tmp_p
     assert {(record["days"], record["level"]) for record in records(out)} == {(5, "easy")}
 
 
-def test_check_sums_up_by_kind(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_sums_up_by_kind(place, tmp_path, capsys):
     given = records(place / "q.jsonl")[:5]
     given[1]["budget"] = 10
     given[2]["oracle"]["cheapest_cost_usd"] += 1
@@ -168,9 +158,7 @@ def test_check_sums_up_by_kind(
         ("--out {place}", "--out names a file"),
     ],
 )
-def test_a_mistake_is_one_line_and_writes_nothing(
-    place: Path, capsys: pytest.CaptureFixture[str], options: str, said: str
-) -> None:
+def test_a_mistake_is_one_line_and_writes_nothing(place, capsys, options, said):
     before = sorted(place.iterdir())
     assert main(words(place, place / "new.jsonl", "--count 2", options.format(place=place))) == 2
     error = capsys.readouterr().err
@@ -178,9 +166,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(
     assert sorted(place.iterdir()) == before
 
 
-def test_an_interrupted_file_is_not_mixed_with_other_settings(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_file_is_not_mixed_with_other_settings(place, tmp_path, capsys):
     (tmp_path / "q.jsonl.journal").write_text('{"seed": 1}\n')
     given = words(place, tmp_path / "q.jsonl", "--count 2")
     assert main(given) == 2

@@ -24,7 +24,7 @@ def listed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return found
 
 
-def test_all_are_listed_with_what_they_do_and_need(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_are_listed_with_what_they_do_and_need(capsys):
     found = listed(capsys)
     assert {recipe["name"] for recipe in found} == {
         p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")
@@ -43,22 +43,18 @@ def test_all_are_listed_with_what_they_do_and_need(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("name", ["nano/grpo", "recipes/nano/grpo.toml"])
-def test_one_is_printed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_is_printed(name, capsys):
     text = (FOLDER / "nano" / "grpo.toml").read_text()
     assert main(["recipes", name]) == 0 and capsys.readouterr().out == text
 
 
-def test_a_name_that_is_none_is_told_with_the_names_there_are(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_name_that_is_none_is_told_with_the_names_there_are(capsys):
     assert main(["recipes", "nano/gpro"]) == 2
     error = capsys.readouterr().err
     assert "No recipe 'nano/gpro'. Did you mean nano/grpo or" in error and error.count("\n") == 1
 
 
-def test_they_are_found_in_an_installed_package_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_they_are_found_in_an_installed_package_first(tmp_path, monkeypatch):
     module = tmp_path / "site" / "tripwright" / "training" / "recipe_list.py"
     monkeypatch.setattr(recipe_list, "__file__", str(module))
     with pytest.raises(UserError, match="No recipes at"):
@@ -69,7 +65,7 @@ def test_they_are_found_in_an_installed_package_first(
         assert recipe_list.recipes_folder() == folder
 
 
-def test_listing_them_needs_no_torch() -> None:
+def test_listing_them_needs_no_torch():
     code = (
         "import sys; from tripwright.cli.main import main; main(['recipes']); assert 'torch' not in"
         " sys.modules"
@@ -77,7 +73,7 @@ def test_listing_them_needs_no_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_a_wheel_carries_them() -> None:
+def test_a_wheel_carries_them():
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"] == {
         "recipes": "tripwright/recipes"

@@ -40,8 +40,8 @@ def command(*words: str | Path) -> int:
 
 
 def test_requests_come_with_their_proofs_and_equal_seeds_with_equal_bytes(
-    world: Path, made: Path, tmp_path: Path, capsys
-) -> None:
+    world, made, tmp_path, capsys
+):
     requests, proofs = lines(made), lines(made.with_name("few.proofs.jsonl"))
     assert [one["id"] for one in requests] == [one["id"] for one in proofs] and len(requests) == 12
     assert all(proof["witnesses"] for proof in proofs)
@@ -52,9 +52,7 @@ def test_requests_come_with_their_proofs_and_equal_seeds_with_equal_bytes(
         assert (tmp_path / name).read_bytes() == made.with_name(name).read_bytes()
 
 
-def test_live_services_and_a_recorded_day_give_the_requests_of_their_world(
-    world: Path, tmp_path: Path, capsys
-) -> None:
+def test_live_services_and_a_recorded_day_give_the_requests_of_their_world(world, tmp_path, capsys):
     """The services file names a closed world, so that what is made can be held against the world's
     own requests."""
     services, known = tmp_path / "live.toml", World.open(world)
@@ -77,7 +75,7 @@ def test_live_services_and_a_recorded_day_give_the_requests_of_their_world(
         assert len(texts) == 1
 
 
-def test_review_and_accept(made: Path, tmp_path: Path, capsys) -> None:
+def test_review_and_accept(made, tmp_path, capsys):
     review, out = tmp_path / "review.csv", tmp_path / "accepted.jsonl"
     accept = ("accept", made, review, "--out", out, "--restart", "--json")
     assert command("review", made, "--out", review) == 0
@@ -90,7 +88,7 @@ def test_review_and_accept(made: Path, tmp_path: Path, capsys) -> None:
     assert lines(out) == lines(made)[:3]
 
 
-def test_difficulty_writes_stages(made: Path, tmp_path: Path, capsys) -> None:
+def test_difficulty_writes_stages(made, tmp_path, capsys):
     requests, out, attempts = lines(made), tmp_path / "staged", tmp_path / "t.jsonl"
     episodes = [
         {"id": f"{one['id']}/{k}", "request": one, "verdict": {"final": place < 6 or k == 0}}
@@ -129,9 +127,7 @@ def test_difficulty_writes_stages(made: Path, tmp_path: Path, capsys) -> None:
         ("difficulty {made} {made}", ":1: not an episode"),
     ),
 )
-def test_mistakes_are_one_line(
-    words: str, names: str, world: Path, made: Path, tmp_path: Path, capsys
-) -> None:
+def test_mistakes_are_one_line(words, names, world, made, tmp_path, capsys):
     words = words if "--out" in words else f"{words} --out {tmp_path}/out"
     assert command(*words.format(tmp=tmp_path, made=made, world=world).split()) == 2
     said = capsys.readouterr().err
@@ -140,6 +136,6 @@ def test_mistakes_are_one_line(
 
 
 @pytest.mark.parametrize("verb", ("make", "difficulty", "review", "accept"))
-def test_help_has_examples(verb: str, capsys) -> None:
+def test_help_has_examples(verb, capsys):
     assert main(["request", verb, "--help"]) == 0
     assert f"tripwright request {verb}" in capsys.readouterr().out.split("Examples:")[1]

@@ -68,14 +68,14 @@ def last(printed: str) -> dict[str, Any]:
     return record
 
 
-def test_a_part_of_a_split_is_scored_and_said_to_be_one(run: Any) -> None:
+def test_a_part_of_a_split_is_scored_and_said_to_be_one(run):
     code, out, err = run("score {p}/plans.jsonl --world {p}/w --split validation")
     assert code == 0 and "3 of 180 validation queries" in err
     words = " ".join(out.split())
     assert "final pass rate 1.7% [0.6%, 4.8%] 3/180 100.0% [43.9%, 100.0%] 3/3" in words
 
 
-def test_the_hacking_meter_shows_where_the_bus_gets_through(run: Any) -> None:
+def test_the_hacking_meter_shows_where_the_bus_gets_through(run):
     words = "--world {p}/w --compare official strict"
     code, out, _ = run(f"score {{p}}/hacked.jsonl {words} --json")
     *compared, summary = map(json.loads, out.splitlines())
@@ -96,7 +96,7 @@ def test_the_hacking_meter_shows_where_the_bus_gets_through(run: Any) -> None:
     assert final["official"]["numerator"] == final["strict"]["numerator"] == 3
 
 
-def test_a_submission_is_written_checked_and_scored(run: Any) -> None:
+def test_a_submission_is_written_checked_and_scored(run):
     code, out, _ = run(
         "submission write {p}/plans.jsonl --queries {p}/q.jsonl --out {t}/new/s.jsonl --json"
     )
@@ -111,7 +111,7 @@ def test_a_submission_is_written_checked_and_scored(run: Any) -> None:
     assert code == 1 and "plans.jsonl:1: 'idx'" in out
 
 
-def test_equal_problems_of_a_submission_are_told_once(run: Any, tmp_path: Path) -> None:
+def test_equal_problems_of_a_submission_are_told_once(run, tmp_path):
     lines = [{"idx": idx, "query": "To Aston, please.", "plan": None} for idx in range(45)]
     write(tmp_path / "s.jsonl", lines)
     code, out, _ = run("submission check {t}/s.jsonl")
@@ -143,7 +143,7 @@ def test_equal_problems_of_a_submission_are_told_once(run: Any, tmp_path: Path) 
         ("submission check {p}/none", "No submission file"),
     ],
 )
-def test_a_mistake_is_one_line(place: Path, run: Any, words: str, said: str) -> None:
+def test_a_mistake_is_one_line(place, run, words, said):
     before = sorted(place.iterdir())
     code, out, err = run(words)
     assert (code, out) == (2, "")
@@ -151,9 +151,7 @@ def test_a_mistake_is_one_line(place: Path, run: Any, words: str, said: str) -> 
     assert sorted(place.iterdir()) == before
 
 
-def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(
-    place: Path, run: Any, tmp_path: Path
-) -> None:
+def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(place, run, tmp_path):
     good = [json.loads(line) for line in (place / "plans.jsonl").read_text().splitlines()]
     query = good[0]["query"]
     off = [{**day, "lunch": 7} for day in query["oracle"]["plan"]]
@@ -181,9 +179,7 @@ def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(
     assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 3
 
 
-def test_a_crash_of_the_official_rules_is_a_failed_plan(
-    place: Path, run: Any, tmp_path: Path
-) -> None:
+def test_a_crash_of_the_official_rules_is_a_failed_plan(place, run, tmp_path):
     query = json.loads((place / "q.jsonl").read_text().splitlines()[0])
     write(tmp_path / "crash.jsonl", [{"query": query, "plan": [{"days": 1, "current_city": 3}]}])
     code, out, _ = run("score {t}/crash.jsonl --world {p}/w --rules official")

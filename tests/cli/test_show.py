@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS, to_offic
 from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
 from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.score import score_file
@@ -82,9 +82,7 @@ def shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str], s
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_a_sound_plan_with_its_prices(
-    world: World, query: Query, rules: Rules, shown: Callable[[str], str]
-) -> None:
+def test_a_sound_plan_with_its_prices(world, query, rules, shown):
     verdict = judge(query, official(query, world), world, rules)
     page = shown(f"{{p}}/plans.jsonl {{w}} --line 1 --rules {rules}")
     assert f"✓ passes the {rules} rules" in page and "✗" not in page and verdict.final
@@ -99,7 +97,7 @@ def test_a_sound_plan_with_its_prices(
     assert places == sorted(places)
 
 
-def test_what_is_wrong_stands_under_what_it_concerns(query: Query, world: World) -> None:
+def test_what_is_wrong_stands_under_what_it_concerns(query, world):
     plan = official(query, world)
     plan[1] |= {"attraction": "Lake, X;Tower, X;", "dinner": "-"}
     evidence = (
@@ -144,16 +142,14 @@ def test_what_is_wrong_stands_under_what_it_concerns(query: Query, world: World)
     assert lines[lines.index("✗ A new rule") + 1] == "Says why."
 
 
-def test_colours_are_only_for_terminals(
-    query: Query, world: World, shown: Callable[[str], str]
-) -> None:
+def test_colours_are_only_for_terminals(query, world, shown):
     plan = official(query, world)
     view = plan_view(query, plan, judge(query, plan, world, "strict"))
     assert "\x1b[32m✓ passes" in plan_text(view, colour=True)
     assert "\x1b" not in shown("{p}/plans.jsonl {w}")
 
 
-def test_a_day_that_the_plan_lacks_is_shown(query: Query, world: World) -> None:
+def test_a_day_that_the_plan_lacks_is_shown(query, world):
     plan = official(query, world)[:1]
     view = plan_view(query, plan, judge(query, plan, world, "strict"))
     titles = [f"Day {n} {date}" for n, date in enumerate(query.date, start=1)]
@@ -196,7 +192,7 @@ WORLD = World.in_memory(
     ),
     rules=st.sampled_from(RULES),
 )
-def test_any_plan_can_be_shown(plan: list[Any], rules: Rules) -> None:
+def test_any_plan_can_be_shown(plan, rules):
     query = Query.model_validate(ODD_REQUEST)
     for verdict in (None, judge(query, copy.deepcopy(plan), WORLD, rules)):
         view = plan_view(query, plan, verdict)
@@ -207,7 +203,7 @@ def test_any_plan_can_be_shown(plan: list[Any], rules: Rules) -> None:
 # ---- the files
 
 
-def test_plans_of_every_kind_of_file(shown: Callable[[str], str]) -> None:
+def test_plans_of_every_kind_of_file(shown):
     planner_r1 = shown("{p}/plans.jsonl --line 2 {w}")
     assert "Day 1" in planner_r1 and "✓ passes" in planner_r1
     assert "There is no plan." in shown("{p}/plans.jsonl --line 4 {w}")
@@ -220,16 +216,14 @@ def test_plans_of_every_kind_of_file(shown: Callable[[str], str]) -> None:
     assert "--world DIR" in unjudged and "Day 3" in unjudged and "✓" not in unjudged
 
 
-def test_a_broken_verdict_is_passed_over(folder: Path, shown: Callable[[str], str]) -> None:
+def test_a_broken_verdict_is_passed_over(folder, shown):
     group = {"name": "x", "asked": [], "facts": [1], "gate": []}
     broken = {"plan": [], "verdict": {"rules": "strict", "groups": [group]}}
     (folder / "broken.json").write_text(json.dumps(broken))
     assert "There is no plan." in shown("{p}/broken.json")
 
 
-def test_a_plan_off_its_schema_is_shown_and_not_delivered(
-    folder: Path, tmp_path: Path, shown: Callable[[str], str]
-) -> None:
+def test_a_plan_off_its_schema_is_shown_and_not_delivered(folder, tmp_path, shown):
     line = json.loads((folder / "plans.jsonl").read_text().splitlines()[1])
     line["plan"][0]["lunch"] = 5
     (tmp_path / "p.json").write_text(json.dumps(line))
@@ -238,9 +232,7 @@ def test_a_plan_off_its_schema_is_shown_and_not_delivered(
     assert json.loads(shown(f"{tmp_path}/p.json {{w}} --json"))["error"] == "BadPlan"
 
 
-def test_the_verdict_as_json_is_that_of_score(
-    folder: Path, world: World, shown: Callable[[str], str]
-) -> None:
+def test_the_verdict_as_json_is_that_of_score(folder, world, shown):
     *_, third, _, _ = score_file(folder / "plans.jsonl", world, "official")
     verdict = json.loads(shown("{p}/plans.jsonl {w} --rules official --json --line 3"))
     assert verdict == {key: third[key] for key in verdict}
@@ -259,9 +251,7 @@ def test_the_verdict_as_json_is_that_of_score(
         ("{folder}/world/world.sqlite", "not JSON"),
     ],
 )
-def test_mistakes_are_one_line(
-    folder: Path, words: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line(folder, words, told, capsys):
     before = sorted(folder.iterdir())
     assert main(["show", *words.format(folder=folder).split()]) == 2
     problem = capsys.readouterr().err
@@ -278,9 +268,7 @@ def test_mistakes_are_one_line(
         ("p.json", "[" * 100_000, "p.json: not JSON (nested too deeply)"),
     ],
 )
-def test_where_a_file_is_not_json(
-    tmp_path: Path, name: str, text: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_a_file_is_not_json(tmp_path, name, text, told, capsys):
     (tmp_path / name).write_bytes(text.encode())
     line = ["--line", "2"] if name == "p.jsonl" else []
     assert main(["show", str(tmp_path / name), *line]) == 2

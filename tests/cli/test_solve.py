@@ -62,9 +62,7 @@ def records(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> li
 FIELDS = {"line", "status", "plan", "cost_usd", "seconds", "why"}
 
 
-def test_why_adds_the_conflict_and_proved_changes(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_why_adds_the_conflict_and_proved_changes(folder, capsys):
     world, queries = World.open(folder / "world"), read_queries(folder / "queries.jsonl")
     met, poor, hopeless, nowhere = records(folder, capsys, "--why")
     assert set(met) == FIELDS | {"explanation", "changes"}
@@ -87,7 +85,7 @@ def test_why_adds_the_conflict_and_proved_changes(
     assert nowhere["explanation"]["conflict"] == ["origin: Atlan\ttis"]
 
 
-def test_the_page_says_the_same_to_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_says_the_same_to_people(folder, capsys):
     poor, explained = records(folder, capsys, "--why")[1], told(folder, capsys, "--why")
     assert f"infeasible: {poor['explanation']['conflict'][0]}" in explained
     assert "possible after any one of these:\n  budget +$1 to $" in explained
@@ -96,9 +94,7 @@ def test_the_page_says_the_same_to_people(folder: Path, capsys: pytest.CaptureFi
     assert "possible after" not in told(folder, capsys)
 
 
-def test_k_gives_the_cheapest_different_plans_within_the_budget(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_k_gives_the_cheapest_different_plans_within_the_budget(folder, capsys):
     world, (query, *_) = World.open(folder / "world"), read_queries(folder / "queries.jsonl")
     met, poor, *_ = records(folder, capsys, "--k", "3")
     assert set(met) == FIELDS | {"plans"} and met["status"] == "optimal"
@@ -116,7 +112,7 @@ def test_k_gives_the_cheapest_different_plans_within_the_budget(
     assert main(command(folder, "--k", "0")) == 2 and "--k" in capsys.readouterr().err
 
 
-def test_answers_come_one_by_one_and_a_reader_may_leave(folder: Path) -> None:
+def test_answers_come_one_by_one_and_a_reader_may_leave(folder):
     """The second answer is still to be written when the reader has the first and goes: no
     traceback, exit code 141."""
     lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)

@@ -41,9 +41,7 @@ def solved(
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_plans_pass_the_judge_and_the_cheapest_is_no_dearer(
-    folder: Path, world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plans_pass_the_judge_and_the_cheapest_is_no_dearer(folder, world, capsys):
     path = folder / "queries.jsonl"
     queries = read_queries(path)
     comfortable, cheapest = solved(folder, capsys, path), solved(folder, capsys, path, "--cheapest")
@@ -61,9 +59,7 @@ def test_plans_pass_the_judge_and_the_cheapest_is_no_dearer(
             assert verdict.final and verdict.total_cost == pytest.approx(found["cost_usd"])
 
 
-def test_a_tight_budget_takes_the_cheapest_and_none_takes_none(
-    folder: Path, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tight_budget_takes_the_cheapest_and_none_takes_none(folder, world, tmp_path, capsys):
     query = next(q for q in make_queries(world, 200, 9, Mix(levels=(0, 1, 1))) if _gap(q))
     proof = (query.model_extra or {})["oracle"]
     tight, poor = (

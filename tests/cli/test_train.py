@@ -56,27 +56,20 @@ def recipe(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("verb", "words"), [("train", "no [grpo], [ppo] or [rft] table"), ("sft", "no [sft] table")]
 )
-def test_a_recipe_without_the_stage_is_refused(
-    verb: str, words: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recipe_without_the_stage_is_refused(verb, words, recipe, tmp_path, capsys):
     recipe.write_text(RECIPE.partition("[sft]")[0])
     assert main([verb, str(recipe), "--out", str(tmp_path / "run")]) == 2
     assert words in capsys.readouterr().err and not (tmp_path / "run").exists()
 
 
-def test_an_engine_that_is_not_there_is_refused(
-    recipe: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_engine_that_is_not_there_is_refused(recipe, capsys):
     assert main(["train", str(recipe), "--engine", "cloud"]) == 2
     assert "'local', 'verl'" in capsys.readouterr().err
 
 
 def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
-    recipe: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    recipe, tmp_path, capsys, monkeypatch
+):
     """A real process and SIGTERM; then, in this one, Ctrl-C."""
     recipe.write_text(RECIPE.replace("steps = 2", "steps = 100000", 1))
     arguments = ["sft", str(recipe), "--out", str(tmp_path / "run")]
@@ -120,9 +113,7 @@ def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
     )
 
 
-def test_a_finished_run_is_left_as_it_is(
-    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finished_run_is_left_as_it_is(recipe, tmp_path, capsys):
     """And another setting on the command line is another recipe."""
     arguments = ["sft", str(recipe), "--set", "sft.steps=1", "--out", str(tmp_path / "run")]
     assert main(arguments) == 0
@@ -135,9 +126,7 @@ def test_a_finished_run_is_left_as_it_is(
     assert "sft.batch_size: 2 -> 3" in capsys.readouterr().err
 
 
-def test_a_mistake_in_the_data_is_mended_in_the_same_folder(
-    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, capsys):
     """Until something was trained, nothing hangs on the recipe and the data of a start that was
     refused."""
     turns = [
@@ -160,7 +149,7 @@ def test_a_mistake_in_the_data_is_mended_in_the_same_folder(
     assert "holds a run of another recipe: sft.steps: 3 -> 4" in capsys.readouterr().err
 
 
-def test_a_run_folder_is_a_source_of_data(recipe: Path, tmp_path: Path) -> None:
+def test_a_run_folder_is_a_source_of_data(recipe, tmp_path):
     played = tmp_path / "played"
     played.mkdir()
     turns = [
@@ -189,9 +178,7 @@ def test_a_run_folder_is_a_source_of_data(recipe: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["runs/nano/cold_start/model/sft", "./here", "/nowhere/model"])
-def test_a_model_that_is_not_there_is_told_before_anything_is_made(
-    name: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_is_not_there_is_told_before_anything_is_made(name, recipe, tmp_path, capsys):
     recipe.write_text(RECIPE.replace("[model]\n", f'[model]\npretrained = "{name}"\n'))
     assert main(["train", str(recipe), "--out", str(tmp_path / "run")]) == 2
     said = capsys.readouterr().err

@@ -151,9 +151,7 @@ def refused(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> str:
     return captured.err
 
 
-def test_by_rules_in_words_and_as_json(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_by_rules_in_words_and_as_json(run, tmp_path, capsys):
     out = tmp_path / "sub" / "verdicts.jsonl"
     lines, summary, _ = told(capsys, run, "--out", str(out))
     assert [json.loads(line) for line in out.read_text().splitlines()] == lines
@@ -171,9 +169,7 @@ def test_by_rules_in_words_and_as_json(
     assert ["inconsistent_with_response", "2", "e6"] in rows and "e0: " not in shown
 
 
-def test_the_real_rules_and_an_episode_without_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_real_rules_and_an_episode_without_answer(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(verify, "RuleVerifier", RuleVerifier)
     episodes = [episode(0, "invented"), episode(1, "", StopReason.MAX_TURNS)]
     path = written(tmp_path / "transcripts.jsonl", episodes)
@@ -184,18 +180,14 @@ def test_the_real_rules_and_an_episode_without_answer(
     assert main(["verify", str(path)], VERBS) == 0
 
 
-def test_answers_in_free_words_are_refused_by_the_rules_alone(
-    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_in_free_words_are_refused_by_the_rules_alone(run, judge, capsys):
     run.write_text(run.read_text().replace('"answer": "{', '"answer": "So: {'))
     assert "prose" in refused(capsys, run)
     assert "prose" in refused(capsys, run, *by(judge), "--against-rules")
     told(capsys, run, *by(judge))
 
 
-def test_answers_without_typed_rows_are_refused_by_the_rules_alone(
-    tmp_path: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_without_typed_rows_are_refused_by_the_rules_alone(tmp_path, judge, capsys):
     old = episode(0, "good answer 0")
     for segment in old["transcript"]["segments"]:
         if segment["call"]:
@@ -205,9 +197,7 @@ def test_answers_without_typed_rows_are_refused_by_the_rules_alone(
     told(capsys, path, *by(judge))
 
 
-def test_a_run_folder_is_its_transcripts(
-    run: Path, judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_folder_is_its_transcripts(run, judge, tmp_path, capsys):
     """The votes of a judge are kept in the folder, so that folder and file are one run."""
     assert told(capsys, run) == told(capsys, tmp_path)
     told(capsys, tmp_path, *by(judge))
@@ -219,9 +209,7 @@ def test_a_run_folder_is_its_transcripts(
     refused(capsys, tmp_path / "none")
 
 
-def test_a_judge_with_votes_and_its_cost(
-    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_with_votes_and_its_cost(run, judge, capsys):
     _, summary, _ = told(capsys, run, *by(judge, votes=2, price_in=1.0, price_out=2.0))
     items, account = 10 + 2 * 8, summary["judge"]  # the turns of two failed trajectories are saved
     assert account["votes_asked"] == judge.requests == 2 * items and summary["turns_saved"] == 4
@@ -233,9 +221,7 @@ def test_a_judge_with_votes_and_its_cost(
     assert (summary["judge"]["votes_asked"], summary["judge"]["votes_reused"]) == (0, 2 * items)
 
 
-def test_an_endpoint_that_dies_leaves_unscored_and_the_same_command_goes_on(
-    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_endpoint_that_dies_leaves_unscored_and_the_same_command_goes_on(run, judge, capsys):
     judge.mood = "dies at 5"
     lines, summary, error = told(capsys, run, *by(judge))
     assert "5 of 10 unscored" in error and "server_error" in lines[5]["unscored"]
@@ -247,9 +233,7 @@ def test_an_endpoint_that_dies_leaves_unscored_and_the_same_command_goes_on(
     assert judge.requests == 26 - paid and summary["unscored"] == 0 and "worst_case" not in summary
 
 
-def test_after_twenty_faults_in_a_row_nobody_is_asked(
-    tmp_path: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_after_twenty_faults_in_a_row_nobody_is_asked(tmp_path, judge, capsys):
     """Unscored episodes of the run itself are no faults of the judge."""
     judge.mood = "dead"
     dead = [episode(n, "", StopReason.UNSCORED) for n in range(25)]
@@ -260,9 +244,7 @@ def test_after_twenty_faults_in_a_row_nobody_is_asked(
     assert "tool host down" in lines[0]["unscored"] and "not asked" in lines[-1]["unscored"]
 
 
-def test_calibration_against_rules_and_labels(
-    run: Path, judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calibration_against_rules_and_labels(run, judge, tmp_path, capsys):
     labels = [
         {
             "id": f"e{n}",
@@ -289,9 +271,7 @@ def test_calibration_against_rules_and_labels(
     assert "8 pass→pass, 1 fail→pass, 1 fail→fail" in capsys.readouterr().out
 
 
-def test_labels_that_cannot_be_used_cost_nothing(
-    run: Path, judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_that_cannot_be_used_cost_nothing(run, judge, tmp_path, capsys):
     other = written(tmp_path / "labels.jsonl", [{"id": "x1", "trajectory": True}])
     assert "'x1'" in refused(capsys, run, *by(judge, "--labels", str(other)))
     nameless = [{**episode(n, "good"), "id": None} for n in (0, 0, 1)]
@@ -299,9 +279,7 @@ def test_labels_that_cannot_be_used_cost_nothing(
     assert "'r0'" in twice and judge.requests == 0
 
 
-def test_an_episode_played_again_counts_once(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_episode_played_again_counts_once(run, tmp_path, capsys):
     """Of a run folder they are one episode, tried again; a torn last line is none."""
     again, dead = episode(3, "infeasible answer 3"), episode(3, "", StopReason.UNSCORED)
     written(run, [dead, episode(4, "", StopReason.UNSCORED), again])
@@ -312,9 +290,7 @@ def test_an_episode_played_again_counts_once(
     assert "lines in" not in told(capsys, tmp_path)[2]
 
 
-def test_nobody_is_asked_once_judging_has_cost_enough(
-    run: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nobody_is_asked_once_judging_has_cost_enough(run, judge, capsys):
     """500 prompt tokens a request at 1,000 USD a million are half a dollar."""
     limits = {"price_in": 1000.0, "price_out": 0.0, "concurrency": 1}
     assert "$2.00" in refused(capsys, run, *by(judge, max_cost_usd=2.0, **limits))
@@ -335,9 +311,7 @@ def test_nobody_is_asked_once_judging_has_cost_enough(
         (["--out", "{run}"], "transcripts.jsonl"),
     ],
 )
-def test_wrong_options(
-    run: Path, words: list[str], names: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_options(run, words, names, capsys):
     assert names in refused(capsys, run, *(word.format(run=run) for word in words))
 
 
@@ -351,9 +325,7 @@ def test_wrong_options(
         ({"base_url": "http://u:secret@x/v1"}, "base_url"),
     ],
 )
-def test_wrong_settings_of_a_judge(
-    run: Path, judge: Judge, settings: Record, names: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_settings_of_a_judge(run, judge, settings, names, capsys):
     error = refused(capsys, run, *by(judge, **settings))
     assert names in error and "secret" not in error
 
@@ -371,9 +343,7 @@ def test_wrong_settings_of_a_judge(
         ("", "No transcripts in"),
     ],
 )
-def test_wrong_transcripts(
-    tmp_path: Path, line: str, names: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_transcripts(tmp_path, line, names, capsys):
     (tmp_path / "transcripts.jsonl").write_text(line + "\n")
     assert names in refused(capsys, tmp_path / "transcripts.jsonl")
 
@@ -393,8 +363,6 @@ def test_wrong_transcripts(
         ("", "No labels in"),
     ],
 )
-def test_wrong_labels(
-    run: Path, tmp_path: Path, label: str, names: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_labels(run, tmp_path, label, names, capsys):
     (tmp_path / "labels.jsonl").write_text(label + "\n")
     assert names in refused(capsys, run, "--labels", str(tmp_path / "labels.jsonl"))

@@ -160,9 +160,7 @@ def test_watching_a_finished_run_shows_it_once_and_ends(run, capsys):
     assert text.count("step 30 of 60") == 1 and "training finished" in " ".join(text.split())
 
 
-def test_watching_follows_growth_and_cuts_and_ends_with_the_training(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_watching_follows_growth_and_cuts_and_ends_with_the_training(run, monkeypatch, capsys):
     acts = [
         lambda: write(run, [row(step) for step in range(1, 41)]),
         lambda: None,  # nothing new is shown

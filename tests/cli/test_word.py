@@ -93,9 +93,7 @@ def worded(folder: Path, out: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("style", ["rich", "plain"])
-def test_by_the_grammar(
-    folder: Path, tmp_path: Path, style: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_by_the_grammar(folder, tmp_path, style, capsys):
     out = tmp_path / "new" / "worded.jsonl"
     assert word(folder, out, "--style", style, "--seed", "3", "--json") == 0
     assert json.loads(capsys.readouterr().out)["accepted"] == COUNT
@@ -113,9 +111,7 @@ def test_by_the_grammar(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.jsonl", "new", "other.jsonl"]
 
 
-def test_by_a_model_that_has_to_be_corrected(
-    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_by_a_model_that_has_to_be_corrected(folder, tmp_path, writer, capsys):
     writer.mood, out = "lies at first", tmp_path / "worded.jsonl"
     assert word(folder, out, *by(writer, "--json")) == 0
     counts = json.loads(capsys.readouterr().out)
@@ -125,9 +121,7 @@ def test_by_a_model_that_has_to_be_corrected(
     assert {record["worded_by"] for record in worded(folder, out)} == {"m"}
 
 
-def test_a_model_that_stays_wrong_is_left_out_or_replaced(
-    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_stays_wrong_is_left_out_or_replaced(folder, tmp_path, writer, capsys):
     writer.mood, out = "lies", tmp_path / "worded.jsonl"
     assert word(folder, out, *by(writer, "--retries", "1")) == 0
     told = capsys.readouterr()
@@ -144,9 +138,7 @@ def test_a_model_that_stays_wrong_is_left_out_or_replaced(
     ] * COUNT
 
 
-def test_a_death_in_the_middle_and_the_same_command_again(
-    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_death_in_the_middle_and_the_same_command_again(folder, tmp_path, writer, capsys):
     writer.mood, out = "half", tmp_path / "worded.jsonl"
     assert word(folder, out, *by(writer)) == 0
     told = capsys.readouterr()
@@ -161,9 +153,7 @@ def test_a_death_in_the_middle_and_the_same_command_again(
     assert f"{COUNT // 2} of {COUNT} requests are there already" in capsys.readouterr().err
 
 
-def test_a_wrong_key_in_the_middle_keeps_what_is_there(
-    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_key_in_the_middle_keeps_what_is_there(folder, tmp_path, writer, capsys):
     out = tmp_path / "worded.jsonl"
     writer.mood = "half"
     assert word(folder, out, *by(writer)) == 0
@@ -175,18 +165,14 @@ def test_a_wrong_key_in_the_middle_keeps_what_is_there(
     assert "OPENAI_API_KEY" in told[-1] and out.read_bytes() == before
 
 
-def test_several_models_share_the_work(
-    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_models_share_the_work(folder, tmp_path, writer, capsys):
     out = tmp_path / "turns.jsonl"
     assert word(folder, out, *by(writer, "--model", "n")) == 0
     assert [record["worded_by"] for record in worded(folder, out)] == ["n", "m"] * (COUNT // 2)
     assert ["m", "4", "0"] in [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_file_of_something_else_is_not_touched(
-    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_something_else_is_not_touched(folder, tmp_path, writer, capsys):
     out = tmp_path / "worded.jsonl"
     assert word(folder, out) == 0
     before = out.read_bytes()
@@ -214,9 +200,7 @@ def test_a_file_of_something_else_is_not_touched(
         ("--retries -1", "--retries"),
     ],
 )
-def test_mistakes_are_one_line_and_leave_nothing(
-    folder: Path, tmp_path: Path, words: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line_and_leave_nothing(folder, tmp_path, words, told, capsys):
     assert word(folder, tmp_path / "new" / "out.jsonl", *words.split()) == 2
     problem = capsys.readouterr().err
     assert told in problem and problem.count("\n") == 1
@@ -234,13 +218,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
         (None, "No queries in"),
     ],
 )
-def test_requests_that_cannot_be_worded_are_one_line(
-    folder: Path,
-    tmp_path: Path,
-    change: dict[str, Any] | None,
-    told: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_requests_that_cannot_be_worded_are_one_line(folder, tmp_path, change, told, capsys):
     path, record = tmp_path / "in.jsonl", read_queries(folder / "queries.jsonl")[0].record()
     path.write_text("" if change is None else json.dumps({**record, **change}) + "\n")
     command = ["query", "word", str(path), "--world", str(folder / "world"), "--out"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -23,13 +21,10 @@ from tripwright.data.collect import ONE_OF_MANY, collect
 from tripwright.data.files import open_runs
 from tripwright.domains import face_named
 from tripwright.errors import UserError
-from tripwright.world.store import World
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
-def test_the_expert_s_episodes_are_clean_and_say_what_made_them(
-    made: Path, tmp_path: Path, dialect: str
-) -> None:
+def test_the_expert_s_episodes_are_clean_and_say_what_made_them(made, tmp_path, dialect):
     found = collected(made / dialect, tmp_path / "out.jsonl")
     assert found == {
         "rules": "strict",
@@ -138,9 +133,7 @@ def honest_miss(line: Line) -> None:
         (honest_miss, None),  # looking for what is not there is no malformed call
     ],
 )
-def test_what_is_not_clean_is_left_with_its_reason(
-    copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None], reason: str | None
-) -> None:
+def test_what_is_not_clean_is_left_with_its_reason(copied, tmp_path, spoil, reason):
     def change(lines: list[Line]) -> list[Line]:
         spoil(lines[2])
         return lines
@@ -153,9 +146,7 @@ def test_what_is_not_clean_is_left_with_its_reason(
 @pytest.mark.parametrize(
     "spoil", [free_words, thought_not_closed], ids=["words before the thought", "not closed"]
 )
-def test_star_asks_for_one_thought_and_nothing_else(
-    copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None]
-) -> None:
+def test_star_asks_for_one_thought_and_nothing_else(copied, tmp_path, spoil):
     def change(lines: list[Line]) -> list[Line]:
         spoil(lines[0])
         turn = turns(lines[1])[0]
@@ -166,7 +157,7 @@ def test_star_asks_for_one_thought_and_nothing_else(
     assert found["dropped"] == {collecting.UNREADABLE: 2}
 
 
-def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_last_try_of_an_episode_counts(copied, tmp_path):
     def change(lines: list[Line]) -> list[Line]:
         again = json.loads(json.dumps(lines[0]))
         unscored(lines[0])
@@ -176,9 +167,7 @@ def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path
     assert (found["episodes"], found["kept"], found["dropped"]) == (6, 6, {})
 
 
-def test_other_rules_are_judged_again_in_the_world(
-    copied: Callable[..., Path], world: World, tmp_path: Path
-) -> None:
+def test_other_rules_are_judged_again_in_the_world(copied, world, tmp_path):
     def change(lines: list[Line]) -> list[Line]:
         lines[3]["plan"][1]["breakfast"] = False  # given, for the official rules
         return lines
@@ -197,7 +186,7 @@ def test_other_rules_are_judged_again_in_the_world(
     assert collect(open_runs([folder]), tmp_path / "official.jsonl", rules="official")["kept"] == 6
 
 
-def test_samples_of_one_request(copied: Callable[..., Path], tmp_path: Path) -> None:
+def test_samples_of_one_request(copied, tmp_path):
     folder = copied("planner_r1", lambda lines: samples_of(lines[0], 4))
 
     def ids(most: int | None) -> list[str]:
@@ -210,9 +199,7 @@ def test_samples_of_one_request(copied: Callable[..., Path], tmp_path: Path) -> 
     assert ids(2) == ["s00", "s01"]
 
 
-def test_the_order_in_which_episodes_ended_does_not_matter(
-    copied: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_order_in_which_episodes_ended_does_not_matter(copied, tmp_path):
     one = copied("planner_r1", name="a/run")
     other = copied("planner_r1", lambda lines: lines[::-1], name="b/run")
     collected(one, tmp_path / "one.jsonl", most_per_query=1)
@@ -220,16 +207,14 @@ def test_the_order_in_which_episodes_ended_does_not_matter(
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "other.jsonl").read_bytes()
 
 
-def test_runs_of_one_name_keep_their_ids_apart(copied: Callable[..., Path], tmp_path: Path) -> None:
+def test_runs_of_one_name_keep_their_ids_apart(copied, tmp_path):
     folders = [copied("planner_r1", name="a/run"), copied("planner_r1", name="b/run")]
     found = collect(open_runs(folders), tmp_path / "out.jsonl")
     assert len({line["id"] for line in read_lines(tmp_path / "out.jsonl")}) == found["kept"] == 12
     assert found["requests"] == 6 and [run["kept"] for run in found["runs"].values()] == [6, 6]
 
 
-def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(
-    copied: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(copied, tmp_path):
     folder = copied("planner_r1")
     lines = (folder / "transcripts.jsonl").read_bytes()
     (folder / "transcripts.jsonl").write_bytes(lines[:-40])  # the last line is being written
@@ -251,9 +236,7 @@ def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(
         ('{"id": 1, "domain": "travelplanner", "request": {}, "transcript": 0, "verdict": 0}', ""),
     ],
 )
-def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(
-    copied: Callable[..., Path], tmp_path: Path, line: str, why: str
-) -> None:
+def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(copied, tmp_path, line, why):
     folder = copied("planner_r1")
     with (folder / "transcripts.jsonl").open("a") as lines:
         lines.write(line + "\n")
@@ -262,9 +245,7 @@ def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(
     assert not list(tmp_path.glob("out.jsonl*"))
 
 
-def test_runs_that_cannot_be_used(
-    copied: Callable[..., Path], world: World, tmp_path: Path
-) -> None:
+def test_runs_that_cannot_be_used(copied, world, tmp_path):
     elsewhere = copied("planner_r1", name="b", world={"name": "w", "content_hash": "x"})
     with pytest.raises(UserError, match="No run was played in the world"):
         collect(open_runs([elsewhere]), tmp_path / "out.jsonl", [world])

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,9 +34,7 @@ from tripwright.transcript import Transcript
 
 
 @pytest.mark.parametrize("dialect", ["deeptravel_cards", "deeptravel_cards_compact"])
-def test_what_the_verifier_passed_is_kept_with_what_made_it(
-    errands: Path, tmp_path: Path, dialect: str
-) -> None:
+def test_what_the_verifier_passed_is_kept_with_what_made_it(errands, tmp_path, dialect):
     given = read_lines(errands / dialect / "transcripts.jsonl")
     passed = [line for line in given if line["verdict"]["final"]]
     found = collected(errands / dialect, tmp_path / "out.jsonl")
@@ -55,7 +52,7 @@ def test_what_the_verifier_passed_is_kept_with_what_made_it(
         assert len(line["world_hash"]) == 64
 
 
-def test_what_is_collected_can_be_fine_tuned_on(errands: Path, tmp_path: Path) -> None:
+def test_what_is_collected_can_be_fine_tuned_on(errands, tmp_path):
     collected(errands / "deeptravel_cards_compact", tmp_path / "out.jsonl")
     read = list(read_conversations(tmp_path / "out.jsonl"))
     for conversation, line in zip(read, read_lines(tmp_path / "out.jsonl"), strict=True):
@@ -142,9 +139,7 @@ def as_a_function(line: Line) -> None:
         (as_a_function, None),
     ],
 )
-def test_what_is_not_in_the_strict_format_is_left_with_its_reason(
-    copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None], reason: str | None
-) -> None:
+def test_what_is_not_in_the_strict_format_is_left_with_its_reason(copied, tmp_path, spoil, reason):
     def change(lines: list[Line]) -> list[Line]:
         spoil(lines[0])
         return lines
@@ -157,9 +152,7 @@ def test_what_is_not_in_the_strict_format_is_left_with_its_reason(
     assert found["kept"] == kept == len(read_lines(tmp_path / "out.jsonl"))
 
 
-def test_samples_of_one_request_and_places_that_are_not_the_same(
-    copied: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_samples_of_one_request_and_places_that_are_not_the_same(copied, tmp_path):
     def change(lines: list[Line]) -> list[Line]:
         return samples_of(lines[0], 3)
 
@@ -183,7 +176,7 @@ PLACES = {
 # ---- what does not go together
 
 
-def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path: Path) -> None:
+def test_two_kinds_never_come_into_one_file(made, errands, tmp_path):
     with pytest.raises(UserError, match="one kind at a time"):
         collect(open_runs([made / "star", errands / "deeptravel_cards"]), tmp_path / "out.jsonl")
     both = [made / "queries.jsonl", errands / "requests.jsonl"]
@@ -192,14 +185,12 @@ def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_with_empty_tools_is_refused(copied: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_run_with_empty_tools_is_refused(copied, tmp_path):
     with pytest.raises(UserError, match="empty tools"):
         collected(copied("deeptravel_cards", emptied_tools=True), tmp_path / "out.jsonl")
 
 
-def test_a_line_of_another_kind_is_no_episode_of_the_run(
-    copied: Callable[..., Path], made: Path, tmp_path: Path
-) -> None:
+def test_a_line_of_another_kind_is_no_episode_of_the_run(copied, made, tmp_path):
     def change(lines: list[Line]) -> list[Line]:
         return [*lines, read_lines(made / "star" / "transcripts.jsonl")[0] | {"id": "z"}]
 
@@ -215,7 +206,7 @@ def test_a_line_of_another_kind_is_no_episode_of_the_run(
 # ---- told and exported
 
 
-def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
+def test_statistics_count_with_and_without_wishes(errands):
     episodes = list(read_trajectories([errands / "deeptravel_cards" / "transcripts.jsonl"]))
     found = statistics(episodes)
     wishes = {"with": 0, "without": 0}
@@ -228,7 +219,7 @@ def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
     assert found["levels"]["all"]["tool_calls"] == pytest.approx(calls / len(episodes))
 
 
-def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -> None:
+def test_messages_say_whether_there_were_wishes(errands, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     collected(errands / "deeptravel_cards", tmp_path / "out.jsonl")
     episodes = list(read_trajectories([tmp_path / "out.jsonl"]))
@@ -264,7 +255,7 @@ def asked(number: int, level: str, wishes: bool, **more: Any) -> TravelRequest:
     )
 
 
-def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path: Path) -> None:
+def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path):
     kinds = [("easy", True), ("easy", False), ("hard", True), ("hard", False)]
     write_requests(
         tmp_path / "all.jsonl",
@@ -285,7 +276,7 @@ def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path: Pat
     }
 
 
-def test_requests_of_one_id_are_refused(tmp_path: Path) -> None:
+def test_requests_of_one_id_are_refused(tmp_path):
     write_requests(tmp_path / "a.jsonl", [asked(1, "easy", True), asked(2, "easy", False)])
     write_requests(tmp_path / "b.jsonl", [asked(1, "easy", True, query="Another trip")])
     with pytest.raises(UserError, match="'b.jsonl:1' has the id 'r1' of 'a.jsonl:1'"):

@@ -20,7 +20,6 @@ from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.query import read_queries
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.store import World
 
 DIALECTS = ("planner_r1", "compact", "star")
 
@@ -42,9 +41,7 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_messages_are_the_transcript_s_to_the_letter(
-    trajectories: list[StoredEpisode], tmp_path: Path
-) -> None:
+def test_messages_are_the_transcript_s_to_the_letter(trajectories, tmp_path):
     path = tmp_path / "new" / "train.parquet"
     assert export(trajectories, "messages", path) == 18
     rows = parquet_rows(path)
@@ -65,9 +62,7 @@ def test_messages_are_the_transcript_s_to_the_letter(
 
 
 @pytest.mark.parametrize("layout", ["messages", "trl"])
-def test_json_lines_hold_what_parquet_holds(
-    trajectories: list[StoredEpisode], tmp_path: Path, layout: str
-) -> None:
+def test_json_lines_hold_what_parquet_holds(trajectories, tmp_path, layout):
     export(trajectories, layout, tmp_path / "a.jsonl")
     export(trajectories, layout, tmp_path / "a.parquet")
     assert [
@@ -75,9 +70,7 @@ def test_json_lines_hold_what_parquet_holds(
     ] == parquet_rows(tmp_path / "a.parquet")
 
 
-def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(
-    world: World, made: Path, small_tokenizer: Any
-) -> None:
+def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world, made, small_tokenizer):
     chat, dialect = ChatFormat(small_tokenizer), dialect_named("planner_r1")
     queries = read_queries(made / "queries.jsonl")[:3]
     sessions = list(
@@ -110,7 +103,7 @@ def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(
         assert ids == row["input_ids"]
 
 
-def test_trl_rows_are_messages_and_tools(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
+def test_trl_rows_are_messages_and_tools(trajectories, tmp_path):
     export(trajectories, "trl", tmp_path / "test.parquet")
     rows = parquet_rows(tmp_path / "test.parquet")
     assert all(row.keys() == {"messages", "tools"} for row in rows)
@@ -121,9 +114,7 @@ def test_trl_rows_are_messages_and_tools(trajectories: list[StoredEpisode], tmp_
     assert "search_flights" in names and rows[-1]["tools"] is None
 
 
-def test_llama_factory_finds_its_data_set(
-    trajectories: list[StoredEpisode], tmp_path: Path
-) -> None:
+def test_llama_factory_finds_its_data_set(trajectories, tmp_path):
     (tmp_path / "dataset_info.json").write_text('{"theirs": {"file_name": "theirs.json"}}')
     path = tmp_path / "tripwright.jsonl"
     export(trajectories, "llama-factory", path)
@@ -160,9 +151,7 @@ def test_llama_factory_finds_its_data_set(
         ("llama-factory", "broken/train.jsonl", "is not a list of data sets"),
     ],
 )
-def test_places_that_do_not_fit(
-    trajectories: list[StoredEpisode], tmp_path: Path, layout: str, out: str, why: str
-) -> None:
+def test_places_that_do_not_fit(trajectories, tmp_path, layout, out, why):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "dataset_info.json").write_text("[]")
     with pytest.raises(UserError, match=why):
@@ -170,7 +159,7 @@ def test_places_that_do_not_fit(
     assert not list(tmp_path.glob("**/*train*"))
 
 
-def test_a_run_s_own_file_does_not_say_which_tools_it_had(made: Path, tmp_path: Path) -> None:
+def test_a_run_s_own_file_does_not_say_which_tools_it_had(made, tmp_path):
     with pytest.raises(UserError, match="does not say which tools it was given"):
         export(
             read_trajectories([made / "star" / "transcripts.jsonl"]), "trl", tmp_path / "a.jsonl"
@@ -178,18 +167,14 @@ def test_a_run_s_own_file_does_not_say_which_tools_it_had(made: Path, tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-def test_without_pyarrow_one_line_says_what_to_install(
-    trajectories: list[StoredEpisode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pyarrow_one_line_says_what_to_install(trajectories, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match=r"pip install 'tripwright\[data\]'"):
         export(trajectories, "messages", tmp_path / "a.parquet")
     assert export(trajectories, "messages", tmp_path / "a.jsonl") == 18
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(
-    trajectories: list[StoredEpisode], tmp_path: Path
-) -> None:
+def test_a_file_is_replaced_whole_or_not_at_all(trajectories, tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.parquet"
     export(trajectories, "messages", path)

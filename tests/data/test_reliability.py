@@ -23,16 +23,14 @@ from tripwright.statistics.rates import rate
         ((5, 56), (0, 29), -0.0381, 0.1926),
     ],
 )
-def test_newcombe_s_printed_examples(
-    first: tuple[int, int], second: tuple[int, int], low: float, high: float
-) -> None:
+def test_newcombe_s_printed_examples(first, second, low, high):
     """Table II of Newcombe 1998, method 10."""
     found = newcombe(rate(*first), rate(*second))
     assert found["low"] == pytest.approx(low, abs=5e-5)
     assert found["high"] == pytest.approx(high, abs=5e-5)
 
 
-def test_the_paper_s_own_figures_are_no_sure_difference() -> None:
+def test_the_paper_s_own_figures_are_no_sure_difference():
     found = newcombe(rate(44, 200), rate(38, 180))  # 22.0% (printed: 21.9%) of 200, 21.1% of 180
     assert found["low"] < 0 < found["high"]
 
@@ -73,7 +71,7 @@ def compared(
     return reliability(*open_runs(runs))
 
 
-def test_rates_differences_and_levels(copied: Callable[..., Path]) -> None:
+def test_rates_differences_and_levels(copied):
     found = compared(
         copied, outcomes("eeeehhhh", "1111000-", "s"), outcomes("eehhhhhh", "11000001", "g")
     )
@@ -87,12 +85,12 @@ def test_rates_differences_and_levels(copied: Callable[..., Path]) -> None:
     assert found["levels"]["hard"]["difference"]["value"] == pytest.approx(-1 / 6)
 
 
-def test_a_level_that_the_synthetic_queries_lack(copied: Callable[..., Path]) -> None:
+def test_a_level_that_the_synthetic_queries_lack(copied):
     found = compared(copied, outcomes("eeee", "1111", "s"), outcomes("eehh", "1100", "g"))
     assert found["levels"]["hard"]["difference"] is None
 
 
-def test_samples_of_one_request_are_not_independent(copied: Callable[..., Path]) -> None:
+def test_samples_of_one_request_are_not_independent(copied):
     one = compared(
         copied, outcomes("eeee", "1111" * 4, "s", samples=4), outcomes("eeee", "1100", "g")
     )
@@ -100,7 +98,7 @@ def test_samples_of_one_request_are_not_independent(copied: Callable[..., Path])
     assert one["synthetic"]["low"] == pytest.approx(rate(4, 4)["low"])
 
 
-def test_what_cannot_be_compared(copied: Callable[..., Path]) -> None:
+def test_what_cannot_be_compared(copied):
     synthetic = copied("planner_r1", outcomes("ee", "10", "s"), name="a")
     cases = {
         "differ in their policy": copied(
@@ -120,7 +118,7 @@ def test_what_cannot_be_compared(copied: Callable[..., Path]) -> None:
             reliability(*open_runs([synthetic, given]))
 
 
-def test_where_the_endpoint_lives_makes_no_other_policy(copied: Callable[..., Path]) -> None:
+def test_where_the_endpoint_lives_makes_no_other_policy(copied):
     runs = [
         copied(
             "planner_r1",

@@ -67,7 +67,7 @@ def texts(requests: list[SplitRequest]) -> list[str]:
     return [request.query.query for request in requests]
 
 
-def test_the_official_files_divide_without_a_remainder(official: list[Path]) -> None:
+def test_the_official_files_divide_without_a_remainder(official):
     parts = divide(merge(official).requests, {"train": 180, "validation": 45}, seed=1)
     assert mix(parts["train"]) == {
         f"{level} {days}": 20 for level in ("easy", "hard", "medium") for days in (3, 5, 7)
@@ -76,9 +76,7 @@ def test_the_official_files_divide_without_a_remainder(official: list[Path]) -> 
     assert len({*texts(parts["train"]), *texts(parts["validation"])}) == 225
 
 
-def test_parts_depend_on_the_requests_and_the_seed_alone(
-    official: list[Path], tmp_path: Path
-) -> None:
+def test_parts_depend_on_the_requests_and_the_seed_alone(official, tmp_path):
     sizes = {"train": 100, "validation": 30}
     parts = divide(merge(official).requests, sizes, seed=1)
     backwards = write(
@@ -98,9 +96,7 @@ def test_parts_depend_on_the_requests_and_the_seed_alone(
     cuts=st.lists(st.integers(0, 200), max_size=4),
 )
 @settings(max_examples=60, deadline=None)
-def test_parts_have_their_sizes_and_nearly_their_share_of_each_group(
-    groups: list[int], cuts: list[int]
-) -> None:
+def test_parts_have_their_sizes_and_nearly_their_share_of_each_group(groups, cuts):
     domain = next(iter(domains().values()))
     requests = [
         SplitRequest(
@@ -121,7 +117,7 @@ def test_parts_have_their_sizes_and_nearly_their_share_of_each_group(
             assert abs(found[f"l{level}"] - Fraction(size * count, total)) < 2
 
 
-def test_duplicates_are_dropped_and_told(tmp_path: Path) -> None:
+def test_duplicates_are_dropped_and_told(tmp_path):
     first = [record(1, "easy", 3), record(2, "hard", 5)]
     second = [
         record(1, "easy", 3),
@@ -137,9 +133,7 @@ def test_duplicates_are_dropped_and_told(tmp_path: Path) -> None:
     assert merged.differing == 2 and [request.query.budget for request in merged.requests] == [1, 2]
 
 
-def test_records_come_out_whole_with_their_source_and_a_new_idx(
-    official: list[Path], tmp_path: Path
-) -> None:
+def test_records_come_out_whole_with_their_source_and_a_new_idx(official, tmp_path):
     given = {
         line["query"]: line
         for path in official
@@ -161,7 +155,7 @@ def test_records_come_out_whole_with_their_source_and_a_new_idx(
             assert all(each[key] == value for key, value in old.items() if key != "idx")
 
 
-def test_what_cannot_be_divided(official: list[Path], tmp_path: Path) -> None:
+def test_what_cannot_be_divided(official, tmp_path):
     requests = merge(official).requests
     with pytest.raises(UserError, match="ask for 226 requests, and there are 225"):
         divide(requests, {"train": 226}, seed=0)
@@ -173,7 +167,7 @@ def test_what_cannot_be_divided(official: list[Path], tmp_path: Path) -> None:
         merge([tmp_path / "none.jsonl"])
 
 
-def test_requests_without_a_level_are_counted_as_such(tmp_path: Path) -> None:
+def test_requests_without_a_level_are_counted_as_such(tmp_path):
     path = write(
         tmp_path / "q.jsonl",
         [

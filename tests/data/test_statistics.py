@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -52,7 +50,7 @@ GIVEN = (
 )
 
 
-def test_the_columns_by_difficulty() -> None:
+def test_the_columns_by_difficulty():
     found = statistics(GIVEN)
     assert found["unit"] == "characters"
     assert found["tokenizer"] is None
@@ -74,7 +72,7 @@ def test_the_columns_by_difficulty() -> None:
     assert every["tool_calls"] == 9 / 4
 
 
-def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path: Path) -> None:
+def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer, tmp_path):
     small_tokenizer.save_pretrained(tmp_path)
     found = statistics(GIVEN[:1], tmp_path)
     assert (found["unit"], found["tokenizer"]) == ("tokens", str(tmp_path))
@@ -83,7 +81,7 @@ def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path:
     assert found["levels"]["all"]["length"] == tokens < sum(map(len, texts))
 
 
-def test_wrong_tokenizers_and_files_are_one_line(tmp_path: Path) -> None:
+def test_wrong_tokenizers_and_files_are_one_line(tmp_path):
     with pytest.raises(UserError, match="No tokenizer in"):
         token_counter(tmp_path / "none")
     (tmp_path / "empty.jsonl").write_text("\n")
@@ -97,7 +95,7 @@ def test_wrong_tokenizers_and_files_are_one_line(tmp_path: Path) -> None:
             statistics(read_trajectories([tmp_path / name]))
 
 
-def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
+def test_a_folder_without_a_tokenizer(tmp_path):
     pytest.importorskip("transformers")
     with pytest.raises(UserError, match="No tokenizer in") as refused:
         token_counter(tmp_path)

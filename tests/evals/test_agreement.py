@@ -21,7 +21,7 @@ def items(*raters: str) -> list[dict[str, str]]:
     ]
 
 
-def test_cohens_own_example() -> None:
+def test_cohens_own_example():
     """Cohen (1960), A coefficient of agreement for nominal scales, table 2: 200 cases, p_o = .70,
     p_e = .41, κ = .492."""
     table = [[88, 10, 2], [14, 40, 6], [18, 10, 12]]
@@ -44,12 +44,12 @@ def test_cohens_own_example() -> None:
         ),  # C: four, missing data
     ],
 )
-def test_krippendorffs_own_examples(raters: tuple[str, ...], alpha: float) -> None:
+def test_krippendorffs_own_examples(raters, alpha):
     """Krippendorff (2011), Computing Krippendorff's alpha-reliability, examples A, B and C."""
     assert round(krippendorff_alpha(items(*raters)) or 0, 3) == alpha
 
 
-def test_perfect_agreement_is_one_and_what_cannot_be_told_is_none() -> None:
+def test_perfect_agreement_is_one_and_what_cannot_be_told_is_none():
     same = items("1010", "1010", "1010")
     assert percent_agreement(same) == krippendorff_alpha(same) == 1
     for one_label in (items("111", "111"), []):
@@ -57,7 +57,7 @@ def test_perfect_agreement_is_one_and_what_cannot_be_told_is_none() -> None:
     assert percent_agreement(items("10", "..")) is None
 
 
-def test_percent_agreement_weighs_items_alike() -> None:
+def test_percent_agreement_weighs_items_alike():
     """One item with three labels, of which one pair in three agrees, and one with two that
     agree."""
     assert percent_agreement(
@@ -65,6 +65,6 @@ def test_percent_agreement_weighs_items_alike() -> None:
     ) == pytest.approx((1 / 3 + 1) / 2)
 
 
-def test_majorities() -> None:
+def test_majorities():
     assert majority([True, True, False]) is True and majority([False]) is False
     assert majority([True, False]) is None and majority([]) is None

@@ -30,13 +30,13 @@ def table(counts: list[list[int]], labels: str) -> Pairs:
         ([[25, 35], [5, 35]], 0.2593),
     ],
 )
-def test_kappa_as_worked_out_in_print(counts: list[list[int]], kappa: float) -> None:
+def test_kappa_as_worked_out_in_print(counts, kappa):
     pairs = table(counts, "abc")
     assert cohens_kappa(pairs) == pytest.approx(kappa, abs=5e-5)
     assert cohens_kappa([(r, j) for j, r in pairs]) == cohens_kappa(pairs)
 
 
-def test_the_ends_of_the_scale() -> None:
+def test_the_ends_of_the_scale():
     assert cohens_kappa(table([[7, 0], [0, 3]], "ab")) == 1
     assert cohens_kappa(table([[9, 1], [0, 0]], "ab")) == 0, (
         "a judge that passes everything agrees in 90% by luck alone"
@@ -45,7 +45,7 @@ def test_the_ends_of_the_scale() -> None:
     assert cohens_kappa(table([[5]], "a")) is None and cohens_kappa([]) is None
 
 
-def test_a_table_with_its_intervals() -> None:
+def test_a_table_with_its_intervals():
     counts = {(True, True): 20, (False, True): 5, (True, False): 10, (False, False): 15}
     items = [[pair] for pair, count in counts.items() for _ in range(count)]
     found = agreement(items, seed=3)
@@ -60,7 +60,7 @@ def test_a_table_with_its_intervals() -> None:
     assert agreement(items, seed=3) == found
 
 
-def test_turns_of_one_transcript_are_one_item() -> None:
+def test_turns_of_one_transcript_are_one_item():
     """Ten transcripts of ten like turns say no more than ten turns: the interval is that of the
     ten."""
     verdicts = [(True, True)] * 5 + [(False, False)] * 3 + [(True, False)] * 2
@@ -71,7 +71,7 @@ def test_turns_of_one_transcript_are_one_item() -> None:
         assert many[figure] == alone[figure]
 
 
-def test_where_nothing_was_measured() -> None:
+def test_where_nothing_was_measured():
     same = agreement([[(True, True)]] * 4)
     assert same["kappa"] is None is same["low"]
     assert same["resamples_undefined"] == same["accuracy"]["value"] == 1.0

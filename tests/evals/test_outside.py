@@ -82,7 +82,7 @@ def inspect_file(path: Path, seed: int, scores: dict[str, list[float | None]], m
     return path
 
 
-def test_evalscopes_figures_are_its_own(tmp_path: Path) -> None:
+def test_evalscopes_figures_are_its_own(tmp_path):
     file = evalscope_file(tmp_path, "English", [(1.0, 1.0, 1), (0.0, 0.5, 4), (0.0, 0.0, 1)])
     score = imported("evalscope", tmp_path / "run", file)
     metrics = score["metrics"]
@@ -97,7 +97,7 @@ def test_evalscopes_figures_are_its_own(tmp_path: Path) -> None:
     assert score["levels"]["English"]["final"]["n"] == 3
 
 
-def test_each_part_weighs_the_same_in_the_mean_over_parts(tmp_path: Path) -> None:
+def test_each_part_weighs_the_same_in_the_mean_over_parts(tmp_path):
     files = [
         evalscope_file(tmp_path, "English", [(1.0, 1.0, 1)] * 9),
         evalscope_file(tmp_path, "Thai", [(0.0, 0.0, 1)]),
@@ -107,7 +107,7 @@ def test_each_part_weighs_the_same_in_the_mean_over_parts(tmp_path: Path) -> Non
     assert metrics["mean_over_parts"]["value"] == pytest.approx(0.5)
 
 
-def test_what_the_harness_could_not_score_is_unscored(tmp_path: Path) -> None:
+def test_what_the_harness_could_not_score_is_unscored(tmp_path):
     file = evalscope_file(tmp_path, "English", [(1.0, 1.0, 1), (1.0, 1.0, 1)])
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     lines[1]["sample_score"]["score"] |= {"value": {}, "status": "transport_error"}
@@ -121,7 +121,7 @@ def test_what_the_harness_could_not_score_is_unscored(tmp_path: Path) -> None:
     assert (score["n"], score["unscored"]) == (3, 1)
 
 
-def test_epochs_are_samples_of_one_question(tmp_path: Path) -> None:
+def test_epochs_are_samples_of_one_question(tmp_path):
     file = inspect_file(tmp_path / "t.json", 1, {"0": [1.0, 1.0], "1": [1.0, 0.0]}, "m")
     score = imported("inspect", tmp_path / "run", file)
     metrics = score["metrics"]
@@ -134,9 +134,7 @@ def test_epochs_are_samples_of_one_question(tmp_path: Path) -> None:
     assert segments[1] == ("assistant", "find({'id': 3})")
 
 
-def test_seeds_are_compared_with_one_interval_and_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_seeds_are_compared_with_one_interval_and_reported(tmp_path, capsys):
     """Three trainings from one recipe, each served under a name of its own."""
     tasks = [str(number) for number in range(12)]
     for name, passes in (("base", 3), ("rl", 9)):
@@ -169,9 +167,7 @@ def test_seeds_are_compared_with_one_interval_and_reported(
         ("lm-eval", "{}", "--harness"),
     ],
 )
-def test_what_is_no_result_is_refused_and_leaves_nothing(
-    harness: str, text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_result_is_refused_and_leaves_nothing(harness, text, words, tmp_path, capsys):
     (place := tmp_path / "a" / "b" / "c").mkdir(parents=True)
     (place / "file.jsonl").write_text(text)
     out = tmp_path / "run"
@@ -181,7 +177,7 @@ def test_what_is_no_result_is_refused_and_leaves_nothing(
     assert not out.exists() and not list(tmp_path.glob("*.partial"))
 
 
-def test_two_benchmarks_are_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_benchmarks_are_two_runs(tmp_path, capsys):
     files = [inspect_file(tmp_path / f"{m}.json", 1, {"0": [1.0]}, m) for m in ("m", "other")]
     assert go("outside", "import", *files, "--harness", "inspect", "--out", tmp_path / "run") == 2
     assert "Import them into folders of their own." in capsys.readouterr().err

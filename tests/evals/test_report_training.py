@@ -134,7 +134,7 @@ def test_lemma_2_has_its_figures_of_the_first_ten_steps():
     assert variances({"run": [*rows, *late]})[0][1:4] == ["2", "0.1", "0.2"]
 
 
-def test_theorem_1_is_laid_beside_runs() -> None:
+def test_theorem_1_is_laid_beside_runs():
     """The bound goes by the variance of the first step, the time by the passes; a run that never
     gains says so."""
 

@@ -69,9 +69,7 @@ def go(
     return run(policy, tasks, out, DIALECT, card=card, progress=False, **more)
 
 
-def test_a_run_leaves_its_card_its_lines_and_its_score(
-    tasks: list[TripTask], tmp_path: Path
-) -> None:
+def test_a_run_leaves_its_card_its_lines_and_its_score(tasks, tmp_path):
     score = go(ExpertPolicy(), tasks, tmp_path / "run")
     assert score == json.loads((tmp_path / "run" / "score.json").read_text())
     assert score["metrics"]["final"] == {
@@ -102,9 +100,7 @@ def test_a_run_leaves_its_card_its_lines_and_its_score(
 
 
 @pytest.mark.parametrize("tear", [b"", b'{"id": "q07", "que', b"\xff\xfe"])
-def test_an_interrupted_run_is_taken_up_where_it_stopped(
-    tasks: list[TripTask], tmp_path: Path, tear: bytes
-) -> None:
+def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks, tmp_path, tear):
     whole = go(ExpertPolicy(), tasks, tmp_path / "whole")
     first, second = Faulty(killed_after=7), Faulty()
     with pytest.raises(KeyboardInterrupt):
@@ -121,9 +117,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(
     assert go(third := Faulty(), tasks, tmp_path / "run") == whole and not third.played
 
 
-def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(
-    tasks: list[TripTask], tmp_path: Path
-) -> None:
+def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(tasks, tmp_path):
     run(Faulty(), tasks[:4], tmp_path, DIALECT, card=CARD, progress=False)
     with pytest.raises(KeyboardInterrupt):
         run(Faulty(killed_after=3), tasks, tmp_path, DIALECT, card=CARD, progress=False)
@@ -131,9 +125,7 @@ def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(
     assert run(Faulty(), tasks, tmp_path, DIALECT, card=CARD, progress=False)["n"] == len(tasks)
 
 
-def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(
-    tasks: list[TripTask], tmp_path: Path
-) -> None:
+def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(tasks, tmp_path):
     score = go(Faulty(failing=["q03", "q04"]), tasks, tmp_path / "run")
     assert (score["n"], score["unscored"]) == (18, 2)
     assert score["metrics"]["final"]["value"] == 1.0 and score["metrics"]["final"]["n"] == 18
@@ -147,13 +139,13 @@ def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(
     assert go(Faulty(), tasks, tmp_path / "run") == go(ExpertPolicy(), tasks, tmp_path / "whole")
 
 
-def test_nothing_scored_is_no_rate_of_zero(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_nothing_scored_is_no_rate_of_zero(tasks, tmp_path):
     score = go(Faulty(failing=[task.id for task in tasks]), tasks, tmp_path / "run")
     assert score["metrics"]["final"] == {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
     assert score["worst_case"]["final"]["value"] == 0.0 and score["levels"] == {}
 
 
-def test_two_runs_do_not_write_one_folder(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_two_runs_do_not_write_one_folder(tasks, tmp_path):
     class Second:
         name = "second"
 
@@ -165,9 +157,7 @@ def test_two_runs_do_not_write_one_folder(tasks: list[TripTask], tmp_path: Path)
     assert go(Second(), tasks, tmp_path / "run")["n"] == 20
 
 
-def test_tasks_with_one_id_are_a_mistake_of_the_caller(
-    tasks: list[TripTask], tmp_path: Path
-) -> None:
+def test_tasks_with_one_id_are_a_mistake_of_the_caller(tasks, tmp_path):
     with pytest.raises(ValueError, match="same id"):
         go(ExpertPolicy(), [tasks[0], tasks[0]], tmp_path / "run")
 
@@ -206,9 +196,7 @@ def a_card(tmp_path: Path, **changes: Any) -> dict[str, Any]:
         ({"emptied_tools": True}, "emptied_tools is false there and true here"),
     ],
 )
-def test_a_folder_is_continued_only_by_what_made_it(
-    tmp_path: Path, changes: dict[str, Any], told: str
-) -> None:
+def test_a_folder_is_continued_only_by_what_made_it(tmp_path, changes, told):
     settle_card(tmp_path / "run", a_card(tmp_path))
     with pytest.raises(UserError) as problem:
         settle_card(tmp_path / "run", a_card(tmp_path, **changes))
@@ -219,7 +207,7 @@ def test_a_folder_is_continued_only_by_what_made_it(
     )
 
 
-def test_what_does_not_matter_may_differ(tmp_path: Path) -> None:
+def test_what_does_not_matter_may_differ(tmp_path):
     first = settle_card(tmp_path / "run", a_card(tmp_path))
     moved = a_card(
         tmp_path, policy={"kind": "endpoint", "model": "m", "base_url": "http://b:9/v1"}
@@ -228,7 +216,7 @@ def test_what_does_not_matter_may_differ(tmp_path: Path) -> None:
     assert settle_card(tmp_path / "run", moved) == first
 
 
-def test_transcripts_of_nobody_knows_what_are_not_continued(tmp_path: Path) -> None:
+def test_transcripts_of_nobody_knows_what_are_not_continued(tmp_path):
     (tmp_path / "transcripts.jsonl").write_text("")
     with pytest.raises(UserError, match=r"no run_card\.json"):
         settle_card(tmp_path, CARD)
@@ -237,14 +225,14 @@ def test_transcripts_of_nobody_knows_what_are_not_continued(tmp_path: Path) -> N
         settle_card(tmp_path, CARD)
 
 
-def test_outside_a_checkout_there_is_no_revision(tmp_path: Path) -> None:
+def test_outside_a_checkout_there_is_no_revision(tmp_path):
     assert git_state(tmp_path / "tripwright") is None
     (tmp_path / ".git").write_text("broken")
     (tmp_path / "tripwright").mkdir()
     assert git_state(tmp_path / "tripwright") is None
 
 
-def test_a_retrained_checkpoint_is_another_model(tmp_path: Path) -> None:
+def test_a_retrained_checkpoint_is_another_model(tmp_path):
     assert model_fingerprint("Qwen/Qwen3-8B") is None
     (tmp_path / "model.safetensors").write_bytes(b"0" * 3_000_000)
     before = model_fingerprint(tmp_path)
@@ -268,7 +256,7 @@ def lines(tasks: list[TripTask], tmp_path_factory: pytest.TempPathFactory) -> li
     ]
 
 
-def test_the_rates_are_those_of_the_tally(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_the_rates_are_those_of_the_tally(tasks, tmp_path):
     """T4's metrics, counted a second way over the verdicts themselves."""
     from tripwright.domains.travelplanner.rules.evaluate import judge
     from tripwright.episode import play
@@ -294,7 +282,7 @@ def test_the_rates_are_those_of_the_tally(tasks: list[TripTask], tmp_path: Path)
         ), ours
 
 
-def test_the_constraints_add_up_to_the_micro_rates(lines: list[dict[str, Any]]) -> None:
+def test_the_constraints_add_up_to_the_micro_rates(lines):
     score = score_records(lines, "official", {})
     for micro, names in (("commonsense_micro", COMMONSENSE_NAMES), ("hard_micro", HARD_NAMES)):
         found = [score["constraints"][name] for name in names]
@@ -308,9 +296,7 @@ def test_the_constraints_add_up_to_the_micro_rates(lines: list[dict[str, Any]]) 
     ]
 
 
-def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(
-    lines: list[dict[str, Any]],
-) -> None:
+def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines):
     score = score_records(lines, "official", {})
     shuffled = lines[:]
     random.Random(0).shuffle(shuffled)
@@ -320,9 +306,7 @@ def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(
     assert score_records([better, *lines], "official", {})["unscored"] == 1
 
 
-def test_samples_of_a_query_are_one_query_in_every_interval(
-    tasks: list[TripTask], tmp_path: Path
-) -> None:
+def test_samples_of_a_query_are_one_query_in_every_interval(tasks, tmp_path):
     once = go(Faulty(), tasks[:10], tmp_path / "once")
     many = [
         TripTask(f"{task.id}-s{sample}", task.query, task.world)
@@ -335,7 +319,7 @@ def test_samples_of_a_query_are_one_query_in_every_interval(
     assert score["metrics"]["pass^4"]["value"] == 1.0 and "pass^4" not in once["metrics"]
 
 
-def test_sampled_tokens_are_counted_else_the_endpoints_figure(lines: list[dict[str, Any]]) -> None:
+def test_sampled_tokens_are_counted_else_the_endpoints_figure(lines):
     counted, sampled = copy.deepcopy(lines[0]), copy.deepcopy(lines[1])
     counted["transcript"]["usage"] = {"completion_tokens": 70.0}
     sampled["transcript"]["segments"][2]["loss_mask"] = [1] * 30
@@ -350,11 +334,8 @@ def test_sampled_tokens_are_counted_else_the_endpoints_figure(lines: list[dict[s
 
 
 def test_progress_is_a_few_lines_in_a_log_and_one_on_a_terminal(
-    tasks: list[TripTask],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tasks, tmp_path, capsys, monkeypatch
+):
     run(Faulty(failing=["q03"]), tasks, tmp_path / "run", DIALECT, card=CARD)
     printed = capsys.readouterr()
     assert printed.out == "" and "\r" not in printed.err

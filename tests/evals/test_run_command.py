@@ -31,7 +31,6 @@ ROOT = Path(__file__).resolve().parents[2]
 CONCURRENCY = 3
 PRICES = "--price-in 1 --price-out 2"
 Json = dict[str, Any]
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def finished(out: Path) -> list[str]:
 # ---- what it says and leaves
 
 
-def test_the_expert_by_name_and_again_in_json(words: Any, tmp_path: Path, capsys: Capture) -> None:
+def test_the_expert_by_name_and_again_in_json(words, tmp_path, capsys):
     assert main(words(tmp_path / "a", "--policy expert")) == 0
     printed = capsys.readouterr()
     assert "12 episodes, strict rules" in printed.out and "12/12" in printed.out
@@ -78,28 +77,24 @@ def test_the_expert_by_name_and_again_in_json(words: Any, tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("policy", ["first-row", "cheapest-row"])
-def test_a_run_of_fewer_queries_is_the_beginning_of_one(
-    words: Any, tmp_path: Path, policy: str
-) -> None:
+def test_a_run_of_fewer_queries_is_the_beginning_of_one(words, tmp_path, policy):
     by = f"--policy {policy} --dialect compact"
     for count, n in (("--count 5", 5), ("", 12)):
         assert main(words(tmp_path, f"{by} {count}")) == 0
         assert score_of(tmp_path)["n"] == n
 
 
-def test_without_what_the_tools_say_nothing_passes(words: Any, tmp_path: Path) -> None:
+def test_without_what_the_tools_say_nothing_passes(words, tmp_path):
     assert main(words(tmp_path, "--policy cheapest-row --empty-tools")) == 0
     assert score_of(tmp_path)["metrics"]["final"]["k"] == 0
 
 
-def test_the_star_dialect_runs_and_its_answers_in_words_are_judged(
-    words: Any, tmp_path: Path
-) -> None:
+def test_the_star_dialect_runs_and_its_answers_in_words_are_judged(words, tmp_path):
     assert main(words(tmp_path, "--policy expert --dialect star --rules star")) == 0
     assert score_of(tmp_path)["metrics"]["final"]["k"] == 12
 
 
-def test_a_local_model(words: Any, tmp_path: Path) -> None:
+def test_a_local_model(words, tmp_path):
     pytest.importorskip("torch")
     from tripwright.training.nano import NanoShape, make_tokenizer, new_model
 
@@ -117,9 +112,7 @@ def test_a_local_model(words: Any, tmp_path: Path) -> None:
 # ---- what it costs
 
 
-def test_the_score_says_what_it_cost(
-    words: Any, tmp_path: Path, paid_expert: Any, capsys: Capture
-) -> None:
+def test_the_score_says_what_it_cost(words, tmp_path, paid_expert, capsys):
     assert main(words(tmp_path, f"{PRICES} --price-cached 0.5")) == 0
     n = paid_expert.requests
     assert score_of(tmp_path)["usage"] == {
@@ -140,9 +133,7 @@ def test_the_score_says_what_it_cost(
     assert score_of(tmp_path)["usage"]["cost_usd"] is None and paid_expert.requests == n
 
 
-def test_steps_that_the_last_play_never_came_to_are_paid_for_too(
-    words: Any, tmp_path: Path
-) -> None:
+def test_steps_that_the_last_play_never_came_to_are_paid_for_too(words, tmp_path):
     assert main(words(tmp_path / "a", f"{PRICES} --count 1")) == 0
     (line,) = (tmp_path / "a" / TRANSCRIPTS).read_text().splitlines()
     (tmp_path / "b").mkdir()
@@ -157,9 +148,7 @@ def test_steps_that_the_last_play_never_came_to_are_paid_for_too(
     assert not (tmp_path / "b" / "calls.jsonl").exists()
 
 
-def test_an_endpoint_that_does_not_count(
-    words: Any, tmp_path: Path, paid_expert: Any, capsys: Capture
-) -> None:
+def test_an_endpoint_that_does_not_count(words, tmp_path, paid_expert, capsys):
     paid_expert.counts = False
     assert main(words(tmp_path / "a", f"{PRICES} --count 2")) == 0
     usage = score_of(tmp_path / "a")["usage"]
@@ -171,9 +160,7 @@ def test_an_endpoint_that_does_not_count(
     assert "does not say how many tokens it used" in capsys.readouterr().err
 
 
-def test_a_limit_on_the_cost_stops_and_a_higher_one_goes_on(
-    words: Any, tmp_path: Path, paid_expert: Any, capsys: Capture
-) -> None:
+def test_a_limit_on_the_cost_stops_and_a_higher_one_goes_on(words, tmp_path, paid_expert, capsys):
     limited = words(tmp_path, f"{PRICES} --concurrency 1 --max-cost-usd 0.0024")
     assert main(limited) == 1
     assert "Stopped by --max-cost-usd 0.0024: the run has cost $0.0024" in capsys.readouterr().err
@@ -185,9 +172,7 @@ def test_a_limit_on_the_cost_stops_and_a_higher_one_goes_on(
     assert score_of(tmp_path)["n"] == 12
 
 
-def test_a_run_card_and_a_run_of_faults_hold_no_password(
-    words: Any, tmp_path: Path, paid_expert: Any
-) -> None:
+def test_a_run_card_and_a_run_of_faults_hold_no_password(words, tmp_path, paid_expert):
     paid_expert.moods = [500] * 12
     main(words(tmp_path, url=paid_expert.url.replace("http://", "http://me:S3cret@")))
     written = [path.read_text() for path in tmp_path.iterdir()]
@@ -195,7 +180,7 @@ def test_a_run_card_and_a_run_of_faults_hold_no_password(
     assert paid_expert.requests == 0 and not paid_expert.moods
 
 
-def test_the_papers_decoding_is_sent_and_said(words: Any, tmp_path: Path, paid_expert: Any) -> None:
+def test_the_papers_decoding_is_sent_and_said(words, tmp_path, paid_expert):
     assert main(words(tmp_path, "--decoding planner_r1_train --count 2")) == 0
     card = score_of(tmp_path)["run_card"]
     assert card["decoding_preset"] == "planner_r1_train"
@@ -211,8 +196,8 @@ def test_the_papers_decoding_is_sent_and_said(words: Any, tmp_path: Path, paid_e
 
 @pytest.mark.parametrize("mood", ["500", "hangs", "rubbish"])
 def test_a_sick_endpoint_loses_nothing_and_the_same_command_continues(
-    words: Any, tmp_path: Path, paid_expert: Any, mood: str, capsys: Capture
-) -> None:
+    words, tmp_path, paid_expert, mood, capsys
+):
     sick = paid_expert.serve(
         lambda request: {
             "500": (500, b'{"error": {"message": "out of memory"}}', {}),
@@ -232,8 +217,8 @@ def test_a_sick_endpoint_loses_nothing_and_the_same_command_continues(
 
 @pytest.mark.parametrize("good", [0, 10])
 def test_a_wrong_key_is_one_line_and_what_was_paid_is_kept(
-    words: Any, tmp_path: Path, paid_expert: Any, good: int, capsys: Capture
-) -> None:
+    words, tmp_path, paid_expert, good, capsys
+):
     expired = paid_expert.serve(
         lambda request: (
             paid_expert.answer(request) if paid_expert.requests < good else (401, b"{}", {})
@@ -246,8 +231,8 @@ def test_a_wrong_key_is_one_line_and_what_was_paid_is_kept(
 
 @pytest.mark.parametrize(("rounds", "unscored"), [(1, 2), (2, 0)])
 def test_unscored_episodes_are_tried_again_before_the_run_ends(
-    words: Any, tmp_path: Path, paid_expert: Any, rounds: int, unscored: int, capsys: Capture
-) -> None:
+    words, tmp_path, paid_expert, rounds, unscored, capsys
+):
     paid_expert.moods = [500, 503]
     assert main(words(tmp_path, f"--rounds {rounds}")) == 0
     score = score_of(tmp_path)
@@ -259,8 +244,8 @@ def test_unscored_episodes_are_tried_again_before_the_run_ends(
 
 
 def test_an_endpoint_that_answers_nobody_is_not_tried_in_another_round(
-    words: Any, tmp_path: Path, paid_expert: Any
-) -> None:
+    words, tmp_path, paid_expert
+):
     paid_expert.moods = [500] * 12 + [200] * 100
     assert main(words(tmp_path, "--rounds 5")) == 1
     assert score_of(tmp_path)["unscored"] == 12 and len(paid_expert.moods) == 100
@@ -279,8 +264,8 @@ def start(command: list[str]) -> subprocess.Popen[bytes]:
 
 @pytest.mark.parametrize("most_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_nothing_is_paid_for_twice_and_nothing_is_lost(
-    words: Any, tmp_path: Path, paid_expert: Any, most_kills: int
-) -> None:
+    words, tmp_path, paid_expert, most_kills
+):
     whole, killed, rng = tmp_path / "whole", tmp_path / "killed", random.Random(11)
     more = f"{PRICES} --concurrency {CONCURRENCY}"
     assert main(words(whole, more)) == 0
@@ -318,9 +303,7 @@ def test_killed_at_random_moments_nothing_is_paid_for_twice_and_nothing_is_lost(
     assert not (killed / "calls.jsonl").exists()
 
 
-def test_a_polite_stop_waits_for_what_is_under_way(
-    words: Any, tmp_path: Path, paid_expert: Any
-) -> None:
+def test_a_polite_stop_waits_for_what_is_under_way(words, tmp_path, paid_expert):
     """Ctrl-C: then not even what was in flight is paid for twice."""
     paid_expert.wait_s = 0.2
     child = start(words(tmp_path / "run", f"--concurrency {CONCURRENCY}"))
@@ -345,7 +328,7 @@ def calls(out: Path) -> dict[str, list[str | None]]:
     }
 
 
-def test_a_run_with_faults_says_so_everywhere(words: Any, tmp_path: Path, capsys: Capture) -> None:
+def test_a_run_with_faults_says_so_everywhere(words, tmp_path, capsys):
     assert main(words(tmp_path, "--policy expert --faults 0.2 --faults-seed 3")) == 0
     met = [fault for faults in calls(tmp_path).values() for fault in faults]
     hit = sum(fault is not None for fault in met)
@@ -358,7 +341,7 @@ def test_a_run_with_faults_says_so_everywhere(words: Any, tmp_path: Path, capsys
     assert f"faults: {hit} of {len(met)} tool calls were made to fail" in capsys.readouterr().out
 
 
-def test_a_run_in_two_parts_meets_the_faults_of_one(words: Any, tmp_path: Path) -> None:
+def test_a_run_in_two_parts_meets_the_faults_of_one(words, tmp_path):
     for out, more in (("whole", ""), ("parts", "--count 5"), ("parts", ""), ("other", "-seed 1")):
         faults = "--faults 0.2 --faults" if more.startswith("-seed") else "--faults 0.2 "
         assert main(words(tmp_path / out, f"--policy expert {faults}{more}")) == 0
@@ -367,7 +350,7 @@ def test_a_run_in_two_parts_meets_the_faults_of_one(words: Any, tmp_path: Path) 
     assert score_of(parts)["faults"] == score_of(whole)["faults"]
 
 
-def test_clean_and_faulty_episodes_are_never_in_one_folder(words: Any, tmp_path: Path) -> None:
+def test_clean_and_faulty_episodes_are_never_in_one_folder(words, tmp_path):
     assert main(words(tmp_path, "--policy expert --count 2 --faults 0.1")) == 0
     before = (tmp_path / TRANSCRIPTS).read_bytes()
     for second in ("", "--faults 0.1 --faults-seed 1"):
@@ -394,23 +377,19 @@ def test_clean_and_faulty_episodes_are_never_in_one_folder(words: Any, tmp_path:
         ("--rounds 0", "--rounds"),
     ],
 )
-def test_mistakes_are_one_line(
-    words: Any, tmp_path: Path, more: str, told: str, capsys: Capture
-) -> None:
+def test_mistakes_are_one_line(words, tmp_path, more, told, capsys):
     assert main(words(tmp_path / "a", more)) == 2
     printed = capsys.readouterr()
     assert told in printed.err and printed.err.count("\n") == 1 and not (tmp_path / "a").exists()
 
 
-def test_another_world_is_refused(words: Any, tmp_path: Path, capsys: Capture) -> None:
+def test_another_world_is_refused(words, tmp_path, capsys):
     build_world(tmp_path / "other", "nano", 3)
     assert main([*words(tmp_path / "b", "--policy expert"), "--world", f"{tmp_path}/other"]) == 2
     assert "is it the right world?" in capsys.readouterr().err
 
 
-def test_what_a_policy_refuses_leaves_no_card_behind(
-    words: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_policy_refuses_leaves_no_card_behind(words, tmp_path, monkeypatch):
     """It would refuse the corrected command, as that of another run."""
     out, by = tmp_path / "out", "--policy expert --count"
 
@@ -436,8 +415,8 @@ def test_what_a_policy_refuses_leaves_no_card_behind(
 
 @pytest.mark.parametrize("model", ["nowhere", "here/model"])
 def test_a_model_that_is_neither_a_folder_nor_a_hubs_name_is_refused_at_once(
-    words: Any, tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+    words, tmp_path, model, monkeypatch, capsys
+):
     """`from_pretrained` would ask a hub for half a minute."""
     transformers = pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
@@ -452,9 +431,7 @@ def test_a_model_that_is_neither_a_folder_nor_a_hubs_name_is_refused_at_once(
 # ---- folders that cannot be read
 
 
-def test_a_folder_of_another_version_is_refused_and_left_as_it_is(
-    words: Any, tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_folder_of_another_version_is_refused_and_left_as_it_is(words, tmp_path, capsys):
     run = tmp_path / "run"
     command = words(run, "--policy greedy-search --count 2")
     assert main(command) == 0

@@ -86,7 +86,7 @@ def write_lines(folder: Path, *records: Any) -> Path:
     return path
 
 
-def test_p3_plans_are_recognised_and_placed_in_their_cities(world: World, tmp_path: Path) -> None:
+def test_p3_plans_are_recognised_and_placed_in_their_cities(world, tmp_path):
     path = write_lines(tmp_path, {"query": EASY, "plan": P3_PLAN})
     verdict, summary = score_file(path, world, "official")
     assert verdict["final"]
@@ -95,7 +95,7 @@ def test_p3_plans_are_recognised_and_placed_in_their_cities(world: World, tmp_pa
     assert [summary[name]["value"] for name in METRICS] == [1.0] * 6
 
 
-def test_counts_behind_the_metrics(world: World, tmp_path: Path) -> None:
+def test_counts_behind_the_metrics(world, tmp_path):
     broken = [P3_PLAN[0] | {"attraction": "Lake"}, *P3_PLAN[1:]]
     nulls = EASY | {"query": None, "budget": None}
     path = write_lines(
@@ -135,9 +135,7 @@ def test_counts_behind_the_metrics(world: World, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_bad_line_is_named_and_the_others_are_scored(
-    world: World, tmp_path: Path, line: Any, expected: str
-) -> None:
+def test_a_bad_line_is_named_and_the_others_are_scored(world, tmp_path, line, expected):
     path = write_lines(tmp_path, line, {"query": EASY, "plan": P3_PLAN})
     bad, good = scored(path, world)
     assert bad.verdict.error == BAD_LINE
@@ -164,8 +162,8 @@ def test_a_bad_line_is_named_and_the_others_are_scored(
     ],
 )
 def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(
-    world: World, tmp_path: Path, query: Any, expected: str
-) -> None:
+    world, tmp_path, query, expected
+):
     """The limit is our reader's, but a pass cannot be claimed for what was not judged."""
     path = write_lines(
         tmp_path,
@@ -189,9 +187,7 @@ def counts_of(rates: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {name: (rates[name]["numerator"], rates[name]["denominator"]) for name in METRICS}
 
 
-def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(
-    world: World, tmp_path: Path
-) -> None:
+def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(world, tmp_path):
     query = EASY | {"level": "easy"}
     path = write_lines(
         tmp_path,
@@ -222,9 +218,7 @@ def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(
     ("split", "queries", "hard"),
     [("train", 45, 105), ("validation", 180, 420), ("test", 1000, 2290)],
 )
-def test_the_official_constants_are_the_sums_of_their_levels(
-    split: str, queries: int, hard: int
-) -> None:
+def test_the_official_constants_are_the_sums_of_their_levels(split, queries, hard):
     assert split_denominators(split) == (queries, hard)
     by_level = [split_denominators(split, level) for level in SPLITS[split]]
     assert tuple(map(sum, zip(*by_level, strict=True))) == (queries, hard)
@@ -235,7 +229,7 @@ def test_the_official_constants_are_the_sums_of_their_levels(
         assert tuple(map(sum, zip(*by_days, strict=True))) == (queries, hard)
 
 
-def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World) -> None:
+def test_honest_rates_count_further_rules_and_what_was_not_reached(world):
     """The official counts know the thirteen constraints only; the honest ones whatever the rules
     spoke of."""
     query = read_query(QUERY | {"query": "?"})
@@ -266,9 +260,7 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World)
 TEXT = "Please plan a 3-day trip from Homer to Aston for one person, from 2022-03-01 to 2022-03-03, with a budget of $1,000."
 
 
-def test_a_request_without_fields_is_read_from_its_text_and_labelled(
-    world: World, tmp_path: Path
-) -> None:
+def test_a_request_without_fields_is_read_from_its_text_and_labelled(world, tmp_path):
     path = write_lines(
         tmp_path,
         {"query": {"query": TEXT, "level": "easy", "days": 3}, "plan": P3_PLAN},
@@ -294,9 +286,7 @@ def query_file(folder: Path, *records: dict[str, Any]) -> QueryFile:
     return QueryFile(path)
 
 
-def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
-    world: World, tmp_path: Path
-) -> None:
+def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(world, tmp_path):
     queries = query_file(
         tmp_path,
         QUERY | {"query": "smoker", "idx": 7},
@@ -322,7 +312,7 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
     assert "line 6: expected" in (found[5].line.problem or "")
 
 
-def test_a_file_of_queries_is_counted_whole(world: World, tmp_path: Path) -> None:
+def test_a_file_of_queries_is_counted_whole(world, tmp_path):
     """One passing plan five times is one answer, and the requests without one are not delivered."""
     queries = query_file(tmp_path, *(EASY | {"query": f"request {n}"} for n in range(4)))
     path = write_lines(tmp_path, *[{"query": EASY | {"query": "request 2"}, "plan": P3_PLAN}] * 5)
@@ -336,13 +326,13 @@ def test_a_file_of_queries_is_counted_whole(world: World, tmp_path: Path) -> Non
     assert (summary["n"], summary["requests"], summary["repeats"]) == (5, 1, 4)
 
 
-def test_a_json_file_is_one_plan(world: World, tmp_path: Path) -> None:
+def test_a_json_file_is_one_plan(world, tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"query": EASY, "plan": P3_PLAN}, indent=2))
     assert [line.verdict.final for line in scored(path, world)] == [True]
 
 
-def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
+def test_a_split_has_one_plan_per_request(world, tmp_path):
     path = write_lines(tmp_path, *[{"query": EASY, "plan": P3_PLAN}] * 2)
     assert [line.verdict.final for line in scored(path, world)] == [True, True]
     first, second = scored(path, world, split="train")
@@ -353,7 +343,7 @@ def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
     assert [line.verdict.error for line in found] == [None, BAD_LINE, BAD_LINE]
 
 
-def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: Path) -> None:
+def test_a_request_of_another_world_is_named_and_judged(world, tmp_path):
     path = write_lines(
         tmp_path,
         {"query": EASY | {"org": "Rivendell"}, "plan": P3_PLAN},
@@ -365,15 +355,13 @@ def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: 
     assert neighbour.line.problem is None and neighbour.verdict.final
 
 
-def test_an_empty_file_has_no_rates(world: World, tmp_path: Path) -> None:
+def test_an_empty_file_has_no_rates(world, tmp_path):
     (summary,) = score_file(write_lines(tmp_path), world, "official")
     assert summary["n"] == 0
     assert summary["final_pass_rate"]["value"] is None is summary["final_pass_rate"]["low"]
 
 
-def test_the_verb_prints_json_lines_with_the_summary_last(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_verb_prints_json_lines_with_the_summary_last(world, tmp_path, capsys):
     path = write_lines(tmp_path, {"query": EASY, "plan": P3_PLAN}, {"query": EASY, "plan": None})
     assert (
         main(["score", str(path), "--world", str(world.folder), "--rules", "official", "--json"])
@@ -384,7 +372,7 @@ def test_the_verb_prints_json_lines_with_the_summary_last(
     assert records[-1]["kind"] == "summary"
 
 
-def test_every_rate_has_an_interval_over_plans() -> None:
+def test_every_rate_has_an_interval_over_plans():
     """Of plans whose checks stand and fall together a micro rate says no more than so many plans;
     Wilson over single checks would be three times narrower."""
     right, wrong = (

@@ -35,12 +35,12 @@ def coverage(n: int, p: float) -> float:
 
 
 @pytest.mark.parametrize("n", [20, 45, 71, 180])
-def test_the_mean_coverage_of_wilsons_interval_over_p_is_close_to_95(n: int) -> None:
+def test_the_mean_coverage_of_wilsons_interval_over_p_is_close_to_95(n):
     grid = [(i + 0.5) / 200 for i in range(200)]
     assert 0.94 <= sum(coverage(n, p) for p in grid) / len(grid) <= 0.965
 
 
-def test_resampling_queries_covers_where_samples_cluster_and_counting_samples_does_not() -> None:
+def test_resampling_queries_covers_where_samples_cluster_and_counting_samples_does_not():
     """60 queries of 8 samples, each with its own chance of passing; the truth is their mean,
     0.6."""
     rng, held, naive_held, trials = random.Random(1), 0, 0, 150
@@ -54,7 +54,7 @@ def test_resampling_queries_covers_where_samples_cluster_and_counting_samples_do
     assert held / trials >= 0.9 > 0.8 >= naive_held / trials
 
 
-def test_two_levels_cover_where_seeds_differ_and_resampling_queries_alone_does_not() -> None:
+def test_two_levels_cover_where_seeds_differ_and_resampling_queries_alone_does_not():
     """5 seeds whose true rates scatter by 5 points around 0.6, all examined on the same 80
     queries."""
     rng, held, queries_only, trials = random.Random(2), 0, 0, 150
@@ -70,14 +70,14 @@ def test_two_levels_cover_where_seeds_differ_and_resampling_queries_alone_does_n
     assert held / trials >= 0.9 > queries_only / trials
 
 
-def test_one_seed_is_the_run_itself_and_the_spread_of_two_is_made_up_for() -> None:
+def test_one_seed_is_the_run_itself_and_the_spread_of_two_is_made_up_for():
     assert over_seeds(np.array([[0.4], [0.5]]), 0).tolist() == [0.4, 0.5]
     drawn = over_seeds(np.array([[0.4, 0.6]] * 4000), 0)
     # the unbiased variance of the mean of two
     assert drawn.var() == pytest.approx(0.02 / 2, rel=0.05)
 
 
-def test_all_columns_are_drawn_together_and_seeded() -> None:
+def test_all_columns_are_drawn_together_and_seeded():
     columns = [[1, 0, 1, 1, 0], [1] * 5, [10**12, 0, 0, 7, 1]]
     sums = resampled_sums(columns, seed=3, n=50)
     assert [list(row) for row in sums] == [
@@ -92,6 +92,6 @@ def test_all_columns_are_drawn_together_and_seeded() -> None:
             resampled_sums(bad, 0)
 
 
-def test_a_p_value_of_resampled_differences_is_never_nought() -> None:
+def test_a_p_value_of_resampled_differences_is_never_nought():
     assert bootstrap_p([0.1] * 999) == pytest.approx(2 / 1000)
     assert bootstrap_p([-1.0, 1.0]) == bootstrap_p([0.0]) == 1.0

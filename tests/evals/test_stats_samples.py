@@ -16,7 +16,7 @@ from tripwright.statistics.rates import expected_best, expected_worst
 
 
 @pytest.mark.parametrize(("n", "passed"), [(1, 0), (1, 1), (4, 0), (4, 2), (4, 4), (7, 3)])
-def test_they_are_means_over_every_choice_of_k(n: int, passed: int) -> None:
+def test_they_are_means_over_every_choice_of_k(n, passed):
     samples = [1] * passed + [0] * (n - passed)
     for k in range(1, n + 1):
         chosen = list(combinations(samples, k))
@@ -26,7 +26,7 @@ def test_they_are_means_over_every_choice_of_k(n: int, passed: int) -> None:
         assert expected_worst(samples, k) == Fraction(math.comb(passed, k), math.comb(n, k))
 
 
-def test_the_best_and_the_worst_of_k_by_hand() -> None:
+def test_the_best_and_the_worst_of_k_by_hand():
     shares = [Fraction(1, 2), Fraction(1, 4), Fraction(1)]
     assert (
         expected_best(shares, 2) == (Fraction(1, 2) + 1 + 1) / 3
@@ -44,7 +44,7 @@ def line(query: int, sample: int, final: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_score_says_what_its_samples_say() -> None:
+def test_a_score_says_what_its_samples_say():
     passes = [(1, 1, 1, 1), (1, 1, 0, 0), (0, 0, 0, 0), (1, 0, 0, 0)]
     score = score_records(
         [line(q, s, bool(p)) for q, samples in enumerate(passes) for s, p in enumerate(samples)],
@@ -69,7 +69,7 @@ def test_a_score_says_what_its_samples_say() -> None:
         )
 
 
-def test_a_query_with_too_few_samples_is_left_out_of_that_k() -> None:
+def test_a_query_with_too_few_samples_is_left_out_of_that_k():
     whole = [line(q, s, q % 2 == 0) for q in range(20) for s in range(4)]
     score = score_records(whole[:-1], "strict", {})  # of twenty queries one has three samples
     assert score["samples"]["most"] == 4
@@ -78,7 +78,7 @@ def test_a_query_with_too_few_samples_is_left_out_of_that_k() -> None:
     assert "samples" not in alone and "flip_rate" not in alone["metrics"]
 
 
-def test_what_all_queries_agree_on_keeps_an_interval() -> None:
+def test_what_all_queries_agree_on_keeps_an_interval():
     score = score_records([line(q, s, True) for q in range(10) for s in range(2)], "strict", {})
     pass_at_2 = score["samples"]["pass@k"]["2"]
     for found in (score["metrics"]["final"], score["metrics"]["pass^2"], pass_at_2):

@@ -158,7 +158,7 @@ def all_true(study: Study, **changed: Any) -> dict[str, Any]:
 # ---- out
 
 
-def test_every_run_answers_the_same_requests(run_folder: Maker, tmp_path: Path) -> None:
+def test_every_run_answers_the_same_requests(run_folder, tmp_path):
     runs = [
         run_folder(name, [errand(n) for n in numbers])
         for name, numbers in (("a", range(9)), ("b", range(4, 12)))
@@ -171,7 +171,7 @@ def test_every_run_answers_the_same_requests(run_folder: Maker, tmp_path: Path) 
     assert (counts.items, counts.shared_requests) == (8, 4)
 
 
-def test_where_runs_share_too_little_each_adds_its_own(run_folder: Maker, tmp_path: Path) -> None:
+def test_where_runs_share_too_little_each_adds_its_own(run_folder, tmp_path):
     runs = [
         run_folder(name, [errand(n) for n in numbers])
         for name, numbers in (("a", range(3)), ("b", range(2, 9)))
@@ -182,9 +182,7 @@ def test_where_runs_share_too_little_each_adds_its_own(run_folder: Maker, tmp_pa
     assert [entry["id"] for entry in Study(tmp_path / "s").key.values()].count("r2") == 2
 
 
-def test_one_transcript_of_each_request_and_only_what_was_scored(
-    run_folder: Maker, tmp_path: Path
-) -> None:
+def test_one_transcript_of_each_request_and_only_what_was_scored(run_folder, tmp_path):
     twice = [{**errand(1, answer=f"Answer {n}."), "id": f"r1-{n}"} for n in range(5)]
     again = [errand(2, answer="Old."), errand(2, answer="New.")]
     unscored = errand(3)
@@ -197,7 +195,7 @@ def test_one_transcript_of_each_request_and_only_what_was_scored(
     assert len(answers) == 2 and "New." in answers
 
 
-def test_raters_see_nothing_of_the_run(run_folder: Maker, tmp_path: Path) -> None:
+def test_raters_see_nothing_of_the_run(run_folder, tmp_path):
     """Not its name, not the transcript's id, not a verdict, a thought, a level or the oracle's
     plan."""
     lines = [errand(n, passes=False) for n in range(3)] + [journey(n) for n in range(3)]
@@ -210,9 +208,7 @@ def test_raters_see_nothing_of_the_run(run_folder: Maker, tmp_path: Path) -> Non
     assert "THE RUN" in (tmp_path / "s" / "key.jsonl").read_text()
 
 
-def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(
-    run_folder: Maker, tmp_path: Path
-) -> None:
+def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(run_folder, tmp_path):
     runs = [run_folder(name, [errand(n) for n in range(20)]) for name in ("a", "b")]
     for out, seed in (("one", 5), ("two", 5), ("three", 6)):
         make_study(runs, tmp_path / out, per_run=10, seed=seed)
@@ -225,9 +221,7 @@ def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(
     assert 0 < Counter(first)["a"] < 10
 
 
-def test_requests_answers_and_calls_are_kept_as_people_read_them(
-    run_folder: Maker, tmp_path: Path
-) -> None:
+def test_requests_answers_and_calls_are_kept_as_people_read_them(run_folder, tmp_path):
     silent, faulty = errand(8, answer=None, seconds=None), errand(9)
     faulty["transcript"]["segments"][2]["text"] = "The service is down."
     make_study([run_folder("a", [errand(1), journey(1), silent, faulty])], tmp_path / "s")
@@ -241,9 +235,7 @@ def test_requests_answers_and_calls_are_kept_as_people_read_them(
     assert "shown instead: The service is down." in by_request["9."]["calls"]
 
 
-def test_runs_are_named_apart_and_a_study_is_never_overwritten(
-    run_folder: Maker, tmp_path: Path
-) -> None:
+def test_runs_are_named_apart_and_a_study_is_never_overwritten(run_folder, tmp_path):
     one, two = run_folder("x/run", [errand(1)]), run_folder("y/run", [errand(1)])
     other = tmp_path / "more.jsonl"
     other.write_text(json.dumps(errand(1)) + "\n")
@@ -275,7 +267,7 @@ def saved(path: Path, header: list[str], rows: list[dict[str, str]]) -> Path:
     return path
 
 
-def test_a_form_that_was_filled_in_comes_back(study: Study, tmp_path: Path) -> None:
+def test_a_form_that_was_filled_in_comes_back(study, tmp_path):
     header, rows = form_rows(study)
     assert header[-9:] == ["rater", *study.names, "note"] and len(rows) == 8
     words = dict(zip(study.names, ("true", "0", " No ", "1", "", "yes", "TRUE"), strict=True))
@@ -285,9 +277,7 @@ def test_a_form_that_was_filled_in_comes_back(study: Study, tmp_path: Path) -> N
     assert list(said.values()) == [True, False, False, True, True, True]
 
 
-def test_a_spreadsheet_gets_no_formula_and_no_cell_that_is_too_long(
-    run_folder: Maker, tmp_path: Path
-) -> None:
+def test_a_spreadsheet_gets_no_formula_and_no_cell_that_is_too_long(run_folder, tmp_path):
     lines = [errand(1, answer="=1+1"), errand(2, answer="x" * 40_000)]
     make_study([run_folder("a", lines)], tmp_path / "s")
     _, rows = form_rows(Study(tmp_path / "s"))
@@ -306,9 +296,7 @@ def test_a_spreadsheet_gets_no_formula_and_no_cell_that_is_too_long(
         ({"rater": "ann"}, "has labelled"),
     ],
 )
-def test_a_bad_line_is_named(
-    changed: dict[str, Any], words: str, study: Study, tmp_path: Path
-) -> None:
+def test_a_bad_line_is_named(changed, words, study, tmp_path):
     item = next(iter(study.key))
     good = {"item": item, "rater": "ann", **all_true(study)}
     lines = [good, {**good, "rater": "bob", **changed}, {**good, "rater": "cid"}]
@@ -327,9 +315,7 @@ def test_a_bad_line_is_named(
         ("x.xlsx", "", r"Expected a \.csv or \.jsonl file"),
     ],
 )
-def test_files_of_another_shape_are_refused(
-    name: str, text: str, words: str, study: Study, tmp_path: Path
-) -> None:
+def test_files_of_another_shape_are_refused(name, text, words, study, tmp_path):
     (tmp_path / name).write_text(text.replace("KEYS", ",".join(study.names)))
     with pytest.raises(UserError, match=words):
         read_labels(study, [tmp_path / name])
@@ -354,7 +340,7 @@ def labelled(study: Study) -> Labels:
     )
 
 
-def test_shares_ties_and_agreement(study: Study, labelled: Labels) -> None:
+def test_shares_ties_and_agreement(study, labelled):
     found = summary(study, labelled)
     feasibility, clarity = found["dimensions"]["feasibility"], found["dimensions"]["clarity"]
     assert (feasibility["true"]["k"], feasibility["true"]["n"], feasibility["tied"]) == (4, 8, 1)
@@ -367,7 +353,7 @@ def test_shares_ties_and_agreement(study: Study, labelled: Labels) -> None:
     assert found["raters"] == {"ann": {"begun": 8, "done": 8}, "bob": {"begun": 8, "done": 8}}
 
 
-def test_missing_labels_are_missing_and_not_false(study: Study) -> None:
+def test_missing_labels_are_missing_and_not_false(study):
     first, second = list(study.key)[:2]
     labels = label(
         study,
@@ -384,14 +370,14 @@ def test_missing_labels_are_missing_and_not_false(study: Study) -> None:
     assert found["all"]["true"]["n"] == 1  # Bob's: FALSE somewhere is FALSE in all
 
 
-def test_three_raters_are_compared_pair_by_pair(study: Study, labelled: Labels) -> None:
+def test_three_raters_are_compared_pair_by_pair(study, labelled):
     third = label(study, *(("cid", item, {"feasibility": True}) for item in study.key))
     found = summary(study, {**labelled, **third})["dimensions"]["feasibility"]
     assert list(found["cohen_kappa_by_pair"]) == ["ann · bob", "ann · cid", "bob · cid"]
     assert found["cohen_kappa"] is None
 
 
-def test_what_most_say_calibrates_a_judge(study: Study, tmp_path: Path) -> None:
+def test_what_most_say_calibrates_a_judge(study, tmp_path):
     first, second, third = list(study.key)[:3]
     labels = label(
         study,
@@ -418,9 +404,7 @@ def test_what_most_say_calibrates_a_judge(study: Study, tmp_path: Path) -> None:
 # ---- the verbs
 
 
-def test_from_runs_to_figures(
-    run_folder: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_runs_to_figures(run_folder, tmp_path, capsys):
     runs = [str(run_folder(name, [errand(n) for n in range(5)])) for name in ("alpha", "beta")]
     out = str(tmp_path / "study")
     assert main(["study", "make", *runs, "--out", out, "--per-run", "3", "--seed", "4"]) == 0
@@ -463,9 +447,7 @@ def readings(tmp_path: Path) -> list[Path]:
     return [true, lossy]
 
 
-def test_agreement_with_people_is_drawn_and_counted(
-    readings: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys):
     study, labels = tmp_path / "study", tmp_path / "labels.jsonl"
     files = [str(path) for path in readings]
     make = ["study", "make", *files, "--formatted", "--per-run", "4", "--out", str(study)]
@@ -493,9 +475,7 @@ def test_agreement_with_people_is_drawn_and_counted(
     assert figures["runs"]["lossy"]["true"]["accommodation"]["k"] == 4
 
 
-def test_answers_that_are_data_are_not_labelled(
-    readings: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_that_are_data_are_not_labelled(readings, tmp_path, capsys):
     line = json.loads(readings[0].read_text().splitlines()[0])
     line["transcript"]["answer"] = json.dumps(line["plan"])
     (path := tmp_path / "data.jsonl").write_text(json.dumps(line) + "\n")

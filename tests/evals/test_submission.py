@@ -75,8 +75,8 @@ def written(
 
 
 def test_plans_come_in_the_order_of_the_split_and_score_the_same(
-    world: World, requests: list[Query], queries: QueryFile, tmp_path: Path
-) -> None:
+    world, requests, queries, tmp_path
+):
     plans = [(request, plan_days(request, solve(request, world))) for request in requests]
     given = [{"query": request.record(), "plan": plan} for request, plan in plans]
     source = lines(tmp_path / "plans.jsonl", given[2], given[0], {"idx": 1, "plan": None})
@@ -92,9 +92,7 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
     assert [verdict["final"] for verdict in judged[:-1]] == [True, False, True, False]
 
 
-def test_of_a_run_the_later_line_of_an_episode_counts(
-    requests: list[Query], queries: QueryFile, tmp_path: Path
-) -> None:
+def test_of_a_run_the_later_line_of_an_episode_counts(requests, queries, tmp_path):
     def episode(key: str, request: Query, plan: Any) -> dict[str, Any]:
         return {
             "id": key,
@@ -121,9 +119,7 @@ def test_of_a_run_the_later_line_of_an_episode_counts(
         written(queries, run)
 
 
-def test_what_gives_no_plan_is_noted_and_p3_needs_its_world(
-    world: World, queries: QueryFile, tmp_path: Path
-) -> None:
+def test_what_gives_no_plan_is_noted_and_p3_needs_its_world(world, queries, tmp_path):
     source = lines(
         tmp_path / "plans.jsonl",
         "oops",
@@ -144,7 +140,7 @@ def problems(path: Path, queries: QueryFile | None = None) -> list[tuple[int, st
 
 
 @pytest.mark.parametrize("start", [0, 1])
-def test_a_right_file_without_its_queries(tmp_path: Path, start: int) -> None:
+def test_a_right_file_without_its_queries(tmp_path, start):
     records = [
         {"idx": start + place, "query": f"{place}", "plan": plan}
         for place, plan in enumerate([[DAY, {}, {}], None, []])
@@ -180,22 +176,20 @@ def test_a_right_file_without_its_queries(tmp_path: Path, start: int) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, changed: dict[str, Any], expected: str) -> None:
+def test_what_is_wrong_is_named(tmp_path, changed, expected):
     path = lines(tmp_path / "s.jsonl", {"idx": 0, "query": "?", "plan": [DAY]} | changed)
     ((line, problem),) = problems(path)
     assert line == 1
     assert expected in problem
 
 
-def test_a_key_that_comes_twice_is_named(tmp_path: Path) -> None:
+def test_a_key_that_comes_twice_is_named(tmp_path):
     path = lines(tmp_path / "s.jsonl", {"idx": 0, "query": "x", "plan": [DAY, {}, {}]})
     path.write_text(path.read_text().replace('"dinner": ', '"dinner": "Elsewhere", "dinner": ', 1))
     assert problems(path) == [(1, "the key 'dinner' comes twice in an object")]
 
 
-def test_order_texts_and_number_are_checked_against_the_split(
-    requests: list[Query], queries: QueryFile, tmp_path: Path
-) -> None:
+def test_order_texts_and_number_are_checked_against_the_split(requests, queries, tmp_path):
     records = [
         {"idx": idx, "query": request.query, "plan": None} for idx, request in enumerate(requests)
     ]
@@ -229,7 +223,7 @@ def test_order_texts_and_number_are_checked_against_the_split(
         ('{"query": "a", "idx": 1}\n{"query": "b", "idx": 1}', "have the same idx"),
     ],
 )
-def test_a_bad_query_file_is_one_user_error(tmp_path: Path, text: str, expected: str) -> None:
+def test_a_bad_query_file_is_one_user_error(tmp_path, text, expected):
     (tmp_path / "q.jsonl").write_text(text)
     with pytest.raises(UserError, match=expected):
         QueryFile(tmp_path / "q.jsonl")

@@ -70,7 +70,7 @@ def adapter(folders: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
-def test_our_pass_is_pefts_and_a_merged_models(kind: str, tiny_model: Any) -> None:
+def test_our_pass_is_pefts_and_a_merged_models(kind, tiny_model):
     base = tiny_model(kind, 50, scale=3.0)
     model = adapted(copy.deepcopy(base))
     ours = logits(model)
@@ -82,7 +82,7 @@ def test_our_pass_is_pefts_and_a_merged_models(kind: str, tiny_model: Any) -> No
     torch.testing.assert_close(logits(plain), ours, atol=1e-5, rtol=1e-5)
 
 
-def test_a_new_adapter_says_what_the_base_says_and_is_the_seeds(tiny_model: Any) -> None:
+def test_a_new_adapter_says_what_the_base_says_and_is_the_seeds(tiny_model):
     base, weights = tiny_model("qwen3", 50).bfloat16(), []
     for seed in (0, 0, 1):
         model = copy.deepcopy(base)
@@ -99,7 +99,7 @@ def test_a_new_adapter_says_what_the_base_says_and_is_the_seeds(tiny_model: Any)
     assert not all(map(torch.equal, weights[0], weights[2]))
 
 
-def test_a_copy_to_be_read_has_the_bases_own_tensors(tiny_model: Any) -> None:
+def test_a_copy_to_be_read_has_the_bases_own_tensors(tiny_model):
     model = adapted(tiny_model("qwen3", 50))
     before, reference = logits(model), frozen_copy(model)
     with torch.no_grad():
@@ -111,9 +111,7 @@ def test_a_copy_to_be_read_has_the_bases_own_tensors(tiny_model: Any) -> None:
     assert new == [name for name, _ in adapter_parameters(model)]
 
 
-def test_beside_a_base_in_the_samplers_format_an_adapter_is_played_as_it_is(
-    tiny_model: Any, chat: Any
-) -> None:
+def test_beside_a_base_in_the_samplers_format_an_adapter_is_played_as_it_is(tiny_model, chat):
     model = adapted(tiny_model("qwen3", 50).bfloat16())
     assert LocalPolicy(model, chat, Sampling(dtype="bfloat16"))._model() is model
     assert LocalPolicy(model, chat, Sampling(dtype="float32"))._model() is not model
@@ -122,7 +120,7 @@ def test_beside_a_base_in_the_samplers_format_an_adapter_is_played_as_it_is(
 # ---- folders
 
 
-def test_a_folder_holds_an_adapter_and_names_its_base(folders: Path) -> None:
+def test_a_folder_holds_an_adapter_and_names_its_base(folders):
     assert {path.name for path in (folders / "adapter").glob("*.safetensors")} == {WEIGHTS}
     assert json.loads((folders / "adapter" / CONFIG).read_text())["r"] == 4
     model, _ = load_model(folders / "adapter")
@@ -133,7 +131,7 @@ def test_a_folder_holds_an_adapter_and_names_its_base(folders: Path) -> None:
     assert not any(p.requires_grad for _, p in adapter_parameters(model))
 
 
-def test_peft_opens_it_too(folders: Path) -> None:
+def test_peft_opens_it_too(folders):
     from peft import PeftModel
 
     base, _ = load_model(folders / "base")
@@ -174,23 +172,21 @@ def cut(adapter: Path) -> None:
         (cut, "cannot be read: .*Copy the adapter again"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(
-    damage: Callable[[Path], object], why: str, adapter: Path
-) -> None:
+def test_what_does_not_fit_is_refused_in_one_line(damage, why, adapter):
     damage(adapter)
     with pytest.raises(UserError, match=why) as refused:
         load_model(adapter)
     assert "\n" not in str(refused.value)
 
 
-def test_a_base_of_another_shape_is_told(adapter: Path, tiny_model: Any) -> None:
+def test_a_base_of_another_shape_is_told(adapter, tiny_model):
     words = len(load_model(adapter)[1])
     tiny_model("qwen3", words, hidden_size=32).save_pretrained(adapter.parent / "base")
     with pytest.raises(UserError, match=r"does not fit its base '../base': .* expected .*32"):
         load_model(adapter)
 
 
-def test_without_peft_the_extra_is_named(adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_peft_the_extra_is_named(adapter, monkeypatch):
     monkeypatch.setattr("tripwright.inference.models.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"is a LoRA adapter, which needs the 'lora' extra: pip"):
         load_model(adapter)

@@ -50,7 +50,7 @@ def grouped(world: World) -> Open:
 # ---- the rule
 
 
-def test_the_formula() -> None:
+def test_the_formula():
     rule, v = Branching(), 1000
     assert rule.forks_at(1.1, 1.0, v)
     assert not rule.forks_at(1.0, 1.0, v)
@@ -64,14 +64,14 @@ def test_the_formula() -> None:
     "settings",
     [{"initial": 0}, {"tokens": 0}, {"forks": 0}, {"signal": "vibes"}, {"weight": float("nan")}],
 )
-def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -> None:
+def test_impossible_settings_are_refused_in_one_line(settings):
     with pytest.raises(UserError) as refused:
         settings_of(Branching, settings, "grpo.branching")
     assert "\n" not in str(refused.value)
     assert str(next(iter(settings.values()))) in str(refused.value)
 
 
-def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(grouped: Open) -> None:
+def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(grouped):
     """Driven by hand: sessions of text, and signals as a server would tell them."""
     trees = Trees(
         [grouped(3)[0]], Branching(initial=1, tokens=3, signal="surprisal"), vocabulary=100
@@ -102,7 +102,7 @@ def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(gro
     assert trees.next() is None
 
 
-def test_a_fork_does_not_fork_again_where_it_was_made(grouped: Open) -> None:
+def test_a_fork_does_not_fork_again_where_it_was_made(grouped):
     trees = Trees([grouped(4)[0]], Branching(initial=1, tokens=1, **ALWAYS), vocabulary=100)
     root = trees.next()
     assert root is not None
@@ -146,7 +146,7 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
 
 
 @pytest.mark.parametrize("rows", [3, 64])
-def test_a_group_is_its_number_whether_it_forks_or_not(rows: int, play: Play) -> None:
+def test_a_group_is_its_number_whether_it_forks_or_not(rows, play):
     forked = play(6, Branching(initial=2, **ALWAYS), rows=rows)
     parents = [t.parent for t in forked.values()]
     assert all(forked[f"{q}/{g}"].parent is None for q in range(3) for g in range(2))
@@ -160,11 +160,11 @@ def test_a_group_is_its_number_whether_it_forks_or_not(rows: int, play: Play) ->
     }
 
 
-def test_fewer_episodes_than_begin_at_the_root(play: Play) -> None:
+def test_fewer_episodes_than_begin_at_the_root(play):
     assert all(t.parent is None for t in play(2, Branching(initial=4, **ALWAYS)).values())
 
 
-def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play: Play) -> None:
+def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play):
     found = play(6, Branching(initial=2, forks=2, **ALWAYS), rows=8)
     parted = 0
     for transcript in found.values():
@@ -183,7 +183,7 @@ def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play: Play) 
     assert parted >= 6
 
 
-def test_the_same_seed_grows_the_same_trees(play: Play) -> None:
+def test_the_same_seed_grows_the_same_trees(play):
     branching = Branching(initial=2, tokens=6)
     first, again = (play(5, branching, rows=6) for _ in range(2))
     assert first == again and any(t.parent for t in first.values())
@@ -193,7 +193,7 @@ def test_the_same_seed_grows_the_same_trees(play: Play) -> None:
 
 
 @pytest.mark.parametrize("signal", ["entropy", "surprisal"])
-def test_what_is_heard(signal: Any, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_heard(signal, play, monkeypatch):
     """Surprisal is minus the stored log-probabilities; entropy is between 0 and log V."""
     turns: list[tuple[Session, list[float]]] = []
     heard = Trees.heard

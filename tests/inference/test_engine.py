@@ -59,9 +59,7 @@ def engine(model: Any, chat: Any, **sampling: Any) -> LocalPolicy:
 
 
 @pytest.mark.parametrize("rows", [1, 4, 64])
-def test_what_all_prompts_begin_with_is_read_once(
-    rows: int, talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+def test_what_all_prompts_begin_with_is_read_once(rows, talker, caller, queries, world):
     sessions = opened(queries, world, caller, system_prompt=LONG_PROMPT, max_turns=1)
     prompts = [session.transcript.token_ids for session in sessions]
     shared = min(common(prompts[0], prompt) for prompt in prompts)
@@ -78,8 +76,8 @@ def test_what_all_prompts_begin_with_is_read_once(
 
 @pytest.mark.parametrize("rows", [3, 24])
 def test_a_groups_prompt_is_read_once_even_if_its_members_enter_one_by_one(
-    rows: int, talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+    rows, talker, caller, queries, world
+):
     sessions = opened(
         [query for query in queries[:3] for _ in range(8)],
         world,
@@ -98,9 +96,7 @@ def test_a_groups_prompt_is_read_once_even_if_its_members_enter_one_by_one(
     )
 
 
-def test_its_figures_count_what_was_played(
-    talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+def test_its_figures_count_what_was_played(talker, caller, queries, world):
     policy = engine(talker, caller, rows=4)
     done = list(policy.play(opened(queries, world, caller)))
     figures = policy.figures
@@ -112,9 +108,7 @@ def test_its_figures_count_what_was_played(
     assert policy.figures["passes"] == 0
 
 
-def test_no_pass_reads_more_than_its_share(
-    talker: Any, caller: Any, queries: list[Query], world: World, monkeypatch: Any
-) -> None:
+def test_no_pass_reads_more_than_its_share(talker, caller, queries, world, monkeypatch):
     alone = {
         session.id: session.transcript
         for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
@@ -135,7 +129,7 @@ def test_no_pass_reads_more_than_its_share(
 @pytest.mark.parametrize(
     ("a", "b"), list(itertools.product(("", "a", "abc", "abcde", "xbc", "abxde"), repeat=2))
 )
-def test_common_beginnings(a: str, b: str) -> None:
+def test_common_beginnings(a, b):
     expected = next(
         (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
     )
@@ -181,9 +175,7 @@ class Meeting:
             self._inside -= 1
 
 
-def test_tools_are_waited_for_while_others_decode(
-    talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+def test_tools_are_waited_for_while_others_decode(talker, caller, queries, world):
     expected = {
         session.id: session.transcript
         for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
@@ -199,9 +191,7 @@ def test_tools_are_waited_for_while_others_decode(
         assert transcript.loss_mask == expected[id].loss_mask
 
 
-def test_without_threads_tools_answer_in_place(
-    talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+def test_without_threads_tools_answer_in_place(talker, caller, queries, world):
     names: set[str] = set()
     tools = Tools(world, lambda: names.add(threading.current_thread().name))
     list(engine(talker, caller).play(opened(queries[:2], world, caller, tools)))
@@ -209,9 +199,7 @@ def test_without_threads_tools_answer_in_place(
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_what_a_tool_raises_leaves_its_episode_unscored(
-    threads: int, talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+def test_what_a_tool_raises_leaves_its_episode_unscored(threads, talker, caller, queries, world):
     def broken() -> None:
         raise ZeroDivisionError("a bug in a tool")
 
@@ -231,9 +219,7 @@ def test_what_a_tool_raises_leaves_its_episode_unscored(
     assert_no_threads_left()
 
 
-def test_a_dead_tool_host_leaves_the_others_alone(
-    talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+def test_a_dead_tool_host_leaves_the_others_alone(talker, caller, queries, world):
     calls = itertools.count()
 
     def first_fails() -> None:
@@ -249,9 +235,7 @@ def test_a_dead_tool_host_leaves_the_others_alone(
     assert sum(s.transcript.stop_reason is StopReason.UNSCORED for s in done) == 1
 
 
-def test_threads_end_with_the_play_even_if_it_is_left_early(
-    talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+def test_threads_end_with_the_play_even_if_it_is_left_early(talker, caller, queries, world):
     playing = engine(talker, caller, rows=4, tool_threads=3).play(opened(queries, world, caller))
     next(playing)
     playing.close()

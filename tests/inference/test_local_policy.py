@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
@@ -27,7 +26,6 @@ from tripwright.inference.local import LocalPolicy, Sampling, load_model
 
 KINDS = ("qwen3", "qwen2", "llama")
 VOCABULARY = 90
-Make = Callable[..., Any]
 Sessions = Callable[..., list[Session]]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -54,7 +52,7 @@ def close(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
-def test_without_a_cache_it_gives_the_logits_of_transformers(kind: str, tiny_model: Make) -> None:
+def test_without_a_cache_it_gives_the_logits_of_transformers(kind, tiny_model):
     model, ids = tiny_model(kind, VOCABULARY, scale=3.0), random_ids(3, 70)
     decoder = Decoder(model)
     close(decoder.logits(decoder.hidden(ids, positions_of(ids))), reference(model, ids))
@@ -62,7 +60,7 @@ def test_without_a_cache_it_gives_the_logits_of_transformers(kind: str, tiny_mod
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
-def test_with_a_cache_it_does_so_in_whatever_pieces_it_reads(kind: str, tiny_model: Make) -> None:
+def test_with_a_cache_it_does_so_in_whatever_pieces_it_reads(kind, tiny_model):
     model, ids = tiny_model(kind, VOCABULARY, scale=3.0), random_ids(2, 75)
     decoder, expected = Decoder(model), reference(model, ids)
     cache = Cache(decoder, rows=2, positions=96, dtype=torch.float32)
@@ -79,9 +77,7 @@ def test_with_a_cache_it_does_so_in_whatever_pieces_it_reads(kind: str, tiny_mod
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
-def test_a_copied_row_goes_on_as_if_it_had_read_the_prompt_itself(
-    kind: str, tiny_model: Make
-) -> None:
+def test_a_copied_row_goes_on_as_if_it_had_read_the_prompt_itself(kind, tiny_model):
     model, ids = tiny_model(kind, VOCABULARY, scale=3.0), random_ids(2, 60)
     ids[1, :50] = ids[0, :50]
     decoder = Decoder(model)
@@ -97,7 +93,7 @@ def test_a_copied_row_goes_on_as_if_it_had_read_the_prompt_itself(
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
-def test_padding_is_never_seen(kind: str, tiny_model: Make) -> None:
+def test_padding_is_never_seen(kind, tiny_model):
     """Rows of 20 and 33 tokens read together, 13 places of padding in the first; then two tokens
     each, one at a time."""
     model, ids = tiny_model(kind, VOCABULARY, scale=3.0), random_ids(2, 35)
@@ -116,7 +112,7 @@ def test_padding_is_never_seen(kind: str, tiny_model: Make) -> None:
             close(found[row], reference(model, ids[row : row + 1, : int(at[row]) + 1])[0, -1])
 
 
-def test_gradients_are_those_of_transformers(tiny_model: Make) -> None:
+def test_gradients_are_those_of_transformers(tiny_model):
     ids = random_ids(2, 30)
     found, expected = tiny_model("qwen3", VOCABULARY), tiny_model("qwen3", VOCABULARY)
     decoder = Decoder(found)
@@ -128,7 +124,7 @@ def test_gradients_are_those_of_transformers(tiny_model: Make) -> None:
         torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-3, msg=name)
 
 
-def test_other_models_are_refused(tiny_model: Make) -> None:
+def test_other_models_are_refused(tiny_model):
     model = tiny_model("llama", VOCABULARY)
     model.config.model_type = "gpt2"
     with pytest.raises(UserError, match="qwen3, qwen2, llama; this one is 'gpt2'"):
@@ -140,7 +136,7 @@ def test_other_models_are_refused(tiny_model: Make) -> None:
         Decoder(sliding)
 
 
-def test_what_is_no_model_is_refused_in_one_line(tmp_path: Any) -> None:
+def test_what_is_no_model_is_refused_in_one_line(tmp_path):
     with pytest.raises(UserError, match="No model could be loaded") as refused:
         load_model(tmp_path)
     assert "\n" not in str(refused.value)
@@ -196,7 +192,7 @@ def alone(talker: Any, caller: Any, queries: list[Query], world: World) -> dict[
     return played(talker, caller, opened(queries, world, caller), rows=1)
 
 
-def test_the_test_has_something_to_test(alone: dict[int, Transcript]) -> None:
+def test_the_test_has_something_to_test(alone):
     turns = [transcript.turns for transcript in alone.values()]
     assert max(turns) >= 4 and len(set(turns)) >= 3
     assert len({transcript.stop_reason for transcript in alone.values()}) >= 2
@@ -204,14 +200,12 @@ def test_the_test_has_something_to_test(alone: dict[int, Transcript]) -> None:
 
 @pytest.mark.parametrize("rows", [3, 32])
 def test_a_batch_is_played_as_each_alone_and_rows_enter_and_leave(
-    rows: int, talker: Any, caller: Any, sessions: Sessions, alone: dict[int, Transcript]
-) -> None:
+    rows, talker, caller, sessions, alone
+):
     same(played(talker, caller, sessions(), rows=rows), alone)
 
 
-def test_it_asks_for_sessions_only_as_rows_come_free(
-    talker: Any, caller: Any, sessions: Sessions
-) -> None:
+def test_it_asks_for_sessions_only_as_rows_come_free(talker, caller, sessions):
     asked = 0
 
     def lazily() -> Iterator[Session]:
@@ -227,21 +221,19 @@ def test_it_asks_for_sessions_only_as_rows_come_free(
 
 
 def test_sessions_that_share_a_prompt_are_played_as_each_alone(
-    talker: Any, caller: Any, queries: list[Query], sessions: Sessions, alone: dict[int, Transcript]
-) -> None:
+    talker, caller, queries, sessions, alone
+):
     asked = [query for query in queries[:3] for _ in range(4)]
     found = played(talker, caller, sessions(asked), rows=12)
     same(found, {i: alone[i // 4] for i in range(12)})
 
 
-def test_members_of_a_group_are_sampled_apart(
-    talker: Any, caller: Any, queries: list[Query], sessions: Sessions
-) -> None:
+def test_members_of_a_group_are_sampled_apart(talker, caller, queries, sessions):
     found = played(talker, caller, sessions(queries[:1] * 6), temperature=1.0)
     assert len({tuple(transcript.token_ids) for transcript in found.values()}) > 1
 
 
-def test_seeds_reproduce(talker: Any, caller: Any, sessions: Sessions) -> None:
+def test_seeds_reproduce(talker, caller, sessions):
     def sampled(seed: int) -> dict[int, Transcript]:
         return played(talker, caller, sessions(), temperature=1.0, seed=seed, rows=4)
 
@@ -252,9 +244,7 @@ def test_seeds_reproduce(talker: Any, caller: Any, sessions: Sessions) -> None:
     )
 
 
-def test_the_policy_has_no_state(
-    talker: Any, caller: Any, queries: list[Query], sessions: Sessions
-) -> None:
+def test_the_policy_has_no_state(talker, caller, queries, sessions):
     """The same episode is sampled alike again, whatever was played between, and another one is
     not."""
     policy = LocalPolicy(talker, caller, Sampling(1.0, seed=0, dtype="float32"))
@@ -268,9 +258,7 @@ def test_the_policy_has_no_state(
     assert first == again != other
 
 
-def test_the_model_is_copied_only_for_another_precision(
-    talker: Any, caller: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_model_is_copied_only_for_another_precision(talker, caller, monkeypatch):
     read: list[Any] = []
     monkeypatch.setattr(
         "tripwright.inference.local.Decoder", lambda model: read.append(model) or Decoder(model)
@@ -281,17 +269,13 @@ def test_the_model_is_copied_only_for_another_precision(
     assert next(talker.parameters()).dtype == torch.float32
 
 
-def test_a_context_longer_than_the_models_is_refused(
-    talker: Any, caller: Any, queries: list[Query], sessions: Sessions
-) -> None:
+def test_a_context_longer_than_the_models_is_refused(talker, caller, queries, sessions):
     asked = sessions(queries[:1], context_tokens=4096)
     with pytest.raises(UserError, match="needs 4,096 positions, this model has 2,048"):
         list(LocalPolicy(talker, caller, Sampling(dtype="float32")).play(asked))
 
 
-def test_a_session_that_failed_before_it_began_is_not_played(
-    talker: Any, caller: Any, sessions: Sessions, alone: dict[int, Transcript]
-) -> None:
+def test_a_session_that_failed_before_it_began_is_not_played(talker, caller, sessions, alone):
     asked = sessions()
     asked[1].fail("the tools are down")
     found = played(talker, caller, asked, rows=2)
@@ -300,9 +284,7 @@ def test_a_session_that_failed_before_it_began_is_not_played(
     same(found, {key: transcript for key, transcript in alone.items() if key != 1})
 
 
-def test_a_prompt_without_room_to_speak_is_an_overflow(
-    talker: Any, caller: Any, sessions: Sessions
-) -> None:
+def test_a_prompt_without_room_to_speak_is_an_overflow(talker, caller, sessions):
     lengths = [session.length for session in sessions()]
     found = played(talker, caller, sessions(context_tokens=sorted(lengths)[4]), rows=2)
     for key, transcript in found.items():
@@ -310,9 +292,7 @@ def test_a_prompt_without_room_to_speak_is_an_overflow(
         assert transcript.turns or transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
 
 
-def test_it_plays_the_model_as_it_is_now(
-    talker: Any, caller: Any, queries: list[Query], sessions: Sessions, tiny_model: Make
-) -> None:
+def test_it_plays_the_model_as_it_is_now(talker, caller, queries, sessions, tiny_model):
     other = tiny_model("qwen3", talker.config.vocab_size, seed=9, scale=4.0)
     policy = LocalPolicy(other, caller, Sampling(dtype="float32"))
     before = next(iter(policy.play(sessions(queries[:1])))).transcript
@@ -323,9 +303,7 @@ def test_it_plays_the_model_as_it_is_now(
     assert before.token_ids != after.token_ids
 
 
-def test_a_turn_without_end_is_cut_at_its_limit(
-    talker: Any, caller: Any, sessions: Sessions
-) -> None:
+def test_a_turn_without_end_is_cut_at_its_limit(talker, caller, sessions):
     found = played(talker, caller, sessions(max_turn_tokens=3))
     cut = [
         transcript
@@ -340,7 +318,7 @@ def test_a_turn_without_end_is_cut_at_its_limit(
         assert last.loss_mask == [1, 1, 1]
 
 
-def test_a_full_context_ends_the_episode(talker: Any, caller: Any, sessions: Sessions) -> None:
+def test_a_full_context_ends_the_episode(talker, caller, sessions):
     longest = max(session.length for session in sessions())
     found = played(talker, caller, sessions(context_tokens=longest + 8))
     full = [
@@ -354,9 +332,7 @@ def test_a_full_context_ends_the_episode(talker: Any, caller: Any, sessions: Ses
             assert len(transcript.token_ids) == longest + 8
 
 
-def test_what_is_said_ends_with_the_stop_token_which_is_no_text(
-    talker: Any, chat: ChatFormat, queries: list[Query], world: World
-) -> None:
+def test_what_is_said_ends_with_the_stop_token_which_is_no_text(talker, chat, queries, world):
     found = played(talker, chat, opened(queries, world, chat))
     ended = [t.segments[-1] for t in found.values() if t.stop_reason is StopReason.FORMAT_ERROR]
     assert ended

@@ -38,9 +38,7 @@ def with_gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         ("cuda:1", 2, "cuda:1"),
     ],
 )
-def test_a_device_has_a_name(
-    name: str, gpus: int, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_has_a_name(name, gpus, device, monkeypatch):
     with_gpus(monkeypatch, gpus)
     assert device_named(name) == torch.device(device)
 
@@ -55,9 +53,7 @@ def test_a_device_has_a_name(
         ("", 0, r"No device '' here: "),
     ],
 )
-def test_a_device_that_is_not_here_is_told_with_those_that_are(
-    name: str, gpus: int, there: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_that_is_not_here_is_told_with_those_that_are(name, gpus, there, monkeypatch):
     with_gpus(monkeypatch, gpus)
     with pytest.raises(UserError, match=there):
         device_named(name)
@@ -71,9 +67,7 @@ def folder(tmp_path: Path, talker: Any, caller: Any) -> Path:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_policy_is_loaded_in_the_format_that_it_is_sampled_in(
-    dtype: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_policy_is_loaded_in_the_format_that_it_is_sampled_in(dtype, folder, monkeypatch):
     policy = LocalPolicy.load(folder, None, Sampling(dtype=dtype))
     assert {str(p.dtype) for p in policy.model.parameters()} == {f"torch.{dtype}"}
     exact = Decoder(load_model(folder, policy.model.device)[0])
@@ -83,13 +77,13 @@ def test_a_policy_is_loaded_in_the_format_that_it_is_sampled_in(
     list(policy.play([]))
 
 
-def test_a_model_is_loaded_on_the_device(folder: Path) -> None:
+def test_a_model_is_loaded_on_the_device(folder):
     model, _ = load_model(folder, "meta", torch.bfloat16)  # which holds nothing
     assert {(p.device.type, p.dtype) for p in model.parameters()} == {("meta", torch.bfloat16)}
     assert Decoder(model).device.type == "meta"
 
 
-def test_run_and_serve_hand_them_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_and_serve_hand_them_on(folder, capsys):
     pytest.importorskip("fastapi")
     settings = PolicySettings(model=str(folder), dtype="bfloat16", device="cpu")
     choice = choose_policy("local", settings, dialect_named("compact"))
@@ -102,9 +96,7 @@ def test_run_and_serve_hand_them_on(folder: Path, capsys: pytest.CaptureFixture[
     assert "No device 'cuda:7' here" in capsys.readouterr().err
 
 
-def test_training_and_examination_obey_the_recipe(
-    tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_and_examination_obey_the_recipe(tmp_path, tiny_recipe, monkeypatch):
     recipe = replace(tiny_recipe, model=replace(tiny_recipe.model, weights="bfloat16"))
     run = RunFolder(tmp_path, recipe)
     stages.make(run)

@@ -23,7 +23,6 @@ torch = pytest.importorskip("torch")
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.sampling import BLOCK, choose, cut_tail, invert
 
-Open = Callable[[], list[Session]]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -34,21 +33,21 @@ def numbers(*values: float) -> Any:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def test_a_token_is_where_the_number_falls_in_the_cumulated_weights() -> None:
+def test_a_token_is_where_the_number_falls_in_the_cumulated_weights():
     weights = torch.tensor([[0.25, 0.0, 0.25, 0.5]]).expand(7, -1)
     drawn = numbers(0, 0.2, 0.25, 0.49, 0.5, 0.75, 1 - 2**-53)
     assert invert(weights, drawn).tolist() == [int(each) for each in "0022333"]
 
 
 @pytest.mark.parametrize("vocabulary", [5, BLOCK, BLOCK + 1, 3 * BLOCK + 77])
-def test_it_agrees_with_cumulating_every_token(vocabulary: int) -> None:
+def test_it_agrees_with_cumulating_every_token(vocabulary):
     weights = torch.rand(40, vocabulary, generator=torch.Generator().manual_seed(1)).pow(8)
     drawn = torch.rand(40, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     upto = weights.double().cumsum(-1)
     assert torch.equal(invert(weights, drawn), (upto <= (drawn * upto[:, -1])[:, None]).sum(-1))
 
 
-def test_a_token_without_probability_is_never_chosen() -> None:
+def test_a_token_without_probability_is_never_chosen():
     """Whatever the number, the places of the zeros and the block they fill; rounding included."""
     generator = random.Random(0)
     for vocabulary in (3, 40, 2 * BLOCK + 9):
@@ -62,14 +61,14 @@ def test_a_token_without_probability_is_never_chosen() -> None:
                 assert int(invert(weights, numbers(number))) in alive
 
 
-def test_frequencies_are_the_probabilities() -> None:
+def test_frequencies_are_the_probabilities():
     probabilities = torch.tensor([0.5, 0.3, 0.0, 0.2])
     even = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
     found = invert(probabilities.expand(1000, -1), even).bincount(minlength=4) / 1000
     torch.testing.assert_close(found, probabilities, atol=2e-3, rtol=0)
 
 
-def test_the_tail_is_cut_by_rank_and_by_mass() -> None:
+def test_the_tail_is_cut_by_rank_and_by_mass():
     probabilities = torch.tensor([[0.1, 0.4, 0.3, 0.2], [0.25, 0.25, 0.25, 0.25]])
     assert cut_tail(probabilities, 1.0, None) is probabilities
     assert (cut_tail(probabilities, 1.0, 2) > 0).tolist()[0] == [False, True, True, False]
@@ -83,7 +82,7 @@ def test_the_tail_is_cut_by_rank_and_by_mass() -> None:
     assert (cut_tail(probabilities, 1.0, 99) > 0).all()
 
 
-def test_stored_log_probabilities_are_of_the_whole_distribution() -> None:
+def test_stored_log_probabilities_are_of_the_whole_distribution():
     logits = torch.tensor([[1.0, 3.0, 2.0]])
     chosen = choose(logits, [0.99], Sampling(2.0, top_k=1))
     assert chosen.tokens.tolist() == [1]
@@ -104,14 +103,14 @@ def test_stored_log_probabilities_are_of_the_whole_distribution() -> None:
         {"top_k": 0},
     ],
 )
-def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -> None:
+def test_impossible_settings_are_refused_in_one_line(settings):
     with pytest.raises(UserError) as refused:
         Sampling(**settings)
     assert "\n" not in str(refused.value)
     assert str(next(iter(settings.values()))) in str(refused.value)
 
 
-def test_training_takes_the_whole_distribution_only() -> None:
+def test_training_takes_the_whole_distribution_only():
     Sampling(0.7).check_on_policy()
     for off in (Sampling(0.0), Sampling(1.0, top_p=0.9), Sampling(1.0, top_k=20)):
         with pytest.raises(UserError, match="samples from the whole distribution"):
@@ -148,9 +147,7 @@ def play(
     return {session.id: session.transcript for session in policy.play(sessions)}
 
 
-def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(
-    talker: Any, caller: Any, opened: Callable[..., list[Session]]
-) -> None:
+def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(talker, caller, opened):
     """In double precision, where rounding decides nothing: any number of rows, any order, any
     company, tools in threads."""
     model = copy.deepcopy(talker).double()
@@ -172,9 +169,7 @@ def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(
     assert sum(other[id].token_ids == expected[id].token_ids for id in expected) == 0
 
 
-def test_episodes_without_ids_go_by_their_order(
-    talker: Any, caller: Any, opened: Callable[..., list[Session]]
-) -> None:
+def test_episodes_without_ids_go_by_their_order(talker, caller, opened):
     def played(rows: int) -> list[list[int]]:
         sessions = opened(ids=False)
         list(LocalPolicy(talker, caller, Sampling(1.0, rows=rows, dtype="float64")).play(sessions))

@@ -59,7 +59,7 @@ GOOD = says(
 )
 
 
-def test_a_good_answer_and_what_was_sent(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_good_answer_and_what_was_sent(server, monkeypatch):
     monkeypatch.setenv("TRIP_KEY", "secret-key")
     server.replies = [GOOD]
     thinking_off = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -94,13 +94,13 @@ def test_a_good_answer_and_what_was_sent(server: Server, monkeypatch: pytest.Mon
     ]
 
 
-def test_settings_left_open_are_not_sent_and_no_key_is_needed(server: Server) -> None:
+def test_settings_left_open_are_not_sent_and_no_key_is_needed(server):
     server.replies = [GOOD]
     assert isinstance(endpoint(server.url).complete(MESSAGES), Completion)
     assert set(server.requests[0]) == {"path", "key", "model", "messages"}
 
 
-def test_native_tool_calls(server: Server) -> None:
+def test_native_tool_calls(server):
     tools = [
         {
             "type": "function",
@@ -128,7 +128,7 @@ def test_native_tool_calls(server: Server) -> None:
     assert server.requests[0]["tools"] == tools
 
 
-def test_calls_in_text_are_left_to_the_caller(server: Server) -> None:
+def test_calls_in_text_are_left_to_the_caller(server):
     text = '<tool_call>\n{"name": "get_cities", "arguments": {"state": "Texas"}}\n</tool_call>'
     server.replies = [says({"content": text})]
     completion = endpoint(server.url).complete(MESSAGES)
@@ -137,7 +137,7 @@ def test_calls_in_text_are_left_to_the_caller(server: Server) -> None:
     assert completion.tool_calls == ()
 
 
-def test_odd_text_of_the_model_can_be_sent_back(server: Server) -> None:
+def test_odd_text_of_the_model_can_be_sent_back(server):
     server.replies = [answers('{"choices": [{"message": {"content": "a\\ud800b"}}]}')]
     client = endpoint(server.url)
     completion = client.complete(MESSAGES)
@@ -178,7 +178,7 @@ TRANSIENT: dict[str, tuple[Reply, str, str]] = {
 
 
 @pytest.mark.parametrize("what", TRANSIENT)
-def test_what_may_pass_is_retried_and_then_a_fault(server: Server, what: str) -> None:
+def test_what_may_pass_is_retried_and_then_a_fault(server, what):
     reply, kind, said = TRANSIENT[what]
     server.replies = [reply]
     fault = endpoint(server.url).complete(MESSAGES)
@@ -189,7 +189,7 @@ def test_what_may_pass_is_retried_and_then_a_fault(server: Server, what: str) ->
 
 
 @pytest.mark.parametrize("what", ["500", "empty", "bad-gzip"])
-def test_what_passed_is_a_completion(server: Server, what: str) -> None:
+def test_what_passed_is_a_completion(server, what):
     server.replies = [TRANSIENT[what][0], GOOD]
     completion = endpoint(server.url).complete(MESSAGES)
     assert isinstance(completion, Completion)
@@ -197,7 +197,7 @@ def test_what_passed_is_a_completion(server: Server, what: str) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_hanging_server_is_a_timeout(server: Server) -> None:
+def test_a_hanging_server_is_a_timeout(server):
     server.replies = [None]
     started = time.monotonic()
     fault = endpoint(server.url, timeout_s=0.1, max_retries=1).complete(MESSAGES)
@@ -205,21 +205,21 @@ def test_a_hanging_server_is_a_timeout(server: Server) -> None:
     assert time.monotonic() - started < 3
 
 
-def test_a_refused_connection(server: Server) -> None:
+def test_a_refused_connection(server):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening
         fault = endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}/v1").complete(MESSAGES)
     assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == ("connection", 3)
 
 
-def test_retry_after_is_honoured(server: Server) -> None:
+def test_retry_after_is_honoured(server):
     server.replies = [answers({}, 429, Retry_After="0.15"), GOOD]
     started = time.monotonic()
     assert isinstance(endpoint(server.url).complete(MESSAGES), Completion)
     assert time.monotonic() - started >= 0.15
 
 
-def test_retry_after_is_read_as_number_or_date() -> None:
+def test_retry_after_is_read_as_number_or_date():
     assert retry_after_s("3") == 3.0
     assert 50 < (retry_after_s(formatdate(time.time() + 60, usegmt=True)) or 0) <= 60
     assert [retry_after_s(header) for header in (None, "", "soon", "-1", "inf", "nan")] == [
@@ -227,7 +227,7 @@ def test_retry_after_is_read_as_number_or_date() -> None:
     ] * 6
 
 
-def test_waits_grow_and_are_bounded() -> None:
+def test_waits_grow_and_are_bounded():
     client = ChatEndpoint("http://x/v1", "tiny", first_wait_s=1.0)
     assert 0.75 <= client._wait_s(1, None) <= 1.25 and 3.0 <= client._wait_s(3, None) <= 5.0
     assert client._wait_s(1000, None) == 60.0 and client._wait_s(1, 1e9) == 60.0
@@ -242,9 +242,7 @@ def test_waits_grow_and_are_bounded() -> None:
         (429, {"message": "no credit", "code": "insufficient_quota"}, "the account"),
     ],
 )
-def test_what_will_never_pass_is_the_users_to_mend(
-    server: Server, monkeypatch: pytest.MonkeyPatch, status: int, error: dict[str, str], said: str
-) -> None:
+def test_what_will_never_pass_is_the_users_to_mend(server, monkeypatch, status, error, said):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
     server.replies = [answers({"error": error}, status)]
     with pytest.raises(UserError) as caught:
@@ -262,9 +260,7 @@ def test_what_will_never_pass_is_the_users_to_mend(
         ({"message": "tool choice needs --enable-auto-tool-choice"}, "rejected"),
     ],
 )
-def test_a_refused_request_is_not_repeated(
-    server: Server, error: dict[str, str], kind: str
-) -> None:
+def test_a_refused_request_is_not_repeated(server, error, kind):
     server.replies = [answers({"error": error}, 400)]
     fault = endpoint(server.url).complete(MESSAGES)
     assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == (kind, 1)
@@ -280,12 +276,12 @@ def test_a_refused_request_is_not_repeated(
         ({"max_retries": -1}, "max_retries >= 0"),
     ],
 )
-def test_wrong_settings_are_named(settings: dict[str, Any], said: str) -> None:
+def test_wrong_settings_are_named(settings, said):
     with pytest.raises(UserError, match=said):
         ChatEndpoint(**{"base_url": "http://x/v1", "model": "tiny", **settings})
 
 
-def test_an_endpoint_in_use_can_be_sent_to_another_process(server: Server) -> None:
+def test_an_endpoint_in_use_can_be_sent_to_another_process(server):
     server.replies = [GOOD]
     client = endpoint(server.url)
     client.complete(MESSAGES)

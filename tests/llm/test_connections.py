@@ -37,14 +37,14 @@ def kept(serve: Callable[..., str]) -> Kept:
     return Kept(serve)
 
 
-def test_one_after_the_other_share_a_connection(kept: Kept) -> None:
+def test_one_after_the_other_share_a_connection(kept):
     client = kept.client
     for _ in range(5):
         assert isinstance(client.complete(MESSAGES), Completion)
     assert len(kept.ports) == 5 and len(set(kept.ports)) == 1
 
 
-def test_threads_that_ask_at_once_have_one_each_and_no_more_are_made(kept: Kept) -> None:
+def test_threads_that_ask_at_once_have_one_each_and_no_more_are_made(kept):
     client = kept.client
     kept.together = threading.Barrier(8)  # answers nobody before eight ask
     for _ in range(3):
@@ -63,7 +63,7 @@ def test_threads_that_ask_at_once_have_one_each_and_no_more_are_made(kept: Kept)
     assert len(kept.ports) == 24 and len(set(kept.ports)) == 8
 
 
-def test_nothing_is_sent_after_a_stop(kept: Kept) -> None:
+def test_nothing_is_sent_after_a_stop(kept):
     client = kept.client
     client.stop()
     fault = client.complete(MESSAGES)
@@ -80,8 +80,8 @@ def test_nothing_is_sent_after_a_stop(kept: Kept) -> None:
     ],
 )
 def test_open_files_are_allowed_as_far_as_the_system_lets_us(
-    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, count: int, raised: int | None
-) -> None:
+    monkeypatch, soft, hard, count, raised
+):
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
@@ -89,7 +89,7 @@ def test_open_files_are_allowed_as_far_as_the_system_lets_us(
     assert asked == ([] if raised is None else [(raised, hard)])
 
 
-def test_more_than_the_system_allows_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_the_system_allows_is_one_line(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
     with pytest.raises(UserError, match="need some 10128 open files, and this system allows 4096"):
         allow_open_files(10_000)

@@ -30,7 +30,7 @@ def slept(pace: Pace, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> li
     return waits
 
 
-def test_turns_are_evenly_spaced(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_are_evenly_spaced(clock, monkeypatch):
     pace = Pace(4.0)
     waits = slept(pace, clock, monkeypatch)
     sent = []
@@ -44,16 +44,14 @@ def test_turns_are_evenly_spaced(clock: list[float], monkeypatch: pytest.MonkeyP
     assert pace.wait() and clock[0] == pytest.approx(111.25)
 
 
-def test_without_a_rate_nobody_waits(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_rate_nobody_waits(clock, monkeypatch):
     pace = Pace()
     waits = slept(pace, clock, monkeypatch)
     assert all(pace.wait() for _ in range(100)) and not waits
 
 
 @pytest.mark.parametrize("rate", [None, 100.0])
-def test_a_pause_holds_everybody_and_they_come_back_apart(
-    rate: float | None, monkeypatch: pytest.MonkeyPatch, clock: list[float]
-) -> None:
+def test_a_pause_holds_everybody_and_they_come_back_apart(rate, monkeypatch, clock):
     pace = Pace(rate)
     slept(pace, clock, monkeypatch)
     back = []
@@ -65,7 +63,7 @@ def test_a_pause_holds_everybody_and_they_come_back_apart(
     assert min(back) >= 108.0 and max(back) <= 108.0 + 8.0 * SPREAD + 0.3 and len(set(back)) > 10
 
 
-def test_a_stop_ends_every_wait() -> None:
+def test_a_stop_ends_every_wait():
     pace = Pace(0.001)
     assert pace.wait()
     found: list[bool] = []

@@ -50,7 +50,7 @@ def never() -> Completion | Fault:
     raise AssertionError("asked again")
 
 
-def test_what_was_answered_is_found_again_after_a_restart(tmp_path: Path) -> None:
+def test_what_was_answered_is_found_again_after_a_restart(tmp_path):
     assert calls_at(tmp_path).ask(request(), says) == says()
     later = calls_at(tmp_path)
     assert later.find(request()) == says() and later.replayed == 1
@@ -60,24 +60,24 @@ def test_what_was_answered_is_found_again_after_a_restart(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "other", [request("q2"), request(step=3), request(messages=[*MESSAGES, *MESSAGES])]
 )
-def test_another_request_is_not_answered_by_it(tmp_path: Path, other: CallKey) -> None:
+def test_another_request_is_not_answered_by_it(tmp_path, other):
     calls = calls_at(tmp_path)
     calls.keep(request(), says())
     assert calls.find(other) is None
 
 
-def test_tools_are_part_of_a_request() -> None:
+def test_tools_are_part_of_a_request():
     assert CallKey.of("q1", 0, MESSAGES, [{"type": "function"}]) != CallKey.of("q1", 0, MESSAGES)
 
 
-def test_a_line_is_there_before_the_completion_is_used(tmp_path: Path) -> None:
+def test_a_line_is_there_before_the_completion_is_used(tmp_path):
     calls = calls_at(tmp_path)
     for step in range(3):
         calls.ask(request(step=step), says)
         assert len((tmp_path / "calls.jsonl").read_bytes().splitlines()) == step + 1
 
 
-def test_a_fault_is_counted_and_not_kept(tmp_path: Path) -> None:
+def test_a_fault_is_counted_and_not_kept(tmp_path):
     calls = calls_at(tmp_path)
     calls.ask(request(), lambda: Fault("timeout", "slow", 3))
     calls.ask(request(), lambda: Fault("context_overflow", "too long"))  # an outcome of the episode
@@ -87,7 +87,7 @@ def test_a_fault_is_counted_and_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tear", [b'{"episode": "q1", "st', b"\xff\xfe", b"{"])
-def test_a_torn_end_is_cut_off(tmp_path: Path, tear: bytes) -> None:
+def test_a_torn_end_is_cut_off(tmp_path, tear):
     calls_at(tmp_path).keep(request(), says())
     path = tmp_path / "calls.jsonl"
     whole = path.read_bytes()
@@ -98,7 +98,7 @@ def test_a_torn_end_is_cut_off(tmp_path: Path, tear: bytes) -> None:
     assert calls_at(tmp_path).find(request(step=3)) == says("More.")
 
 
-def test_any_other_bad_line_is_the_users_to_see(tmp_path: Path) -> None:
+def test_any_other_bad_line_is_the_users_to_see(tmp_path):
     calls_at(tmp_path).keep(request(), says())
     path = tmp_path / "calls.jsonl"
     path.write_bytes(b'{"episode": "q1"}\n' + path.read_bytes())
@@ -106,7 +106,7 @@ def test_any_other_bad_line_is_the_users_to_see(tmp_path: Path) -> None:
         calls_at(tmp_path)
 
 
-def test_lines_of_finished_episodes_go_and_the_file_with_the_last(tmp_path: Path) -> None:
+def test_lines_of_finished_episodes_go_and_the_file_with_the_last(tmp_path):
     calls = calls_at(tmp_path)
     for episode in ("q1", "q2"):
         calls.keep(request(episode), says(episode))
@@ -127,7 +127,7 @@ def test_lines_of_finished_episodes_go_and_the_file_with_the_last(tmp_path: Path
     assert not path.exists()
 
 
-def test_an_answer_to_other_messages_is_said_to_be_lost_and_still_paid(tmp_path: Path) -> None:
+def test_an_answer_to_other_messages_is_said_to_be_lost_and_still_paid(tmp_path):
     """Live tools may answer otherwise when an episode is played again."""
     calls = calls_at(tmp_path, prices=PRICES)
     calls.keep(request(), says("Old.", prompt=100, completion=10))
@@ -144,7 +144,7 @@ def test_an_answer_to_other_messages_is_said_to_be_lost_and_still_paid(tmp_path:
     assert later.usage["requests"] == 2
 
 
-def test_nothing_is_sent_once_the_money_is_spent(tmp_path: Path) -> None:
+def test_nothing_is_sent_once_the_money_is_spent(tmp_path):
     calls = calls_at(tmp_path, prices=PRICES, max_usd=0.0002)  # a completion costs 0.00012
     calls.ask(request(step=0), says)
     calls.ask(request(step=1), says)
@@ -161,7 +161,7 @@ def test_nothing_is_sent_once_the_money_is_spent(tmp_path: Path) -> None:
     )
 
 
-def test_earlier_episodes_count_towards_the_limit(tmp_path: Path) -> None:
+def test_earlier_episodes_count_towards_the_limit(tmp_path):
     calls = calls_at(
         tmp_path, usage={"requests": 3, "prompt_tokens": 300}, prices=PRICES, max_usd=0.0003
     )
@@ -169,7 +169,7 @@ def test_earlier_episodes_count_towards_the_limit(tmp_path: Path) -> None:
         calls.ask(request(), never)
 
 
-def test_a_limit_needs_prices_and_an_endpoint_that_counts(tmp_path: Path) -> None:
+def test_a_limit_needs_prices_and_an_endpoint_that_counts(tmp_path):
     with pytest.raises(UserError, match="needs prices"):
         PaidCalls(tmp_path / "calls.jsonl", max_usd=1.0)
     calls = calls_at(tmp_path, prices=PRICES, max_usd=1.0)
@@ -181,7 +181,7 @@ def test_a_limit_needs_prices_and_an_endpoint_that_counts(tmp_path: Path) -> Non
         calls.ask(request(step=1), never)
 
 
-def test_a_run_that_stops_waits_for_what_is_under_way(tmp_path: Path) -> None:
+def test_a_run_that_stops_waits_for_what_is_under_way(tmp_path):
     calls, gate, sent = calls_at(tmp_path), threading.Event(), threading.Event()
 
     def slow() -> Completion:
@@ -199,14 +199,14 @@ def test_a_run_that_stops_waits_for_what_is_under_way(tmp_path: Path) -> None:
     assert calls_at(tmp_path).find(request()) == says()
 
 
-def test_what_comes_after_the_end_is_remembered_by_nobody(tmp_path: Path) -> None:
+def test_what_comes_after_the_end_is_remembered_by_nobody(tmp_path):
     calls = calls_at(tmp_path)
     calls.close(all_done=True)
     calls.keep(request(), says())
     assert not (tmp_path / "calls.jsonl").exists()
 
 
-def test_many_threads_write_whole_lines(tmp_path: Path) -> None:
+def test_many_threads_write_whole_lines(tmp_path):
     calls = calls_at(tmp_path)
     threads = [
         threading.Thread(target=calls.keep, args=(request(f"q{i}"), says("x" * 5000)))
@@ -220,7 +220,7 @@ def test_many_threads_write_whole_lines(tmp_path: Path) -> None:
     assert all(later.find(request(f"q{i}")) == says("x" * 5000) for i in range(20))
 
 
-def test_what_a_shorter_play_had_no_use_for_is_still_paid(tmp_path: Path) -> None:
+def test_what_a_shorter_play_had_no_use_for_is_still_paid(tmp_path):
     """An episode is played again, a tool answers otherwise, and it ends earlier than before: the
     account stays what was paid."""
     calls, other = calls_at(tmp_path), [{"role": "user", "content": "Another answer of the tool."}]
@@ -243,7 +243,7 @@ def test_what_a_shorter_play_had_no_use_for_is_still_paid(tmp_path: Path) -> Non
     assert calls_at(tmp_path, finished=("q1",), usage=transcript, prices=prices).cost_usd == paid
 
 
-def test_each_play_says_anew_what_it_had_no_use_for(tmp_path: Path) -> None:
+def test_each_play_says_anew_what_it_had_no_use_for(tmp_path):
     """An unscored episode is played again in the same start; only its last line counts."""
     calls = calls_at(tmp_path)
     calls.ask(request(step=0), says)
@@ -253,7 +253,7 @@ def test_each_play_says_anew_what_it_had_no_use_for(tmp_path: Path) -> None:
     assert calls.unused("q1") == {} == calls.unused("q2")
 
 
-def test_tokens_cost_their_price() -> None:
+def test_tokens_cost_their_price():
     usage = {"prompt_tokens": 2e6, "completion_tokens": 1e6, "cached_tokens": 5e5}
     # no price for cached ones: they cost what others do
     assert Prices(1.0, 8.0).usd(usage) == pytest.approx(2 + 8)

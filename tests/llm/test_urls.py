@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -33,18 +32,18 @@ SHOWN = "http://127.0.0.1:9"
         ("", ""),
     ],
 )
-def test_user_and_password_are_left_out_and_nothing_else(url: str, shown: str) -> None:
+def test_user_and_password_are_left_out_and_nothing_else(url, shown):
     assert shown_url(url) == shown
 
 
-def test_a_run_card_does_not_hold_them() -> None:
+def test_a_run_card_does_not_hold_them():
     chosen = choose_policy(
         "endpoint", PolicySettings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
     )
     assert chosen.identity["base_url"] == f"{SHOWN}/v1"
 
 
-def test_a_dead_endpoints_fault_does_not_say_them() -> None:
+def test_a_dead_endpoints_fault_does_not_say_them():
     endpoint = ChatEndpoint(f"{DEAD}/v1", "m", max_retries=0)
     fault = endpoint.complete([{"role": "user", "content": "Hello."}])
     assert isinstance(fault, Fault) and fault.message.startswith(f"{SHOWN}/v1 cannot be reached")
@@ -54,7 +53,7 @@ def test_a_dead_endpoints_fault_does_not_say_them() -> None:
 @pytest.mark.parametrize(
     ("status", "body"), [(500, b"{}"), (400, b"{}"), (200, b"{}"), (200, b"no JSON")]
 )
-def test_they_are_sent_and_not_said(serve: Callable[..., str], status: int, body: bytes) -> None:
+def test_they_are_sent_and_not_said(serve, status, body):
     keys: list[str] = []
 
     def answer(asked: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
@@ -69,7 +68,7 @@ def test_they_are_sent_and_not_said(serve: Callable[..., str], status: int, body
     assert keys == ["Basic bWU6UzNjcmV0"]
 
 
-def test_a_refusal_does_not_say_them(serve: Callable[..., str]) -> None:
+def test_a_refusal_does_not_say_them(serve):
     url = serve(lambda _: (401, b"{}", {})).replace("http://", "http://me:S3cret@")
     with pytest.raises(UserError) as refused:
         ChatEndpoint(url, "m").complete([{"role": "user", "content": "Hello."}])
@@ -78,7 +77,7 @@ def test_a_refusal_does_not_say_them(serve: Callable[..., str]) -> None:
     assert "S3cret" not in f"{refused.value}{no_url.value}"
 
 
-def test_other_servers_messages_do_not_say_them() -> None:
+def test_other_servers_messages_do_not_say_them():
     with pytest.raises(UserError) as tools:
         RemoteToolBox(DEAD, face_named("planner_r1"), max_retries=0)
     assert str(tools.value).startswith(SHOWN)

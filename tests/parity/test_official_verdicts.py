@@ -10,7 +10,6 @@ import pytest
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.domains.travelplanner.scoring.score import METRICS, score_file
-from tripwright.world.store import World
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +20,7 @@ def train(travelplanner: Path) -> list[dict]:
     ]
 
 
-def test_every_gold_plan_passes(train: list[dict], real_world: World) -> None:
+def test_every_gold_plan_passes(train, real_world):
     failed = [
         record["idx"]
         for record in train
@@ -31,9 +30,7 @@ def test_every_gold_plan_passes(train: list[dict], real_world: World) -> None:
     assert failed == []
 
 
-def test_aggregates_of_the_official_eval_are_reproduced(
-    travelplanner: Path, train: list[dict], real_world: World, tmp_path: Path
-) -> None:
+def test_aggregates_of_the_official_eval_are_reproduced(travelplanner, train, real_world, tmp_path):
     with gzip.open(travelplanner / "aggregate_golden_train.json.gz") as text:
         submissions = json.load(text)
     assert len(submissions) == 6
@@ -52,9 +49,7 @@ def test_aggregates_of_the_official_eval_are_reproduced(
         assert summary["hard_micro"]["denominator"] == 105
 
 
-def test_detail_table_of_the_official_eval_is_reproduced(
-    travelplanner: Path, train: list[dict], real_world: World
-) -> None:
+def test_detail_table_of_the_official_eval_is_reproduced(travelplanner, train, real_world):
     titles = {
         "Reasonable City Route": "is_reasonable_visiting_city",
         "Diverse Restaurants": "is_valid_restaurants",
@@ -96,7 +91,7 @@ def test_detail_table_of_the_official_eval_is_reproduced(
                     )
 
 
-def test_recorded_verdicts_are_reproduced(travelplanner: Path, real_world: World) -> None:
+def test_recorded_verdicts_are_reproduced(travelplanner, real_world):
     """All 13 constraints with their messages, final, cost, and the kind of exception with its
     stage."""
     differing = []

@@ -223,11 +223,7 @@ def home(
     return home
 
 
-def test_every_command_runs(
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_command_runs(home, monkeypatch, capsys):
     """One after the other in one folder, as a reader of the recipes would give them; those that
     stand in several recipes once."""
     monkeypatch.chdir(home)

@@ -60,9 +60,7 @@ def optimizer_steps(model: Any, train: Callable[[], object]) -> list[tuple[Any, 
     return steps
 
 
-def test_two_steps_are_those_of_the_industrial_loop(
-    teach: Any, talker: Any, caller: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_steps_are_those_of_the_industrial_loop(teach, talker, caller, monkeypatch):
     """Both play the requests of recipes/nano/grpo.toml with a random model that calls tools. As it
     passes nothing, the reward is one of length, which is the same in one of the groups."""
     episodes: list[tuple[str, list[int], str]] = []
@@ -108,7 +106,7 @@ def test_two_steps_are_those_of_the_industrial_loop(
         torch.testing.assert_close(weight, other, atol=1e-5, rtol=0)
 
 
-def test_its_advantages_are_those_of_the_formula(teach: Any) -> None:
+def test_its_advantages_are_those_of_the_formula(teach):
     rewards_PG = 5 * torch.rand(50, 8, generator=torch.Generator().manual_seed(1))
     rewards_PG[::3] = rewards_PG[::3].round()
     rewards_PG[::5] = rewards_PG[::5, :1]  # groups that agree
@@ -117,7 +115,7 @@ def test_its_advantages_are_those_of_the_formula(teach: Any) -> None:
     assert not teach.group_advantages(rewards_PG)[::5].any()
 
 
-def test_its_loss_is_clipped_on_both_sides_and_for_bad_tokens_twice(teach: Any) -> None:
+def test_its_loss_is_clipped_on_both_sides_and_for_bad_tokens_twice(teach):
     old_NT = -5 * torch.rand(6, 30, generator=torch.Generator().manual_seed(2))
     logprobs_NT = (old_NT + torch.linspace(-3, 3, 30)).requires_grad_()
     advantages_N1 = torch.tensor([2.0, 1.0, 0.5, -0.5, -1.0, -2.0])[:, None]
@@ -128,7 +126,7 @@ def test_its_loss_is_clipped_on_both_sides_and_for_bad_tokens_twice(teach: Any) 
     torch.testing.assert_close(*gradients)
 
 
-def test_it_is_one_page_that_borrows_neither_advantages_nor_losses() -> None:
+def test_it_is_one_page_that_borrows_neither_advantages_nor_losses():
     text = FILE.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 250 and re.search(r"^    for step in range\(", text, re.M)
     nodes = list(ast.walk(ast.parse(text)))
@@ -139,13 +137,8 @@ def test_it_is_one_page_that_borrows_neither_advantages_nor_losses() -> None:
 
 
 def test_it_trains_a_model_from_a_folder_and_saves_it(
-    teach: Any,
-    talker: Any,
-    nano_tokenizer: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    teach, talker, nano_tokenizer, tmp_path, monkeypatch, capsys
+):
     talker.save_pretrained(tmp_path / "start")
     nano_tokenizer.save_pretrained(tmp_path / "start")
     by_length = lambda e: RewardBreakdown(float(len(e.transcript.token_ids)), {})  # noqa: E731
@@ -165,9 +158,7 @@ def test_it_trains_a_model_from_a_folder_and_saves_it(
         teach.main(["--model", f"{tmp_path}/start", "--out", f"{tmp_path}/start"])
 
 
-def test_without_a_model_it_says_how_to_make_one(
-    teach: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_model_it_says_how_to_make_one(teach, tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         teach.main(["--model", f"{tmp_path}/nothing"])
     assert stopped.value.code == 2

@@ -73,7 +73,7 @@ def talk(settings: LiveServerSettings, *requests: tuple[str, str, Any]) -> list[
 
 
 @pytest.mark.parametrize("face", LIVE_FACES)
-def test_every_tool_answers_as_in_process(face: str, services: Path, world: World) -> None:
+def test_every_tool_answers_as_in_process(face, services, world):
     calls = [
         face_named(face).offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS
     ]
@@ -91,7 +91,7 @@ def test_every_tool_answers_as_in_process(face: str, services: Path, world: Worl
             )
 
 
-def test_a_recorded_day_is_served_without_services(recorded: str, world: World) -> None:
+def test_a_recorded_day_is_served_without_services(recorded, world):
     options = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
     settings = survey(options, "stop")
     assert settings.what == f"the live tools of {DAY} as recorded in {recorded}"
@@ -116,7 +116,7 @@ def test_a_recorded_day_is_served_without_services(recorded: str, world: World) 
     assert foreign.status_code == 400 and "deeptravel_compact" in foreign.json()["detail"]
 
 
-def test_the_hash_says_what_is_served(recorded: str, services: Path, world: World) -> None:
+def test_the_hash_says_what_is_served(recorded, services, world):
     def hash_of(options: PlaceOptions, on_fault: str = "stop") -> str:
         return survey(options, on_fault).content_hash
 
@@ -132,9 +132,7 @@ def test_the_hash_says_what_is_served(recorded: str, services: Path, world: Worl
 
 
 @pytest.mark.parametrize("replay", [True, False])
-def test_the_description_is_valid_and_true(
-    replay: bool, recorded: str, world_folder: Path, world: World
-) -> None:
+def test_the_description_is_valid_and_true(replay, recorded, world_folder, world):
     validator = pytest.importorskip("openapi_spec_validator")
     jsonschema = pytest.importorskip("jsonschema")
     options = (
@@ -198,7 +196,7 @@ def unanswered(page: str) -> float:
     return float(page.partition("\ntripwright_unanswered_calls_total ")[2].split()[0])
 
 
-def test_a_service_that_does_not_answer_is_nobodys_answer(searching: Path) -> None:
+def test_a_service_that_does_not_answer_is_nobodys_answer(searching):
     settings = survey(PlaceOptions(services=searching), "stop")
     lost = ("POST", "/tools/web_search", {"query": "lost"})
     before, silent, answered, unknown, metrics = talk(
@@ -223,7 +221,7 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searching: Path) -> No
     ) and "cannot be answered now (bad response)" in told.json()["text"]
 
 
-def test_a_slow_service_holds_nobody_up(searching: Path) -> None:
+def test_a_slow_service_holds_nobody_up(searching):
     app = ToolsApp(LiveAnswers(survey(PlaceOptions(services=searching), "stop"), "deeptravel"))
 
     async def play() -> None:
@@ -246,9 +244,7 @@ def test_a_slow_service_holds_nobody_up(searching: Path) -> None:
     app.answers.close()
 
 
-def test_served_by_processes_that_share_a_store(
-    services: Path, world: World, tmp_path: Path, serve_live: Any
-) -> None:
+def test_served_by_processes_that_share_a_store(services, world, tmp_path, serve_live):
     store = str(tmp_path / "live.sqlite")
     options = ("--services", str(services), "--store", store, "--snapshot", DAY, "--port", "0")
     served = serve_live(*options, "--workers", "2", "--face", "deeptravel_compact")
@@ -280,9 +276,7 @@ def test_served_by_processes_that_share_a_store(
     ],
 )
 @pytest.mark.usefixtures("services")
-def test_a_wrong_option_is_one_line(
-    options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_option_is_one_line(options, said, tmp_path, capsys):
     assert main(["serve", "tools", *options.format(tmp=tmp_path).split()]) == 2
     printed = capsys.readouterr().err
     assert said in printed and printed.count("\n") == 1

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from tripwright.server import model_api
 
 
-def test_a_body_that_is_too_large_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_is_too_large_is_refused_unread(monkeypatch):
     monkeypatch.setattr(model_api, "MOST_BODY_BYTES", 1000)
     service = cast(Any, SimpleNamespace(memory_mb=0, ready=True, wake=lambda tags: None))
     asked = TestClient(model_api.ModelApi(service, None, "served").app)

@@ -62,14 +62,8 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     [*(("whole", plan) for plan in PLANS), *((query, "good") for query in QUERIES)],
 )
 def test_a_plan_is_judged_as_the_verb_judges_it(
-    client: TestClient,
-    world_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    query: str,
-    plan: str,
-    rules: str,
-) -> None:
+    client, world_folder, tmp_path, capsys, query, plan, rules
+):
     asked = {"query": QUERIES[query], "plan": PLANS[plan]}
     # a line that says why it cannot be judged is printed only where another one can be
     lines = [asked, {"query": QUERY, "plan": PLAN}]
@@ -81,7 +75,7 @@ def test_a_plan_is_judged_as_the_verb_judges_it(
     assert answer.json()["final"] == ((query, plan) in (("whole", "good"), ("in words", "good")))
 
 
-def test_a_key_that_is_given_twice_is_seen(client: TestClient) -> None:
+def test_a_key_that_is_given_twice_is_seen(client):
     query = json.dumps(QUERY)
     plan = json.dumps(PLAN).replace('"dinner":', '"dinner": "-", "dinner":')
     headers = {"Content-Type": "application/json"}
@@ -97,13 +91,8 @@ def test_a_key_that_is_given_twice_is_seen(client: TestClient) -> None:
 @pytest.mark.parametrize("cheapest", [False, True])
 @pytest.mark.parametrize("change", [{}, {"budget": 1}, {"org": "Atlantis"}, {"dest": "Mars"}])
 def test_a_request_is_solved_as_the_verb_solves_it(
-    client: TestClient,
-    world_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: dict[str, Any],
-    cheapest: bool,
-) -> None:
+    client, world_folder, tmp_path, capsys, change, cheapest
+):
     (tmp_path / "queries.jsonl").write_text(json.dumps(QUERY | change))
     words = ["solve", str(tmp_path / "queries.jsonl"), "--world", str(world_folder)]
     answer = client.post("/v1/solve", json={"query": QUERY | change, "cheapest": cheapest}).json()
@@ -126,9 +115,7 @@ def test_a_request_is_solved_as_the_verb_solves_it(
         ("solve", {"query": QUERY | {"query": "x" * 70_000}}, 413, None),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_field(
-    client: TestClient, path: str, body: Any, status: int, field: str | None
-) -> None:
+def test_what_cannot_be_read_is_refused_with_its_field(client, path, body, status, field):
     answer = client.post(f"/v1/{path}", json=body)
     assert answer.status_code == status
     problems = answer.json()["error"]["problems"]
@@ -137,22 +124,20 @@ def test_what_cannot_be_read_is_refused_with_its_field(
 
 @pytest.mark.parametrize("plan", ["[NaN]", '["\\ud800"]', "[" * 9000])
 @pytest.mark.parametrize("path", ["score", "solve"])
-def test_json_that_cannot_be_sent_back_is_refused(client: TestClient, path: str, plan: str) -> None:
+def test_json_that_cannot_be_sent_back_is_refused(client, path, plan):
     headers = {"Content-Type": "application/json"}
     body = f'{{"query": {{"x": {plan}}}, "plan": {plan}}}'
     assert client.post(f"/v1/{path}", content=body, headers=headers).status_code in (400, 422)
 
 
-def test_a_search_ends_in_time_and_waits_for_no_other(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_ends_in_time_and_waits_for_no_other(client, monkeypatch):
     monkeypatch.setattr(plan_routes, "SOLVE_SECONDS", 0.0)
     late = client.post("/v1/solve", json={"query": QUERY})
     assert (late.status_code, late.json()["error"]["code"]) == (422, "bad_form")
     assert "within 0 s" in late.json()["error"]["message"]
 
 
-def test_only_so_many_search_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_search_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(plan_routes, "SOLVED_AT_ONCE", 0)
     app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
     with TestClient(app, "http://127.0.0.1") as client:
@@ -160,7 +145,7 @@ def test_only_so_many_search_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
 
 
-def test_keys_are_asked_for(tmp_path: Path) -> None:
+def test_keys_are_asked_for(tmp_path):
     app = make_app(small_desk.agency(), tmp_path / "trips.sqlite", keys=("one",))
     with TestClient(app, "http://127.0.0.1") as client:
         for path in ("score", "solve"):

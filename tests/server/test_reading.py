@@ -40,7 +40,7 @@ def said(field: str, value: Any, words: str) -> dict[str, Any]:
     return {"field": field, "value": value, "words": words}
 
 
-def test_values_fill_the_form_and_their_words_are_marked(serve: Callable[..., str]) -> None:
+def test_values_fill_the_form_and_their_words_are_marked(serve):
     found = read(
         serve,
         [
@@ -70,25 +70,23 @@ def test_values_fill_the_form_and_their_words_are_marked(serve: Callable[..., st
         "budget",
     ],
 )
-def test_what_cannot_be_checked_stays_unread(serve: Callable[..., str], lie: Any) -> None:
+def test_what_cannot_be_checked_stays_unread(serve, lie):
     found = read(serve, [lie])
     assert found.values == {} and [span.field for span in found.spans] == [None]
 
 
 @pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>They go away.</think>\n{}", "{}"])
-def test_a_list_in_a_fence_or_after_thoughts_is_read(
-    serve: Callable[..., str], around: str
-) -> None:
+def test_a_list_in_a_fence_or_after_thoughts_is_read(serve, around):
     answer = around.format(json.dumps([said("destination", AWAY, AWAY)]))
     assert read(serve, answer).values == {"destination": AWAY}
 
 
 @pytest.mark.parametrize("answer", ["I cannot do that.", "{}", "", "[[[["])
-def test_without_a_list_the_desk_reads(serve: Callable[..., str], answer: str) -> None:
+def test_without_a_list_the_desk_reads(serve, answer):
     assert read(serve, answer) == DOMAIN.desk.read(TEXT, PLACE)  # type: ignore[union-attr]
 
 
-def test_without_an_endpoint_the_desk_reads() -> None:
+def test_without_an_endpoint_the_desk_reads():
     wish = next(iter(DOMAIN.draw(None)(WORLD, 1, 1))).query
     nobody = ChatEndpoint("http://127.0.0.1:9/v1", "tiny", max_retries=0)
     found = ModelReader(nobody).read(wish, DOMAIN.desk, PLACE)  # type: ignore[arg-type]

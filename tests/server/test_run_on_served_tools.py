@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server.conftest import Served
 from tripwright.cli.main import main
 from tripwright.episode import Episode, close_session
 
@@ -39,8 +37,8 @@ def episodes(out: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("faults", [(), ("--faults", "0.3")])
 def test_episodes_do_not_notice_where_their_tools_run(
-    queries: Path, world_folder: Path, server: Served, tmp_path: Path, faults: tuple[str, ...]
-) -> None:
+    queries, world_folder, server, tmp_path, faults
+):
     assert run(queries, world_folder, tmp_path / "here", *faults) == 0
     assert run(queries, world_folder, tmp_path / "there", *faults, "--server", server.url) == 0
     assert episodes(tmp_path / "there") == episodes(tmp_path / "here")
@@ -48,13 +46,8 @@ def test_episodes_do_not_notice_where_their_tools_run(
 
 
 def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_the_run(
-    queries: Path,
-    world_folder: Path,
-    served_tools: Callable[..., Served],
-    server: Served,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    queries, world_folder, served_tools, server, tmp_path, monkeypatch
+):
     monkeypatch.setattr("tripwright.tools.remote.LONGEST_WAIT_SECONDS", 0.01)
     served, judged = served_tools("--port", "0"), []
 
@@ -72,13 +65,7 @@ def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_t
     assert json.loads((tmp_path / "out" / "score.json").read_text())["n"] == 8
 
 
-def test_mistakes_are_one_line_and_leave_no_folder(
-    queries: Path,
-    world_folder: Path,
-    server: Served,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_mistakes_are_one_line_and_leave_no_folder(queries, world_folder, server, tmp_path, capsys):
     other = tmp_path / "other"
     assert main(["world", "build", "--out", str(other), "--scale", "nano", "--seed", "8"]) == 0
     made = made_queries(tmp_path / "other.jsonl", other, 2)

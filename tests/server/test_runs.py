@@ -44,7 +44,7 @@ def client(runs: Path, tmp_path: Path) -> TestClient:
     return TestClient(make_app(agency(), tmp_path / "t.sqlite", runs=runs), "http://127.0.0.1")
 
 
-def test_the_leaderboard_compares_only_what_was_examined_alike(client: TestClient) -> None:
+def test_the_leaderboard_compares_only_what_was_examined_alike(client):
     board = client.get("/runs").text
     _, first, second = board.split("<h2>Final pass rate")
     assert first.index(">expert<") < first.index(">scripts/first<") and ">other<" not in first
@@ -53,7 +53,7 @@ def test_the_leaderboard_compares_only_what_was_examined_alike(client: TestClien
     assert "&lt;b&gt;training" in board and "<b>training" not in board
 
 
-def test_a_run_is_its_report_and_several_are_one_page(client: TestClient) -> None:
+def test_a_run_is_its_report_and_several_are_one_page(client):
     one = client.get("/runs/report", params={"run": "expert"})
     assert "One that passes" in one.text
     # the page's own policy, in its head, names its scripts
@@ -63,7 +63,7 @@ def test_a_run_is_its_report_and_several_are_one_page(client: TestClient) -> Non
     assert "2 runs together" in two and 'id="comparison"' in two
 
 
-def test_curves_are_sent_anew_only_when_the_run_has_grown(client: TestClient, runs: Path) -> None:
+def test_curves_are_sent_anew_only_when_the_run_has_grown(client, runs):
     name = {"run": "<b>training"}
     live = client.get("/runs/live", params=name)
     assert "now?" in live.text and "'sha256-" in live.headers["content-security-policy"]
@@ -74,14 +74,12 @@ def test_curves_are_sent_anew_only_when_the_run_has_grown(client: TestClient, ru
 
 
 @pytest.mark.parametrize("name", ["../three", "/etc", "nowhere", ""])
-def test_only_runs_of_the_folder_are_shown(client: TestClient, name: str) -> None:
+def test_only_runs_of_the_folder_are_shown(client, name):
     answer = client.get("/runs/report", params={"run": name})
     assert answer.status_code == 404 and "No run" in answer.json()["error"]["message"]
 
 
-def test_runs_are_not_shown_behind_keys(
-    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_are_not_shown_behind_keys(runs, capsys, monkeypatch):
     monkeypatch.setenv("TRIP_KEYS", "secret")
     assert main(["serve", "--runs", str(runs), "--key-env", "TRIP_KEYS"]) == 2
     assert "--key-env" in capsys.readouterr().err

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,13 +45,13 @@ def calculated(url: str) -> Any:
     return CLIENT.post(f"{url}/tools/calculator", content=b'{"expression": "6 * 7"}').json()["text"]
 
 
-def test_the_start_is_one_line_that_is_true(server: Any) -> None:
+def test_the_start_is_one_line_that_is_true(server):
     (said,) = server.said
     assert "world 'nano-7'" in said and "2 workers" in said and "(default)" in said
     until(lambda: len(server.workers) == 2)
 
 
-def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(served_tools: Any) -> None:
+def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(served_tools):
     """And what is no HTTP leaves no traceback."""
     served = served_tools("--port", "0", "--face", "compact")
     assert CLIENT.get(f"{served.url}/tools").json()["face"] == "compact"
@@ -81,7 +80,7 @@ def test_a_stop_answers_what_was_sent_and_waits_for_nobody_idle(served_tools: An
     assert "Traceback" not in "\n".join(served.said)
 
 
-def test_ctrl_c_while_workers_start_is_quiet(served_tools: Any) -> None:
+def test_ctrl_c_while_workers_start_is_quiet(served_tools):
     served = served_tools("--port", "0", "--workers", "2")
     until(lambda: len(served.workers) == 2)
     os.killpg(served.process.pid, signal.SIGINT)
@@ -89,7 +88,7 @@ def test_ctrl_c_while_workers_start_is_quiet(served_tools: Any) -> None:
     assert len(served.said) == 1
 
 
-def test_a_killed_server_does_not_hinder_the_next_start(served_tools: Any) -> None:
+def test_a_killed_server_does_not_hinder_the_next_start(served_tools):
     first = served_tools("--port", "0")
     assert "42" in calculated(first.url)
     first.process.kill()
@@ -101,9 +100,7 @@ def test_a_killed_server_does_not_hinder_the_next_start(served_tools: Any) -> No
     assert 'tripwright_tool_seconds_count{outcome="ok",tool="calculator"} 1.0' in page
 
 
-def test_a_busy_port_is_one_line(
-    server: Any, world_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_busy_port_is_one_line(server, world_folder, capsys):
     assert main(["serve", "tools", "--world", str(world_folder), "--port", str(server.port)]) == 2
     said = capsys.readouterr().err
     assert f"Port {server.port} of 127.0.0.1 is already in use." in said and said.count("\n") == 1
@@ -122,16 +119,14 @@ def test_a_busy_port_is_one_line(
         (["--workers", "0"], "--workers"),
     ],
 )
-def test_a_wrong_option_is_one_line(
-    options: list[str], said: str, world_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_option_is_one_line(options, said, world_folder, capsys):
     given = options if "--world" in options else ["--world", str(world_folder), *options]
     assert main(["serve", "tools", *given]) == 2
     printed = capsys.readouterr().err
     assert said in printed and printed.count("\n") == 1
 
 
-def test_a_port_is_free_again_at_once() -> None:
+def test_a_port_is_free_again_at_once():
     with open_port("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         with pytest.raises(UserError, match="already in use"):
@@ -139,7 +134,7 @@ def test_a_port_is_free_again_at_once() -> None:
     open_port("127.0.0.1", port).close()
 
 
-def test_a_killed_worker_is_replaced_though_nobody_reads_stderr(world_folder: Path) -> None:
+def test_a_killed_worker_is_replaced_though_nobody_reads_stderr(world_folder):
     words = ["serve", "tools", "--world", str(world_folder), "--port", "0"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tripwright", *words], stderr=subprocess.PIPE, text=True

@@ -53,7 +53,7 @@ def example(client: TestClient) -> dict[str, Any]:
     return client.post("/v1/read", json={"text": text}).json()["values"]  # type: ignore[no-any-return]
 
 
-def test_trips_are_served_behind_keys(world: Path, tmp_path: Path) -> None:
+def test_trips_are_served_behind_keys(world, tmp_path):
     place = ["--world", str(world), "--state", str(tmp_path / "trips.sqlite")]
     options = ["--port", "0", "--key-env", "TRIP_KEYS"]
     process = subprocess.Popen(
@@ -84,7 +84,7 @@ def test_trips_are_served_behind_keys(world: Path, tmp_path: Path) -> None:
         process.stderr.close()
 
 
-def test_a_changed_wish_keeps_the_days_that_need_not_change(opened: Open) -> None:
+def test_a_changed_wish_keeps_the_days_that_need_not_change(opened):
     client = opened()
     old = ask(client, values := example(client))
     dearer = {**values, "budget_usd": values["budget_usd"] + 100}
@@ -93,7 +93,7 @@ def test_a_changed_wish_keeps_the_days_that_need_not_change(opened: Open) -> Non
     assert "stays as it is" in new["replan"]
 
 
-def test_a_trip_that_cannot_be_had_offers_changes_that_help(opened: Open) -> None:
+def test_a_trip_that_cannot_be_had_offers_changes_that_help(opened):
     client = opened()
     values = example(client)
     trip = ask(client, {**values, "budget_usd": 10})
@@ -102,7 +102,7 @@ def test_a_trip_that_cannot_be_had_offers_changes_that_help(opened: Open) -> Non
     assert ask(client, {**values, **change["values"]})["status"] == "done"
 
 
-def test_a_checkpoint_plans_first_and_may_fail(opened: Open, tmp_path: Path) -> None:
+def test_a_checkpoint_plans_first_and_may_fail(opened, tmp_path):
     pytest.importorskip("torch")
     from tripwright.training.nano import NanoShape, make_tokenizer, new_model
 
@@ -129,9 +129,7 @@ def test_a_checkpoint_plans_first_and_may_fail(opened: Open, tmp_path: Path) -> 
         ("--runs nowhere", "No folder"),
     ],
 )
-def test_a_wrong_option_is_one_line(
-    options: str, said: str, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_option_is_one_line(options, said, world, tmp_path, capsys):
     place = [] if "--world" in options else ["--world", str(world)]
     state = ["--state", str(tmp_path / "t.sqlite"), "--port", "0"]
     assert main(["serve", *place, *state, *options.split()]) == 2

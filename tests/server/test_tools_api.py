@@ -65,9 +65,7 @@ def post(server: Any, path: str, body: bytes | str, **query: str) -> Any:
 
 @pytest.mark.parametrize("page_rows", [None, 2])
 @pytest.mark.parametrize("face", faces())
-def test_every_tool_answers_as_in_process(
-    face: str, page_rows: int | None, server: Any, world: World
-) -> None:
+def test_every_tool_answers_as_in_process(face, page_rows, server, world):
     box = ToolBox(world, face_named(face), page_rows=page_rows)
     remote = RemoteToolBox(server.url, face_named(face), page_rows=page_rows)
     query = {"face": face} | ({"page_rows": str(page_rows)} if page_rows else {})
@@ -87,9 +85,7 @@ def test_every_tool_answers_as_in_process(
 @pytest.mark.parametrize(
     "arguments", ODD_ARGUMENTS, ids=lambda text: text[:20].encode("ascii", "replace").decode()
 )
-def test_whatever_a_model_writes_is_answered_as_in_process(
-    arguments: str, server: Any, world: World
-) -> None:
+def test_whatever_a_model_writes_is_answered_as_in_process(arguments, server, world):
     for face in ("planner_r1", "star"):
         box, remote = ToolBox(world, face_named(face)), RemoteToolBox(server.url, face_named(face))
         name = box.face.offer.name_of("search_restaurants")
@@ -103,22 +99,20 @@ def test_whatever_a_model_writes_is_answered_as_in_process(
 @pytest.mark.parametrize(
     "name", ODD_NAMES, ids=lambda text: text[:20].encode("ascii", "replace").decode()
 )
-def test_whatever_a_model_calls_is_answered_as_in_process(
-    name: str, server: Any, world: World
-) -> None:
+def test_whatever_a_model_calls_is_answered_as_in_process(name, server, world):
     box = ToolBox(world, face_named("star"))
     remote = RemoteToolBox(server.url, face_named("star"))
     assert remote.call(name, "{}") == box.call(name, "{}")
     assert remote.call(name, {"deep": [[[{}]]]}).error
 
 
-def test_bytes_that_are_no_text_are_an_answer_too(server: Any) -> None:
+def test_bytes_that_are_no_text_are_an_answer_too(server):
     answer = post(server, "/tools/get_cities", b"\xff\xfe\x00")
     assert answer.status_code == 200
     assert answer.json()["error"] is True and "not valid JSON" in answer.json()["text"]
 
 
-def test_a_byte_order_mark_is_passed_over(server: Any) -> None:
+def test_a_byte_order_mark_is_passed_over(server):
     for path, body in (
         ("/tools/calculator", b'{"expression": "6 * 7"}'),
         ("/tools", b'{"name": "calculator", "arguments": {"expression": "6 * 7"}}'),
@@ -140,7 +134,7 @@ def test_a_byte_order_mark_is_passed_over(server: Any) -> None:
         ),
     ],
 )
-def test_a_wording_that_does_not_exist_is_one_line(query: str, said: str, server: Any) -> None:
+def test_a_wording_that_does_not_exist_is_one_line(query, said, server):
     for method, path in (("POST", "/tools/get_cities"), ("GET", "/tools")):
         answer = CLIENT.request(
             method, f"{server.url}{path}?{query}", content=b"{}" if method == "POST" else None
@@ -152,19 +146,19 @@ def test_a_wording_that_does_not_exist_is_one_line(query: str, said: str, server
 @pytest.mark.parametrize(
     "body", ["", "null", "[]", "{}", '{"name": "get_cities"}', '{"arguments": {}}', "[" * 100_000]
 )
-def test_a_call_without_name_and_arguments_is_refused(body: str, server: Any) -> None:
+def test_a_call_without_name_and_arguments_is_refused(body, server):
     answer = post(server, "/tools", body)
     assert answer.status_code == 400
     assert "expected JSON like" in answer.json()["detail"]
 
 
-def test_a_name_of_any_type_is_answered(server: Any) -> None:
+def test_a_name_of_any_type_is_answered(server):
     for name in (None, 1, [], {}):
         answer = post(server, "/tools", json.dumps({"name": name, "arguments": {}}))
         assert answer.status_code == 200 and answer.json()["error"] is True
 
 
-def test_a_large_body_is_refused_and_the_connection_lives(server: Any) -> None:
+def test_a_large_body_is_refused_and_the_connection_lives(server):
     with httpx2.Client(base_url=server.url, verify=False) as client:
         assert client.post("/tools/get_cities", content=b"x" * 1_000_000).status_code == 200
         for chunks in (b"x" * 1_000_001, (b"x" * 100_000 for _ in range(20))):
@@ -178,15 +172,13 @@ def test_a_large_body_is_refused_and_the_connection_lives(server: Any) -> None:
     ("method", "path", "status"),
     [("GET", "/nothing", 404), ("GET", "/tools/get_cities", 405), ("PUT", "/tools", 405)],
 )
-def test_other_requests_are_refused_in_one_line(
-    method: str, path: str, status: int, server: Any
-) -> None:
+def test_other_requests_are_refused_in_one_line(method, path, status, server):
     answer = CLIENT.request(method, server.url + path)
     assert answer.status_code == status
     assert list(answer.json()) == ["detail"]
 
 
-def test_many_clients_at_once_get_their_own_answers(server: Any, world: World) -> None:
+def test_many_clients_at_once_get_their_own_answers(server, world):
     box = ToolBox(world, face_named("compact"))
     remote = RemoteToolBox(server.url, face_named("compact"))
     asked: list[tuple[str, Any]] = [("search_restaurants", {"city": city}) for city in world.cities]
@@ -198,7 +190,7 @@ def test_many_clients_at_once_get_their_own_answers(server: Any, world: World) -
         ]
 
 
-def test_the_world_says_what_it_is(server: Any, world: World) -> None:
+def test_the_world_says_what_it_is(server, world):
     said = CLIENT.get(f"{server.url}/world").json()
     assert said["name"] == world.name
     assert said["content_hash"] == world.content_hash
@@ -216,7 +208,7 @@ def counts(url: str) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def test_metrics_add_up_over_workers(server: Any) -> None:
+def test_metrics_add_up_over_workers(server):
     before = counts(server.url)
     for i in range(10):
         # on a connection of its own, so that both workers get some
@@ -254,7 +246,7 @@ def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]
     return {**schema, "components": document["components"]}
 
 
-def test_the_description_is_valid_and_true(server: Any, world: World) -> None:
+def test_the_description_is_valid_and_true(server, world):
     validator = pytest.importorskip("openapi_spec_validator")
     jsonschema = pytest.importorskip("jsonschema")
     document = CLIENT.get(f"{server.url}/openapi.json").json()
@@ -297,7 +289,7 @@ def test_the_description_is_valid_and_true(server: Any, world: World) -> None:
     )
 
 
-def test_the_page_for_people_loads_nothing_from_elsewhere(server: Any) -> None:
+def test_the_page_for_people_loads_nothing_from_elsewhere(server):
     page, document = (CLIENT.get(f"{server.url}/{path}") for path in ("docs", "openapi.json"))
     assert "/openapi.json" in page.text and "https://" not in page.text
     assert "/tools/search_flights" in document.json()["paths"]

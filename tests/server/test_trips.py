@@ -46,14 +46,14 @@ def ask(client: TestClient, **more: Any) -> dict[str, Any]:
     return answer.json()  # type: ignore[no-any-return]
 
 
-def test_a_trip_is_planned_and_each_call_stands_with_its_answer(client: TestClient) -> None:
+def test_a_trip_is_planned_and_each_call_stands_with_its_answer(client):
     trip = ask(client)
     assert trip["status"] == "done" and trip["view"]["passed"] and "owner" not in trip
     assert [call["number"] for call in trip["calls"]] == list(range(1, len(trip["calls"]) + 1))
     assert all(call["answer"]["text"] for call in trip["calls"])
 
 
-def test_events_come_from_the_start_or_after_one_that_was_seen(client: TestClient) -> None:
+def test_events_come_from_the_start_or_after_one_that_was_seen(client):
     path = f"/v1/trips/{ask(client)['id']}/events"
     every = events(client.get(path).text)
     kinds = [kind for _, kind, _ in every]
@@ -62,7 +62,7 @@ def test_events_come_from_the_start_or_after_one_that_was_seen(client: TestClien
     assert events(client.get(path, headers={"Last-Event-ID": str(seen)}).text) == every[4:]
 
 
-def test_a_form_that_makes_no_request_says_what_is_wrong(client: TestClient) -> None:
+def test_a_form_that_makes_no_request_says_what_is_wrong(client):
     answer = client.post("/v1/trips", json={"values": {"number": 99}})
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (422, "bad_form")
@@ -79,16 +79,14 @@ def test_a_form_that_makes_no_request_says_what_is_wrong(client: TestClient) -> 
         ("POST", "/v1/trips", {"values": {"number": 0}, "planner": "nobody"}, 422),
     ],
 )
-def test_every_refusal_has_one_shape(
-    client: TestClient, method: str, path: str, body: Any, status: int
-) -> None:
+def test_every_refusal_has_one_shape(client, method, path, body, status):
     answer = client.request(method, path, json=body)
     assert answer.status_code == status
     assert set(answer.json()["error"]) == {"code", "message", "problems"}
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-def test_nobody_sees_or_deletes_anothers_trip(client: TestClient) -> None:
+def test_nobody_sees_or_deletes_anothers_trip(client):
     id = ask(client)["id"]
     client.cookies.clear()
     assert client.get(f"/v1/trips/{id}").status_code == 404
@@ -96,17 +94,17 @@ def test_nobody_sees_or_deletes_anothers_trip(client: TestClient) -> None:
     assert client.get("/v1/trips").json()["trips"] == []
 
 
-def test_a_deleted_trip_leaves_nothing(client: TestClient, tmp_path: Path) -> None:
+def test_a_deleted_trip_leaves_nothing(client, tmp_path):
     id = ask(client, text="a very particular wish")["id"]
     assert client.delete(f"/v1/trips/{id}").status_code == 204
     assert client.get(f"/v1/trips/{id}").status_code == 404
 
 
-def test_another_sites_name_for_this_machine_is_refused(client: TestClient) -> None:
+def test_another_sites_name_for_this_machine_is_refused(client):
     assert client.get("/v1/desk", headers={"Host": "evil.example"}).status_code == 403
 
 
-def test_keys_are_asked_for_and_own_trips(tmp_path: Path) -> None:
+def test_keys_are_asked_for_and_own_trips(tmp_path):
     app = make_app(small_desk.agency(), tmp_path / "t.sqlite", keys=("one", "two"))
     with TestClient(app, BASE) as client:
         assert client.get("/v1/trips").status_code == 401
@@ -118,13 +116,13 @@ def test_keys_are_asked_for_and_own_trips(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("values", ['{"number": NaN}', '{"number": "\\ud800"}', '{"\\udfff": 1}'])
-def test_json_that_cannot_be_sent_back_is_refused(client: TestClient, values: str) -> None:
+def test_json_that_cannot_be_sent_back_is_refused(client, values):
     headers = {"Content-Type": "application/json"}
     answer = client.post("/v1/trips", content=f'{{"values": {values}}}', headers=headers)
     assert answer.status_code == 422
 
 
-def test_metrics_count_requests_by_route_and_trips_by_their_end(client: TestClient) -> None:
+def test_metrics_count_requests_by_route_and_trips_by_their_end(client):
     ask(client)
     page = client.get("/metrics").text
     assert 'route="/v1/trips"' in page and 'tripwright_trips_total{status="done"}' in page
@@ -172,7 +170,7 @@ def started(server: Server) -> str:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_trip_goes_on_after_the_server_was_stopped(server: Server, how: int) -> None:
+def test_a_trip_goes_on_after_the_server_was_stopped(server, how):
     id = started(server)
     server.process.send_signal(how)
     server.process.wait(20)
@@ -186,7 +184,7 @@ def test_a_trip_goes_on_after_the_server_was_stopped(server: Server, how: int) -
     assert numbers == list(range(1, len(trip["calls"]) + 1))
 
 
-def test_a_trip_that_is_cancelled_asks_no_more(server: Server) -> None:
+def test_a_trip_that_is_cancelled_asks_no_more(server):
     id = started(server)
     assert server.client.post(f"/v1/trips/{id}/cancel").json()["status"] == "cancelled"
     calls = len(server.client.get(f"/v1/trips/{id}").json()["calls"])
@@ -194,7 +192,7 @@ def test_a_trip_that_is_cancelled_asks_no_more(server: Server) -> None:
     assert len(server.client.get(f"/v1/trips/{id}").json()["calls"]) == calls
 
 
-def test_the_documentation_asks_nobody_else(client: TestClient) -> None:
+def test_the_documentation_asks_nobody_else(client):
     page = client.get("/docs")
     files = re.findall(r'(?:src|href)="([^"]+)"', page.text)
     assert len(files) == 3 and all(client.get(file).status_code == 200 for file in files)
@@ -202,11 +200,11 @@ def test_the_documentation_asks_nobody_else(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("host", ["[", "[::1", "evil.example"])
-def test_a_host_that_is_none_of_this_machine_is_refused(client: TestClient, host: str) -> None:
+def test_a_host_that_is_none_of_this_machine_is_refused(client, host):
     assert client.get("/v1/desk", headers={"host": host}).status_code == 403
 
 
-def test_callers_without_a_cookie_share_one_pace(client: TestClient) -> None:
+def test_callers_without_a_cookie_share_one_pace(client):
     answers = []
     for _ in range(25):
         client.cookies.clear()

@@ -4,10 +4,8 @@ ours (5xx)."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import pytest
 import schemathesis
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +20,7 @@ from tripwright.server.trips import make_app
 HEADERS = {"Host": "127.0.0.1"}
 
 
-def test_no_request_makes_the_server_fail(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_no_request_makes_the_server_fail(tmp_path, monkeypatch):  # type: ignore[no-untyped-def]
     monkeypatch.setattr(OwnerPace, "wait", lambda self, owner: 0.0)
     app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
     schema = schemathesis.openapi.from_dict(app.openapi())
@@ -48,9 +46,7 @@ anything = st.recursive(
 )
 
 
-def test_no_plan_or_request_that_is_nearly_one_makes_the_server_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_plan_or_request_that_is_nearly_one_makes_the_server_fail(tmp_path, monkeypatch):
     """What a domain's routes take has no schema: here are real ones with some values changed."""
     monkeypatch.setattr(OwnerPace, "wait", lambda self, owner: 0.0)
     monkeypatch.setattr(plan_routes, "SOLVE_SECONDS", 0.3)

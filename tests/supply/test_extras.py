@@ -53,7 +53,7 @@ def imported() -> dict[str, str]:
     return {name: file for name, file in found.items() if name not in {*sys.stdlib_module_names}}
 
 
-def test_every_import_is_of_the_core_or_of_an_extra() -> None:
+def test_every_import_is_of_the_core_or_of_an_extra():
     core = {
         re.split(r"[^\w-]", requirement)[0].replace("-", "_")
         for requirement in importlib.metadata.requires("tripwright") or ()
@@ -75,9 +75,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_a_verb_without_its_extra_says_so_in_one_line(
-    words: str, world: Path, tmp_path: Path
-) -> None:
+def test_a_verb_without_its_extra_says_so_in_one_line(words, world, tmp_path):
     assert words in {verb.words for verb in all_verbs()}
     extras = ",".join(name for name in imported() if extra_of(name) not in (None, "dev"))
     given = WORDS[words].format(world=world, folder=tmp_path).split()

@@ -30,7 +30,7 @@ def licences() -> ModuleType:
     return module
 
 
-def test_every_entry_is_one_version_with_hashes_and_none_is_of_cuda() -> None:
+def test_every_entry_is_one_version_with_hashes_and_none_is_of_cuda():
     assert len(ENTRIES) > 100
     for entry in ENTRIES:
         first, *hashes = entry.split("\\\n")
@@ -42,7 +42,7 @@ def test_every_entry_is_one_version_with_hashes_and_none_is_of_cuda() -> None:
         ), name
 
 
-def test_all_that_pyproject_asks_is_locked(licences: ModuleType) -> None:
+def test_all_that_pyproject_asks_is_locked(licences):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = re.search(r"^EXTRAS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert extras is not None
@@ -57,7 +57,7 @@ def test_all_that_pyproject_asks_is_locked(licences: ModuleType) -> None:
         assert requirement.specifier.contains(pin.version), requirement
 
 
-def test_setup_installs_from_the_lock_and_builds_with_what_is_there() -> None:
+def test_setup_installs_from_the_lock_and_builds_with_what_is_there():
     makefile = (ROOT / "Makefile").read_text()
     setup = makefile.partition("$(STAMP):")[2].partition("\n\n")[0]
     assert re.findall(r"pip install -qq (.*)", setup) == [
@@ -67,7 +67,7 @@ def test_setup_installs_from_the_lock_and_builds_with_what_is_there() -> None:
     ]
 
 
-def test_the_page_of_licences_is_true(licences: ModuleType) -> None:
+def test_the_page_of_licences_is_true(licences):
     page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8").splitlines()
     written = {line.split(" | ")[0].removeprefix("| "): line for line in page if "|" in line}
     installed = {canonicalize_name(each.metadata["Name"]) for each in distributions()}

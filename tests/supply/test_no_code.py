@@ -97,7 +97,7 @@ def source_of(module: str) -> ast.AST:
     return ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
 
 
-def test_only_the_modules_named_here_can_run_what_is_not_in_them() -> None:
+def test_only_the_modules_named_here_can_run_what_is_not_in_them():
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
@@ -109,7 +109,7 @@ def test_only_the_modules_named_here_can_run_what_is_not_in_them() -> None:
 
 
 @pytest.mark.parametrize("module", ["inference/local.py", "agent/chat.py"])
-def test_nothing_is_loaded_with_its_own_code(module: str) -> None:
+def test_nothing_is_loaded_with_its_own_code(module):
     calls = [
         {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
         for node in ast.walk(source_of(module))
@@ -118,7 +118,7 @@ def test_nothing_is_loaded_with_its_own_code(module: str) -> None:
     assert calls and all(keywords["trust_remote_code"] == "False" for keywords in calls)
 
 
-def test_a_checkpoint_is_loaded_as_weights_only() -> None:
+def test_a_checkpoint_is_loaded_as_weights_only():
     (keywords,) = [
         {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
         for node in ast.walk(source_of("training/checkpoint.py"))

@@ -72,31 +72,31 @@ def refusal(folder: Path) -> str:
     return str(refused.value)
 
 
-def test_the_pickle_here_would_run(tmp_path: Path) -> None:
+def test_the_pickle_here_would_run(tmp_path):
     pickle.loads(pickle.dumps(Mine(tmp_path / "ran"))).close()
     assert (tmp_path / "ran").exists()
 
 
-def test_weights_in_a_pickle_are_not_read(model: Path, owned: Path) -> None:
+def test_weights_in_a_pickle_are_not_read(model, owned):
     (model / "model.safetensors").unlink()
     for name in ("pytorch_model.bin", "model.pt", "model.pkl"):
         (model / name).write_bytes(pickle.dumps(Mine(owned)))
     assert "safetensors" in refusal(model)
 
 
-def test_weights_that_are_no_safetensors_are_refused_in_a_line(model: Path, owned: Path) -> None:
+def test_weights_that_are_no_safetensors_are_refused_in_a_line(model, owned):
     (model / "model.safetensors").write_bytes(pickle.dumps(Mine(owned)))
     assert "No model could be loaded from" in refusal(model)
 
 
-def test_code_beside_a_model_is_refused(model: Path, owned: Path) -> None:
+def test_code_beside_a_model_is_refused(model, owned):
     (model / "theirs.py").write_text(code(owned))
     classes = {"AutoConfig": "theirs.C", "AutoModelForCausalLM": "theirs.M"}
     change(model / "config.json", auto_map=classes, model_type="theirs")
     assert "contains custom code" in refusal(model)
 
 
-def test_code_beside_a_tokenizer_is_left_alone(model: Path, owned: Path) -> None:
+def test_code_beside_a_tokenizer_is_left_alone(model, owned):
     (model / "theirs.py").write_text(code(owned))
     change(
         model / "tokenizer_config.json",
@@ -107,14 +107,14 @@ def test_code_beside_a_tokenizer_is_left_alone(model: Path, owned: Path) -> None
     assert token_counter(model)("Plan the trip.") > 1
 
 
-def test_a_config_cannot_name_a_kernel_to_download(model: Path, owned: Path) -> None:
+def test_a_config_cannot_name_a_kernel_to_download(model, owned):
     kernel = "stranger/kernel"
     change(model / "config.json", attn_implementation=kernel, _attn_implementation=kernel)
     loaded, _ = load_model(model)
     assert loaded.config._attn_implementation == "sdpa"
 
 
-def test_a_chat_template_reaches_nothing_of_python(model: Path, owned: Path) -> None:
+def test_a_chat_template_reaches_nothing_of_python(model, owned):
     opened = "cycler.__init__.__globals__.os.system('touch " + str(owned) + "')"
     (model / "chat_template.jinja").write_text("{{ " + opened + " }}")
     _, tokenizer = load_model(model)
@@ -122,7 +122,7 @@ def test_a_chat_template_reaches_nothing_of_python(model: Path, owned: Path) -> 
         ChatFormat(tokenizer)
 
 
-def test_a_checkpoint_is_data_whatever_its_manifest_says(tmp_path: Path, owned: Path) -> None:
+def test_a_checkpoint_is_data_whatever_its_manifest_says(tmp_path, owned):
     checkpoints = Checkpoints(tmp_path / "sft")
     place = checkpoints.write(5, {"loop": {}}, {})
     torch.save({"loop": Mine(owned)}, place / STATE)
@@ -134,9 +134,7 @@ def test_a_checkpoint_is_data_whatever_its_manifest_says(tmp_path: Path, owned: 
         newest.state()
 
 
-def test_a_run_folder_that_names_code_is_read_without_it(
-    tmp_path: Path, owned: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_run_folder_that_names_code_is_read_without_it(tmp_path, owned, monkeypatch, capsys):
     """Its recipe names a reward in a module that lies here."""
     run = synthetic_run(tmp_path / "run")
     for folder in (tmp_path, run):
@@ -154,9 +152,7 @@ def test_a_run_folder_that_names_code_is_read_without_it(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_server_started_in_a_strangers_folder_imports_nothing_of_it(
-    tmp_path: Path, owned: Path
-) -> None:
+def test_a_server_started_in_a_strangers_folder_imports_nothing_of_it(tmp_path, owned):
     assert main(["world", "build", "--out", str(tmp_path / "w"), "--scale", "nano"]) == 0
     for name in ("json", "tripwright", "uvicorn", "socket"):
         (tmp_path / f"{name}.py").write_text(code(owned))
@@ -179,7 +175,7 @@ def test_a_server_started_in_a_strangers_folder_imports_nothing_of_it(
         process.communicate(timeout=60)
 
 
-def test_a_refusal_that_quotes_a_file_moves_no_cursor(tmp_path: Path, capsys: Any) -> None:
+def test_a_refusal_that_quotes_a_file_moves_no_cursor(tmp_path, capsys):
     plans = tmp_path / "p.jsonl"
     plans.write_text('{"query": {"\\u001b]0;owned\\u0007": 1}, "plan": []}\n')
     main(["show", str(plans), "--world", str(tmp_path / "\x1b[2J")])

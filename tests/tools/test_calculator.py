@@ -24,7 +24,7 @@ ORDINARY = st.recursive(
 
 @settings(deadline=None)  # the machine may be busy
 @given(ORDINARY)
-def test_agrees_with_python(expression: str) -> None:
+def test_agrees_with_python(expression):
     try:
         expected = eval(expression)
     except ZeroDivisionError:
@@ -45,7 +45,7 @@ def test_agrees_with_python(expression: str) -> None:
         st.text(string.printable, max_size=80),
     )
 )
-def test_nothing_but_a_bounded_number_or_a_tool_error(expression: str) -> None:
+def test_nothing_but_a_bounded_number_or_a_tool_error(expression):
     try:
         value = evaluate(expression)
     except ToolError as error:
@@ -67,7 +67,7 @@ def test_nothing_but_a_bounded_number_or_a_tool_error(expression: str) -> None:
         ("+".join(["1"] * 250), 250),
     ],
 )
-def test_values(expression: str, value: float) -> None:
+def test_values(expression, value):
     assert evaluate(expression) == value
 
 
@@ -96,6 +96,6 @@ def test_values(expression: str, value: float) -> None:
         ("1+\n2", "unreadable"),
     ],
 )
-def test_refusals_say_why(expression: str, said: str) -> None:
+def test_refusals_say_why(expression, said):
     with pytest.raises(ToolError, match=said):
         evaluate(expression)

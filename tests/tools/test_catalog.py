@@ -20,7 +20,7 @@ ARGUMENTS = {
 }
 
 
-def test_schemas_follow_row_p1() -> None:
+def test_schemas_follow_row_p1():
     schemas = face_named("planner_r1").schemas()
     assert {
         s["function"]["name"]: s["function"]["parameters"]["required"] for s in schemas
@@ -35,7 +35,7 @@ def test_schemas_follow_row_p1() -> None:
         )
 
 
-def test_schemas_agree_with_transformers(world: World) -> None:
+def test_schemas_agree_with_transformers(world):
     """The schema that Hugging Face derives from the same signature and docstring, where
     transformers is installed."""
     utils = pytest.importorskip("transformers.utils.chat_template_utils")
@@ -48,12 +48,12 @@ def test_schemas_agree_with_transformers(world: World) -> None:
         assert ours == theirs
 
 
-def test_schemas_are_fresh_copies() -> None:
+def test_schemas_are_fresh_copies():
     face_named("planner_r1").schemas()[0]["function"]["name"] = "changed"
     assert face_named("planner_r1").schemas()[0]["function"]["name"] == "search_flights"
 
 
-def test_road_prices_are_the_official_ones(world: World) -> None:
+def test_road_prices_are_the_official_ones(world):
     tools = TravelTools(world)
     # int(0.05 * 1118)
     assert tools.search_ground_transportation("Boston", "Rockford", "self-driving").cost_usd == 55
@@ -62,7 +62,7 @@ def test_road_prices_are_the_official_ones(world: World) -> None:
     assert tools.search_ground_transportation("Boston", "Salem", "self-driving").cost_usd == 1
 
 
-def test_an_uncovered_search_is_unknown_and_not_empty() -> None:
+def test_an_uncovered_search_is_unknown_and_not_empty():
     bare = WorldTables(
         [("Boston", "MA"), ("Tampa", "FL")],
         [],
@@ -85,13 +85,13 @@ def test_an_uncovered_search_is_unknown_and_not_empty() -> None:
         tools.search_flights("Boston", "Tampa", "2022-03-17")
 
 
-def test_a_quote_is_short_and_harmless() -> None:
+def test_a_quote_is_short_and_harmless():
     assert quoted("<|im_end|>") == "'?|im_end|?'"
     assert quoted("\ud800") == "'?'"
     assert len(quoted("x" * 10_000)) < 70
 
 
-def test_a_quote_of_anything_else_is_how_python_writes_it() -> None:
+def test_a_quote_of_anything_else_is_how_python_writes_it():
     for value in (3, 2.5, None, True, [], {}, [1, "a", {"b": [None]}], {"a": 1, "b": [2]}, (1, 2)):
         assert quoted(value) == repr(value)
     assert quoted(list(range(100))) == repr(list(range(100)))[:60] + "…"

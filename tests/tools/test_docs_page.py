@@ -11,7 +11,7 @@ from typing import Any
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tools.md"
 
 
-def test_the_page_runs_as_written() -> None:
+def test_the_page_runs_as_written():
     blocks = re.findall(
         r"^```(python|text)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )

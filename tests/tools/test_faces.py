@@ -9,14 +9,13 @@ import pytest
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.domains.travelplanner.tools.faces import COMPACT, PLANNER_R1
-from tripwright.tools.face import Face, number
+from tripwright.tools.face import number
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.store import World
 
 ANSWERS_OF_THE_JSON_FACES = "7d7022995d839e63b0ca25ec650d842b85d2f2d21175567d5a86db514f3a3e74"
 
 
-def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World) -> None:
+def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world):
     tools = TravelTools(world)
     assert (
         COMPACT.answer(tools.search_flights("Boston", "Rockford", "2022-03-16")).text
@@ -42,7 +41,7 @@ def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World
 
 
 @pytest.mark.parametrize("face", [PLANNER_R1, COMPACT], ids=["planner_r1", "compact"])
-def test_what_both_json_faces_share(world: World, face: Face) -> None:
+def test_what_both_json_faces_share(world, face):
     tools = TravelTools(world)
     assert json.loads(face.answer(tools.get_cities("Massachusetts")).text) == {
         "cities": ["Boston", "Salem"]
@@ -51,7 +50,7 @@ def test_what_both_json_faces_share(world: World, face: Face) -> None:
     assert json.loads(face.error("No.", "refused").text) == {"error": "No."}
 
 
-def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
+def test_what_models_were_trained_on_has_not_changed(world):
     """Answers and errors of the JSON faces, byte for byte: a model that learned to read them would
     go wrong on others."""
     places = ["Boston", "Rockford", "Tampa", "Massachusetts", "Bostn"]
@@ -71,6 +70,6 @@ def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
     assert digest.hexdigest() == ANSWERS_OF_THE_JSON_FACES
 
 
-def test_numbers() -> None:
+def test_numbers():
     exact = {88.0: 88, 88.5: 88.5, -0.0: 0, 1e18: 10**18, 0.1 + 0.2: 0.3, 1e-9: 1e-9}
     assert [number(x) for x in exact] == list(exact.values())

@@ -26,7 +26,7 @@ def faulty(world: World, faults: Faults, key: str = "q1", face: str = "planner_r
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_an_unavailable_tool_says_stars_sentence(world: World, face: str) -> None:
+def test_an_unavailable_tool_says_stars_sentence(world, face):
     tools = faulty(world, Faults(probability=1.0), face=face)
     name, arguments = tools.face.offer.call_of(
         "search_flights", {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16"}
@@ -50,7 +50,7 @@ def outcome(world: World, faults: Faults, key: str, calls: int = 300) -> list[st
 MIXED = Faults(probability=0.3, seed=4)
 
 
-def test_the_same_seed_and_episode_meet_the_same_faults(world: World) -> None:
+def test_the_same_seed_and_episode_meet_the_same_faults(world):
     first = outcome(world, MIXED, "q1")
     random.seed(1)
     together = [faulty(world, MIXED, "q1"), faulty(world, MIXED, "q2")]
@@ -62,13 +62,13 @@ def test_the_same_seed_and_episode_meet_the_same_faults(world: World) -> None:
     assert outcome(world, Faults(**{**vars(MIXED), "seed": 5}), "q1") != first
 
 
-def test_the_draws_are_the_same_on_every_machine_and_in_every_version(world: World) -> None:
+def test_the_draws_are_the_same_on_every_machine_and_in_every_version(world):
     assert [
         n for n, fault in enumerate(outcome(world, Faults(probability=0.1), "q1", 40)) if fault
     ] == [6, 13, 22, 25, 32]
 
 
-def test_what_one_call_is_does_not_move_the_faults_of_the_next(world: World) -> None:
+def test_what_one_call_is_does_not_move_the_faults_of_the_next(world):
     tools = faulty(world, MIXED, "q1")
     found = [
         tools.call(*(("eat", {}) if n % 2 else ("search_restaurants", CITY))).fault
@@ -77,19 +77,19 @@ def test_what_one_call_is_does_not_move_the_faults_of_the_next(world: World) -> 
     assert found[::2] == outcome(world, MIXED, "q1")[::2]
 
 
-def test_they_come_as_often_as_asked(world: World) -> None:
+def test_they_come_as_often_as_asked(world):
     met = [fault for fault in outcome(world, MIXED, "many", 4000) if fault]
     assert 0.27 < len(met) / 4000 < 0.33
     assert outcome(world, Faults(), "q1") == [None] * 300
 
 
-def test_what_is_no_tool_cannot_fail(world: World) -> None:
+def test_what_is_no_tool_cannot_fail(world):
     answer = faulty(world, Faults(probability=1.0)).call("eat", {})
     assert answer.fault is None and "Unknown tool 'eat'" in answer.text
 
 
 @pytest.mark.parametrize("value", [1.5, -1.0, math.nan])
-def test_settings_that_make_no_sense_are_one_line(value: float) -> None:
+def test_settings_that_make_no_sense_are_one_line(value):
     with pytest.raises(UserError) as refused:
         Faults(probability=value)
     assert "\n" not in str(refused.value)

@@ -73,8 +73,8 @@ def play(tools: Foreign, world: World, out: Path) -> dict[str, Any]:
     ],
 )
 def test_a_tool_that_fails_leaves_its_episode_unscored_and_the_others_go_on(
-    nano: World, tmp_path: Path, raising: Callable[[], Any], said: str
-) -> None:
+    nano, tmp_path, raising, said
+):
     tools = Foreign(nano, range(3), raising)  # three attempts at the first call of all
     score = play(tools, nano, tmp_path / "run")
     assert (score["unscored"], score["n"]) == (1, 2)
@@ -86,18 +86,18 @@ def test_a_tool_that_fails_leaves_its_episode_unscored_and_the_others_go_on(
     assert play(Foreign(nano, range(0), raising), nano, tmp_path / "run")["unscored"] == 0
 
 
-def test_a_fault_that_passes_is_nobodys(nano: World, tmp_path: Path) -> None:
+def test_a_fault_that_passes_is_nobodys(nano, tmp_path):
     tools = Foreign(nano, range(2), raises(OSError("busy")))
     assert play(tools, nano, tmp_path / "run")["unscored"] == 0
 
 
-def test_a_bad_argument_is_the_models_and_is_answered(nano: World) -> None:
+def test_a_bad_argument_is_the_models_and_is_answered(nano):
     tools = Foreign(nano, range(1), raises(ToolError("No such fare.", "refused")))
     answer = answered(tools, "get_cities", {"state": "Texas"})
     assert answer.error and "No such fare." in answer.text and tools.calls == 1
 
 
-def test_who_says_that_it_is_down_is_believed(nano: World) -> None:
+def test_who_says_that_it_is_down_is_believed(nano):
     tools = Foreign(nano, range(9), raises(ToolHostDown("down")))
     with pytest.raises(ToolHostDown, match="^down$"):
         answered(tools, "get_cities", {})
@@ -105,14 +105,12 @@ def test_who_says_that_it_is_down_is_believed(nano: World) -> None:
 
 
 @pytest.mark.parametrize("error", [UserError("no room"), KeyboardInterrupt()])
-def test_what_stops_a_run_stops_it(nano: World, tmp_path: Path, error: BaseException) -> None:
+def test_what_stops_a_run_stops_it(nano, tmp_path, error):
     with pytest.raises(type(error)):
         play(Foreign(nano, range(1), raises(error)), nano, tmp_path / "run")
 
 
-def test_a_method_of_ones_own_may_fail_and_no_message_holds_a_key(
-    nano: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_method_of_ones_own_may_fail_and_no_message_holds_a_key(nano, monkeypatch):
     monkeypatch.setenv("FARES_KEY", "s3cret-of-mine")
 
     class Fares(TravelTools):

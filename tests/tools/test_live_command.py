@@ -33,7 +33,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return out
 
 
-def test_a_live_tool_answers_in_both_faces(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_live_tool_answers_in_both_faces(folder, capsys):
     answer = json.loads(
         said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel")
     )
@@ -61,17 +61,13 @@ def test_a_live_tool_answers_in_both_faces(folder: str, capsys: pytest.CaptureFi
         ("web_search", "{}", "Missing argument 'query'"),
     ],
 )
-def test_a_wrong_call_is_one_line_and_exit_2(
-    folder: str, name: str, arguments: str, problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_call_is_one_line_and_exit_2(folder, name, arguments, problem, capsys):
     assert main(["tool", name, arguments, "--world", folder, "--face", "deeptravel"]) == 2
     out, err = capsys.readouterr()
     assert not out and problem in err and err.count("\n") == 1
 
 
-def test_a_recorded_answer_is_given_again_and_nobody_is_asked(
-    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recorded_answer_is_given_again_and_nobody_is_asked(folder, tmp_path, capsys):
     stored = ["--face", "deeptravel", "--store", str(tmp_path / "live.sqlite")]
     replay = [*stored, "--snapshot", DAY, "--replay"]
     live = said(capsys, "flight_search", WAY, "--world", folder, *stored)

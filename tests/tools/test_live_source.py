@@ -38,7 +38,7 @@ def ask(source: LiveSource, tool: str, **arguments: str) -> ProviderAnswer | Non
     return answer.answer if isinstance(answer, SandboxAnswer) else answer
 
 
-def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) -> None:
+def test_a_recorded_day_answers_as_the_world_did(world, tmp_path):
     flight, store = a_flight(world), str(tmp_path / "live.sqlite")
     with (
         live_source(PlaceOptions(world)) as direct,
@@ -73,9 +73,7 @@ def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) ->
         )
 
 
-def test_a_services_file_says_which_tools_a_replay_shows(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_services_file_says_which_tools_a_replay_shows(world, tmp_path, monkeypatch):
     """No key is needed to replay, and none is looked for."""
     monkeypatch.delenv("TAVILY_API_KEY", raising=False)
     store, services = str(tmp_path / "live.sqlite"), tmp_path / "live.toml"
@@ -111,14 +109,12 @@ def test_a_services_file_says_which_tools_a_replay_shows(
         (PlaceOptions(services=Path("none.toml")), "cannot be read"),
     ],
 )
-def test_options_that_do_not_go_together(options: PlaceOptions, said: str) -> None:
+def test_options_that_do_not_go_together(options, said):
     with pytest.raises(UserError, match=said), live_source(options):
         pass
 
 
-def test_a_replay_needs_a_store_that_is_there_and_a_day_that_it_has(
-    world: Path, tmp_path: Path
-) -> None:
+def test_a_replay_needs_a_store_that_is_there_and_a_day_that_it_has(world, tmp_path):
     store = str(tmp_path / "live.sqlite")
     with (
         pytest.raises(UserError, match=r"live\.sqlite"),

@@ -37,7 +37,7 @@ def ask(world: World, face: str, page_rows: int | None, **arguments: Any) -> str
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_the_pages_hold_every_row_once_and_in_order(long_world: World, face: str) -> None:
+def test_the_pages_hold_every_row_once_and_in_order(long_world, face):
     whole = ask(long_world, face, None)
     names = [f"Diner {n:02d}" for n in range(1, ROWS + 1)]
     order = sorted(names, key=whole.index)
@@ -50,28 +50,28 @@ def test_the_pages_hold_every_row_once_and_in_order(long_world: World, face: str
     assert [len(page) for page in found] == [10, 10, 10, 4]
 
 
-def test_sentences_say_which_rows_these_are_and_what_to_ask_for(long_world: World) -> None:
+def test_sentences_say_which_rows_these_are_and_what_to_ask_for(long_world):
     assert ask(long_world, "star", 10, page=2).endswith(
         "\nRows 11-20 of 34, page 2 of 4. Ask for page 3 to see more."
     )
     assert ask(long_world, "star", 10, page=4).endswith("\nRows 31-34 of 34, page 4 of 4.")
 
 
-def test_star_numbers_its_rows_through(long_world: World) -> None:
+def test_star_numbers_its_rows_through(long_world):
     heading, first, *_ = ask(long_world, "star", 10, page=2).split("\n")
     assert heading.endswith("found the following 34 restaurants:")
     assert first.startswith("11. [Diner 11]")
 
 
 @pytest.mark.parametrize("face", ["planner_r1", "compact"])
-def test_json_has_fields_for_it(long_world: World, face: str) -> None:
+def test_json_has_fields_for_it(long_world, face):
     answer = json.loads(ask(long_world, face, 10, page=2))
     assert [answer[key] for key in ("page", "pages", "total_rows")] == [2, 4, 34]
     assert list(answer) == ["rows", "page", "pages", "total_rows"]
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_an_answer_of_one_page_is_as_without_pages(long_world: World, face: str) -> None:
+def test_an_answer_of_one_page_is_as_without_pages(long_world, face):
     whole = ask(long_world, face, None)
     assert ask(long_world, face, ROWS) == ask(long_world, face, ROWS, page=1) == whole
 
@@ -90,14 +90,12 @@ def test_an_answer_of_one_page_is_as_without_pages(long_world: World, face: str)
         (None, 1, "Unknown argument 'page'. search_restaurants takes city."),
     ],
 )
-def test_pages_that_are_not_there(
-    long_world: World, page_rows: int | None, page: Any, said: str
-) -> None:
+def test_pages_that_are_not_there(long_world, page_rows, page, said):
     assert json.loads(ask(long_world, "planner_r1", page_rows, page=page)) == {"error": said}
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_page_is_offered_by_searches_only_and_only_where_there_are_pages(face: str) -> None:
+def test_page_is_offered_by_searches_only_and_only_where_there_are_pages(face):
     assert not any(
         "page" in s["function"]["parameters"]["properties"] for s in face_named(face).schemas()
     )
@@ -112,13 +110,13 @@ def test_page_is_offered_by_searches_only_and_only_where_there_are_pages(face: s
     assert {tool for tool, kind in offered.items() if kind is None} == offered.keys() & no_searches
 
 
-def test_what_has_no_rows_has_no_pages(long_world: World) -> None:
+def test_what_has_no_rows_has_no_pages(long_world):
     box = ToolBox(long_world, face_named("compact"), page_rows=1)
     state = {"state": "Massachusetts"}
     assert json.loads(box.call("get_cities", state).text) == {"cities": ["Boston", "Salem"]}
     assert "Unknown argument 'page'" in box.call("get_cities", {**state, "page": 1}).text
 
 
-def test_pages_without_rows_are_a_mistake_of_ours(long_world: World) -> None:
+def test_pages_without_rows_are_a_mistake_of_ours(long_world):
     with pytest.raises(ValueError, match="at least 1 row"):
         ToolBox(long_world, face_named("compact"), page_rows=0)

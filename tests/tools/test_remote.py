@@ -74,7 +74,7 @@ def box(script: Script, waits: list[float]) -> RemoteToolBox:
     return RemoteToolBox(script.url + "/", face_named("compact"), page_rows=7, max_retries=3)
 
 
-def test_a_call_is_sent_as_the_model_wrote_it(script: Script, box: RemoteToolBox) -> None:
+def test_a_call_is_sent_as_the_model_wrote_it(script, box):
     for arguments in ('{"city": "\ud800"', {"city": "Zürich"}, "", "null"):
         assert box.call("search_restaurants", arguments) == ToolAnswer("fine")
     assert [body["path"] for body in script.bodies] == ["/tools?face=compact&page_rows=7"] * 4
@@ -83,14 +83,12 @@ def test_a_call_is_sent_as_the_model_wrote_it(script: Script, box: RemoteToolBox
     assert script.bodies[0]["name"] == "search_restaurants"
 
 
-def test_an_error_of_the_tool_is_an_answer(script: Script, box: RemoteToolBox) -> None:
+def test_an_error_of_the_tool_is_an_answer(script, box):
     script.steps = [(200, '{"text": "Unknown city.", "error": true}', {"x-world-hash": "abc"})]
     assert box.call("search_restaurants", {}) == ToolAnswer("Unknown city.", error=True)
 
 
-def test_what_passes_is_asked_again_with_growing_pauses(
-    script: Script, box: RemoteToolBox, waits: list[float]
-) -> None:
+def test_what_passes_is_asked_again_with_growing_pauses(script, box, waits):
     script.steps = [FAILING, "drop", (200, "<html>starting</html>", {}), ANSWER]
     assert box.call("calculator", {"expression": "1"}) == ToolAnswer("fine")
     assert len(script.bodies) == 4
@@ -107,9 +105,7 @@ def test_what_passes_is_asked_again_with_growing_pauses(
         ((200, "[1]", {}), "something other than JSON: [1]"),
     ],
 )
-def test_what_does_not_pass_is_a_fault_of_our_side(
-    step: Step | str, said: str, script: Script, box: RemoteToolBox
-) -> None:
+def test_what_does_not_pass_is_a_fault_of_our_side(step, said, script, box):
     script.steps = [step]
     with pytest.raises(ToolHostDown) as caught:
         box.call("calculator", {"expression": "1"})
@@ -130,23 +126,21 @@ def test_what_does_not_pass_is_a_fault_of_our_side(
         ((400, '{"detail": "Unknown face."}', {}), "answered 400: Unknown face."),
     ],
 )
-def test_what_cannot_pass_is_not_asked_again(
-    step: Step, said: str, script: Script, box: RemoteToolBox
-) -> None:
+def test_what_cannot_pass_is_not_asked_again(step, said, script, box):
     script.steps = [step]
     with pytest.raises(ToolHostDown, match=said):
         box.call("calculator", {"expression": "1"})
     assert len(script.bodies) == 1
 
 
-def test_a_server_that_is_too_slow_is_down(script: Script, waits: list[float]) -> None:
+def test_a_server_that_is_too_slow_is_down(script, waits):
     box = RemoteToolBox(script.url, face_named("compact"), timeout_seconds=0.2, max_retries=0)
     script.steps = ["sleep"]
     with pytest.raises(ToolHostDown, match="did not answer in time"):
         box.call("calculator", {"expression": "1"})
 
 
-def test_arguments_without_end_are_the_models_mistake(script: Script, box: RemoteToolBox) -> None:
+def test_arguments_without_end_are_the_models_mistake(script, box):
     script.steps = [(413, '{"detail": "The body is larger than 1,000,000 bytes."}', {})]
     answer = box.call("calculator", '{"expression": "' + "1" * 2_000_000)
     assert answer.error and "too long" in answer.text
@@ -156,7 +150,7 @@ def test_arguments_without_end_are_the_models_mistake(script: Script, box: Remot
     assert box.call("calculator", {"expression": nested}).error
 
 
-def test_threads_share_connections(script: Script, box: RemoteToolBox) -> None:
+def test_threads_share_connections(script, box):
     with ThreadPoolExecutor(4) as pool:
         assert (
             list(pool.map(lambda i: box.call("calculator", {"expression": str(i)}), range(200)))
@@ -168,7 +162,7 @@ def test_threads_share_connections(script: Script, box: RemoteToolBox) -> None:
     }
 
 
-def test_schemas_are_the_servers_and_may_be_edited(script: Script, box: RemoteToolBox) -> None:
+def test_schemas_are_the_servers_and_may_be_edited(script, box):
     box.schemas.clear()
     box.schemas[0].clear()
     assert box.schemas == SCHEMAS["schemas"]
@@ -186,9 +180,7 @@ def test_schemas_are_the_servers_and_may_be_edited(script: Script, box: RemoteTo
         ({"schemas": (200, "{}", {})}, "is not a server of tools"),
     ],
 )
-def test_a_wrong_server_is_noticed_at_the_start(
-    change: dict[str, Step], said: str, script: Script, waits: list[float]
-) -> None:
+def test_a_wrong_server_is_noticed_at_the_start(change, said, script, waits):
     for name, step in change.items():
         setattr(script, name, step)
     with pytest.raises(UserError) as caught:
@@ -196,7 +188,7 @@ def test_a_wrong_server_is_noticed_at_the_start(
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float]) -> None:
+def test_another_world_is_noticed_at_the_start(script, waits):
     assert RemoteToolBox(script.url, face_named("compact"), world_hash="abc").world == WORLD
     with pytest.raises(
         UserError,
@@ -216,15 +208,13 @@ def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float
         ("http://127.0.0.1:1", {"max_retries": 0}),  # nobody is there
     ],
 )
-def test_a_wrong_setting_is_one_line_at_once(
-    url: str, settings: dict[str, Any], waits: list[float]
-) -> None:
+def test_a_wrong_setting_is_one_line_at_once(url, settings, waits):
     with pytest.raises(UserError) as caught:
         RemoteToolBox(url, face_named("compact"), **settings)
     assert waits == [] and "\n" not in str(caught.value)
 
 
-def test_an_episode_whose_server_dies_is_unscored(script: Script, box: RemoteToolBox) -> None:
+def test_an_episode_whose_server_dies_is_unscored(script, box):
     session = Session(REQUEST, box, dialect_named("compact"))
     turn = '<tool_call>{"name": "calculator", "arguments": {"expression": "%d"}}</tool_call>'
     session.take(Turn(turn % 1))
@@ -235,7 +225,7 @@ def test_an_episode_whose_server_dies_is_unscored(script: Script, box: RemoteToo
     assert session.transcript.fault is not None and "answered 503" in session.transcript.fault
 
 
-def test_pauses_are_bounded(script: Script, waits: list[float]) -> None:
+def test_pauses_are_bounded(script, waits):
     box = RemoteToolBox(script.url, face_named("compact"), max_retries=40)
     script.steps = [FAILING]
     with pytest.raises(ToolHostDown, match="41 attempts"):

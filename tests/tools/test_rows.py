@@ -60,7 +60,7 @@ def values(rows: Rows, *fields: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_every_tool_answers_in_rows_with_the_names_of_the_world(world: World, face: str) -> None:
+def test_every_tool_answers_in_rows_with_the_names_of_the_world(world, face):
     meals = ask(world, face, "search_restaurants", city="Boston").rows()
     place = (meals.first, meals.total, meals.pages, meals.is_whole)
     assert meals.kind == "Restaurant" and place == (1, 3, 1, True)
@@ -97,7 +97,7 @@ def test_every_tool_answers_in_rows_with_the_names_of_the_world(world: World, fa
     )
 
 
-def test_fields_and_precision_are_those_of_the_text(world: World) -> None:
+def test_fields_and_precision_are_those_of_the_text(world):
     compact = ask(world, "compact", "search_flights", **FLIGHT).rows()
     assert compact.fields == ("price_usd", "duration", "number")
     planner = ask(world, "planner_r1", "search_flights", **FLIGHT).rows()
@@ -107,7 +107,7 @@ def test_fields_and_precision_are_those_of_the_text(world: World) -> None:
     ]
 
 
-def test_what_a_heading_says_is_said_of_all_rows(world: World) -> None:
+def test_what_a_heading_says_is_said_of_all_rows(world):
     star, planner = (
         ask(world, face, "search_restaurants", city="Boston").rows()
         for face in ("star", "planner_r1")
@@ -119,14 +119,14 @@ def test_what_a_heading_says_is_said_of_all_rows(world: World) -> None:
     }
 
 
-def test_a_word_of_the_face_is_the_cores(world: World) -> None:
+def test_a_word_of_the_face_is_the_cores(world):
     answer = ask(world, "star", "search_ground_transportation", **ROAD, mode="self-driving")
     assert ": driving, from Boston" in answer.text
     assert values(answer.rows(), "mode") == [("self-driving",)]
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_a_refusal_has_no_rows_and_says_why_as_the_face_does(world: World, face: str) -> None:
+def test_a_refusal_has_no_rows_and_says_why_as_the_face_does(world, face):
     answer = ask(world, face, "search_accommodations", city="Salem")
     assert answer.error
     assert answer.rows().problem == "no_accommodations"
@@ -138,7 +138,7 @@ def test_a_refusal_has_no_rows_and_says_why_as_the_face_does(world: World, face:
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_pages_say_where_they_stand(world: World, face: str) -> None:
+def test_pages_say_where_they_stand(world, face):
     shown = []
     for page, first in ((1, 1), (2, 3)):
         rows = ask(world, face, "search_restaurants", 2, city="Boston", page=page).rows()
@@ -152,9 +152,7 @@ def test_pages_say_where_they_stand(world: World, face: str) -> None:
     ("tool", "asked"),
     [("search_restaurants", {"city": "Boston"}), ("get_cities", {"state": "Massachusetts"})],
 )
-def test_of_a_cut_answer_the_rows_that_stand_whole_in_it(
-    world: World, face: str, tool: str, asked: dict[str, str]
-) -> None:
+def test_of_a_cut_answer_the_rows_that_stand_whole_in_it(world, face, tool, asked):
     answer = ask(world, face, tool, **asked)
     whole, most = answer.rows(), 0
     for end in range(len(answer.text)):
@@ -170,24 +168,24 @@ def test_of_a_cut_answer_the_rows_that_stand_whole_in_it(
     assert most >= len(whole.values) - 1
 
 
-def test_a_value_whose_end_is_not_shown_is_no_value(world: World) -> None:
+def test_a_value_whose_end_is_not_shown_is_no_value(world):
     answer = ask(world, "star", "search_restaurants", city="Boston")
     first = answer.text.index("\n2. ")
     assert len(answer.rows(answer.text[:first]).values) == 0
     assert len(answer.rows(answer.text[: first + 1]).values) == 1
 
 
-def test_nothing_is_left_of_a_refusal_that_is_cut(world: World) -> None:
+def test_nothing_is_left_of_a_refusal_that_is_cut(world):
     answer = ask(world, "star", "search_accommodations", city="Salem")
     assert answer.rows(answer.text[:-1]) == Rows(total=None, pages=None)
 
 
-def test_an_answer_in_words_of_somebody_elses_tool_says_so() -> None:
+def test_an_answer_in_words_of_somebody_elses_tool_says_so():
     assert ToolAnswer("Doc 1 …").rows() == TEXT and TEXT.kind == "text" and TEXT.records() == []
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_rows_come_back_from_a_transcript_and_from_a_server(world: World, face: str) -> None:
+def test_rows_come_back_from_a_transcript_and_from_a_server(world, face):
     for answer in (
         ask(world, face, "search_restaurants", 2, city="Boston"),
         ask(world, face, "search_accommodations", city="Salem"),

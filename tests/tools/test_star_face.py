@@ -50,7 +50,7 @@ def box() -> ToolBox:
     return ToolBox(world, face_named("star"))
 
 
-def test_the_tools_and_arguments_of_table_5(box: ToolBox) -> None:
+def test_the_tools_and_arguments_of_table_5(box):
     functions = [schema["function"] for schema in box.schemas]
     assert {f["name"]: f["parameters"]["required"] for f in functions} == {
         "SearchCity": ["state"],
@@ -91,7 +91,7 @@ A SearchCity for state Michigan found the following 2 cities: Detroit, Escanaba
 
 
 @pytest.mark.parametrize(("name", "arguments", "said"), calls_in(ANSWERS))
-def test_answers(box: ToolBox, name: str, arguments: str, said: str) -> None:
+def test_answers(box, name, arguments, said):
     answer = box.call(name, arguments)
     assert answer.text == said and not answer.error
 
@@ -141,19 +141,19 @@ Unknown tool 'calculator'. The tools are SearchCity, SearchFlight, GoogleDistanc
 
 
 @pytest.mark.parametrize(("name", "arguments", "said"), calls_in(ERRORS))
-def test_errors(box: ToolBox, name: str, arguments: str, said: str) -> None:
+def test_errors(box, name, arguments, said):
     answer = box.call(name, arguments)
     assert answer.text == said and answer.error
 
 
-def test_a_price_with_cents_keeps_them(box: ToolBox) -> None:
+def test_a_price_with_cents_keeps_them(box):
     assert (
         "1. [F3574993] $88.5. Departure"
         in box.call("SearchFlight", {**FLIGHT, "date": "2022-03-20"}).text
     )
 
 
-def test_calls_are_translated_both_ways() -> None:
+def test_calls_are_translated_both_ways():
     core = CheckedCall(
         "search_ground_transportation",
         {"origin": "Milwaukee", "destination": "Detroit", "mode": "self-driving"},

@@ -11,7 +11,6 @@ from tripwright.cli.main import main
 from tripwright.cli.tool import tool
 from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
-from tripwright.world.store import World
 
 
 @pytest.fixture
@@ -31,16 +30,14 @@ def folder(tmp_path: Path) -> str:
         ("SearchRestaurant", "star", "1. [Café] Avg. Cost $12. Cuisines: Tea. Rating: 4.0\n"),
     ],
 )
-def test_every_face_can_be_tried(
-    folder: str, capsys: pytest.CaptureFixture[str], tool: str, face: str, said: str
-) -> None:
+def test_every_face_can_be_tried(folder, capsys, tool, face, said):
     assert main(["tool", tool, '{"city": "Boston"}', "--world", folder, "--face", face]) == 0
     assert said in capsys.readouterr().out
     assert main(["tool", "--list", "--face", face]) == 0
     assert tool in [s["function"]["name"] for s in json.loads(capsys.readouterr().out)]
 
 
-def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_of_a_long_answer(tmp_path, capsys):
     eaten = [(f"Café {n}", "Boston", "Tea", "12", "4.0") for n in range(1, 46)]
     write_world(tmp_path / "w", WorldTables([("Boston", "Massachusetts")], [], [], eaten, [], []))
     at, rows = ["--world", str(tmp_path / "w"), "--page-rows"], list[list[str]]()
@@ -72,9 +69,7 @@ def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["get_cities", '{"page": 1}', "--world", "W", "--page-rows", "9"], "'page'"),
     ],
 )
-def test_mistakes_are_one_line_and_exit_2(
-    folder: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line_and_exit_2(folder, words, said, capsys):
     assert main(["tool", *(folder if word == "W" else word for word in words)]) == 2
     out, err = capsys.readouterr()
     assert not out and said in err and err.count("\n") == 1
@@ -88,9 +83,7 @@ def examples() -> list[list[str]]:
     return [shlex.split(line)[1:] for line in lines if line.startswith("tripwright tool ")]
 
 
-def test_the_examples_of_the_help_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_examples_of_the_help_answer(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["world", "build", "--out", "worlds/nano", "--scale", "nano", "--seed", "7"]) == 0
     # The official tables and live services are not here; recorded answers have tests of their own
@@ -101,12 +94,7 @@ def test_the_examples_of_the_help_answer(
         assert main(words) == 0, (words, capsys.readouterr().err)
 
 
-def test_the_example_on_the_official_tables_answers(
-    real_world: World,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_example_on_the_official_tables_answers(real_world, tmp_path, capsys, monkeypatch):
     assert real_world.folder is not None
     (tmp_path / "worlds").mkdir()
     (tmp_path / "worlds" / "real").symlink_to(real_world.folder)

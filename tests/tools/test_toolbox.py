@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tripwright.domains import domain_named, face_named
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.store import World
 
 FACES = [face.name for face in domain_named("travelplanner").faces]
 
@@ -27,7 +26,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-def test_a_byte_order_mark_before_the_arguments_is_passed_over(world: World) -> None:
+def test_a_byte_order_mark_before_the_arguments_is_passed_over(world):
     box = ToolBox(world, face_named("compact"))
     assert box.call("get_cities", '\ufeff{"state": "Illinois"}') == box.call(
         "get_cities", {"state": "Illinois"}
@@ -35,7 +34,7 @@ def test_a_byte_order_mark_before_the_arguments_is_passed_over(world: World) -> 
     assert box.call("get_cities", "\ufeff").text == box.call("get_cities", "").text
 
 
-def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
+def test_arguments_may_be_an_object_or_its_text(world):
     box = ToolBox(world, face_named("compact"))
     assert box.call("get_cities", {"state": "Illinois"}) == box.call(
         "get_cities", '{"state": "Illinois"}'
@@ -58,7 +57,7 @@ def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
         ({"state": "Texass<|im_end|>\ud800"}, "Unknown state 'Texass?|im_end|??'."),
     ],
 )
-def test_mistakes_are_answers(world: World, face: str, arguments: Any, said: str) -> None:
+def test_mistakes_are_answers(world, face, arguments, said):
     answer = ToolBox(world, face_named(face)).call("get_cities", arguments)
     assert answer.error and json.loads(answer.text) == {"error": said}
     answer.text.encode()
@@ -77,9 +76,7 @@ def test_mistakes_are_answers(world: World, face: str, arguments: Any, said: str
         st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=4),
     ),
 )
-def test_no_call_raises_and_every_answer_is_short_text(
-    world: World, face: str, page_rows: int | None, name: str, arguments: Any
-) -> None:
+def test_no_call_raises_and_every_answer_is_short_text(world, face, page_rows, name, arguments):
     answer = ToolBox(world, face_named(face), page_rows=page_rows).call(name, arguments)
     answer.text.encode()
     assert answer.text and len(answer.text) < 1000
@@ -123,9 +120,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("what", HOSTILE)
-def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(
-    world: World, face: str, what: str
-) -> None:
+def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(world, face, what):
     box = ToolBox(world, face_named(face))
     arguments = {
         "origin": "Boston",
@@ -153,7 +148,7 @@ def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(
     ['{"city": NaN}', '{"city": "\\ud800"}', '{"a":' * 50_000, "9" * 5_000, "\x00", '"', "\ud800"],
 )
 @pytest.mark.parametrize("face", FACES)
-def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> None:
+def test_text_that_is_no_call_is_told_so(world, face, text):
     box = ToolBox(world, face_named(face))
     answer = box.call(box.face.offer.name_of("search_restaurants"), text)
     assert answer.error and len(answer.text) < 500
@@ -168,7 +163,7 @@ def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> 
         ("star", "No information."),
     ],
 )
-def test_an_emptied_box_tells_nothing(world: World, face: str, nothing: str) -> None:
+def test_an_emptied_box_tells_nothing(world, face, nothing):
     box = ToolBox(world, face_named(face), emptied=True)
     for name, arguments in [
         ("search_restaurants", {"city": "Boston"}),

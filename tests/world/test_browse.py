@@ -18,7 +18,7 @@ def nano(tmp_path_factory: pytest.TempPathFactory) -> World:
     return build_world(tmp_path_factory.mktemp("browse") / "nano", "nano", 4)
 
 
-def test_every_list_has_its_columns(nano: World) -> None:
+def test_every_list_has_its_columns(nano):
     city, date = next(iter(nano.cities)), nano.dates[0]
     asked = {"flights": Filters(origin=city, date=date), "roads": Filters(origin=city)}
     for what in LISTINGS:
@@ -27,7 +27,7 @@ def test_every_list_has_its_columns(nano: World) -> None:
         assert found and all(len(row) == len(columns) for row in found)
 
 
-def test_filters_hold_for_every_row_and_drop_no_other(nano: World) -> None:
+def test_filters_hold_for_every_row_and_drop_no_other(nano):
     state = next(iter(nano.states))
     filters = Filters(state=state, word="private")
     expected = [
@@ -57,7 +57,7 @@ def test_filters_hold_for_every_row_and_drop_no_other(nano: World) -> None:
     assert all("Thai" in str(row) for row in browse(nano, "restaurants", Filters(word="thai"))[1])
 
 
-def test_routes_are_exactly_the_pairs_with_flights(nano: World) -> None:
+def test_routes_are_exactly_the_pairs_with_flights(nano):
     pairs = [
         (a, b)
         for a in nano.cities
@@ -85,15 +85,13 @@ def test_routes_are_exactly_the_pairs_with_flights(nano: World) -> None:
         ("roads", Filters(), "Which roads"),
     ],
 )
-def test_what_there_is_not_is_one_line(nano: World, what: str, filters: Filters, told: str) -> None:
+def test_what_there_is_not_is_one_line(nano, what, filters, told):
     with pytest.raises(UserError, match=told) as problem:
         list(browse(nano, what, filters)[1])
     assert "\n" not in str(problem.value)
 
 
-def test_the_command_says_when_a_list_is_cut(
-    nano: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_when_a_list_is_cut(nano, capsys):
     assert main(["world", "browse", str(nano.folder), "cities", "--count", "3"]) == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 4 and told.err == "the first 3 rows; --count 0 shows all\n"
@@ -104,7 +102,7 @@ def test_the_command_says_when_a_list_is_cut(
     assert "0 rows" in capsys.readouterr().err
 
 
-def test_info_says_size_dates_and_coverage(nano: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_says_size_dates_and_coverage(nano, capsys):
     assert main(["world", "info", str(nano.folder), "--verify"]) == 0
     told = capsys.readouterr().out
     assert "MB)" in told and "flights from 2022-03-01 to 2022-03-14, on 14 days" in told

@@ -27,23 +27,21 @@ WINTER, SUMMER = "2022-03-12", "2022-03-13"
         ("St. Thomas", Position(18.3, -65.0), -4, False),
     ],
 )
-def test_state_and_map_together_give_the_clock(
-    state: str, place: Position | None, hours: int, saves: bool
-) -> None:
+def test_state_and_map_together_give_the_clock(state, place, hours, saves):
     assert clock_of(state, place) == Clock(60 * hours, saves)
 
 
-def test_a_place_that_nothing_tells_has_no_clock() -> None:
+def test_a_place_that_nothing_tells_has_no_clock():
     assert clock_of(None, None) is None and clock_of("Tuscany", None) is None
 
 
-def test_daylight_is_saved_from_the_second_sunday_of_march_to_the_first_of_november() -> None:
+def test_daylight_is_saved_from_the_second_sunday_of_march_to_the_first_of_november():
     assert [
         saving_minutes(date) for date in (WINTER, SUMMER, "2022-11-05", "2022-11-06", "2023-03-12")
     ] == [0, 60, 60, 0, 60]
 
 
-def test_known_flights_outweigh_the_map_either_way_and_for_the_cities_they_join() -> None:
+def test_known_flights_outweigh_the_map_either_way_and_for_the_cities_they_join():
     # C, in truth, is two hours further east
     by_map = {"A": Clock(-480), "B": Clock(-480), "C": Clock(-480), "D": Clock(-360)}
     clocks = Clocks(
@@ -57,7 +55,7 @@ def test_known_flights_outweigh_the_map_either_way_and_for_the_cities_they_join(
     assert clocks.shift_minutes("A", "Atlantis", SUMMER) == 0
 
 
-def test_a_shift_to_a_place_without_daylight_saving_changes_with_the_day() -> None:
+def test_a_shift_to_a_place_without_daylight_saving_changes_with_the_day():
     clocks = Clocks(
         {("P", "E", WINTER): Counter({0: 1})},
         {"P": Clock(-420, False), "E": Clock(-420), "X": Clock(-420)},

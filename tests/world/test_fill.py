@@ -113,9 +113,7 @@ def world(known: tuple[list[Texts], list[Search]]) -> World:
     return filled(known, 0)
 
 
-def test_known_answers_stay_as_they_are(
-    world: World, known: tuple[list[Texts], list[Search]]
-) -> None:
+def test_known_answers_stay_as_they_are(world, known):
     expected: dict[Search, list[Texts]] = defaultdict(list)
     for row in known[0]:
         expected[row[6], row[7], row[5]].append(row)
@@ -124,7 +122,7 @@ def test_known_answers_stay_as_they_are(
         assert world.flights(*search) is not None
 
 
-def test_listed_pairs_are_known_on_the_filled_days_and_nothing_else(world: World) -> None:
+def test_listed_pairs_are_known_on_the_filled_days_and_nothing_else(world):
     assert all(
         world.flights(*route, date) is not None
         for route in ROADS
@@ -137,9 +135,7 @@ def test_listed_pairs_are_known_on_the_filled_days_and_nothing_else(world: World
     assert world.filled_dates == (DAYS[0], DAYS[-1]) and not world.flights_complete
 
 
-def test_a_route_is_served_on_all_days_or_on_none_and_both_ways(
-    world: World, known: tuple[list[Texts], list[Search]]
-) -> None:
+def test_a_route_is_served_on_all_days_or_on_none_and_both_ways(world, known):
     one_way = {(a, b) for a, b, _ in known[1]}
     for a, b in ROADS:
         served = {bool(world.flights(a, b, date)) for date in DAYS}
@@ -148,9 +144,7 @@ def test_a_route_is_served_on_all_days_or_on_none_and_both_ways(
             assert served == {bool(world.flights(b, a, DAYS[0]))}
 
 
-def test_filled_flights_follow_what_the_known_ones_show(
-    world: World, known: tuple[list[Texts], list[Search]]
-) -> None:
+def test_filled_flights_follow_what_the_known_ones_show(world, known):
     routes = {(a, b) for a, b, _ in known[1]}
     new = [route for route in ROADS if route not in routes and route[::-1] not in routes]
     found = {route: [world.flights(*route, date) or [] for date in DAYS] for route in new}
@@ -199,9 +193,7 @@ def joined_cities(known: tuple[list[Texts], list[Search]]) -> set[str]:
     return joined
 
 
-def test_a_known_route_keeps_its_clocks_and_lengths_on_filled_days_and_both_ways(
-    world: World, known: tuple[list[Texts], list[Search]]
-) -> None:
+def test_a_known_route_keeps_its_clocks_and_lengths_on_filled_days_and_both_ways(world, known):
     wrong_by_the_map = 0
     for a, b in served_routes(known):
         ahead = CLOCKS[b] - CLOCKS[a]
@@ -215,9 +207,7 @@ def test_a_known_route_keeps_its_clocks_and_lengths_on_filled_days_and_both_ways
     assert wrong_by_the_map >= 5  # or the longitude alone would have done
 
 
-def test_cities_that_known_routes_join_keep_their_clocks_on_routes_that_nobody_knew(
-    world: World, known: tuple[list[Texts], list[Search]]
-) -> None:
+def test_cities_that_known_routes_join_keep_their_clocks_on_routes_that_nobody_knew(world, known):
     covered = {(a, b) for a, b, _ in known[1]}
     joined = joined_cities(known)
     new = [
@@ -230,9 +220,7 @@ def test_cities_that_known_routes_join_keep_their_clocks_on_routes_that_nobody_k
     assert all(shift(flight) == CLOCKS[b] - CLOCKS[a] for (a, b), flight in found)
 
 
-def test_durations_keep_the_winds_and_each_routes_own_habit(
-    world: World, known: tuple[list[Texts], list[Search]]
-) -> None:
+def test_durations_keep_the_winds_and_each_routes_own_habit(world, known):
     def beyond(flight: Flight) -> float:
         return minutes_of_duration(flight.duration) - 42 - 0.118 * flight.distance_miles
 
@@ -253,9 +241,7 @@ def test_durations_keep_the_winds_and_each_routes_own_habit(
     assert statistics.correlation(*zip(*habits, strict=True)) > 0.8
 
 
-def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(
-    known: tuple[list[Texts], list[Search]],
-) -> None:
+def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(known):
     lonely = (
         [row for row in known[0] if "City29" not in row],
         [search for search in known[1] if "City29" not in search],
@@ -286,15 +272,13 @@ def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(
         (0, "F", "numbers end in digits"),
     ],
 )
-def test_known_flights_that_cannot_be_read_are_one_line(
-    known: tuple[list[Texts], list[Search]], column: int, text: str, expected: str
-) -> None:
+def test_known_flights_that_cannot_be_read_are_one_line(known, column, text, expected):
     row = (*known[0][0][:column], text, *known[0][0][column + 1 :])
     with pytest.raises(UserError, match=expected):
         fill_flights([row, *known[0][1:]], known[1], Surroundings(ROADS, POSITIONS, {}), 0)
 
 
-def test_learning_from_four_times_the_searches_takes_about_four_times_the_comparisons() -> None:
+def test_learning_from_four_times_the_searches_takes_about_four_times_the_comparisons():
     def comparisons(routes: int) -> int:
         compared = 0
 
@@ -316,18 +300,18 @@ def test_learning_from_four_times_the_searches_takes_about_four_times_the_compar
     assert comparisons(400) < 7 * comparisons(100)
 
 
-def test_flight_numbers_are_unique_and_look_alike(world: World) -> None:
+def test_flight_numbers_are_unique_and_look_alike(world):
     numbers = [flight.number for flight in flights_of(world, *ROADS)]
     assert len(set(numbers)) == len(numbers)
     assert all(len(number) == 8 and number[0] == "F" and number[1:].isdigit() for number in numbers)
 
 
-def test_the_seed_makes_the_flights(world: World, known: tuple[list[Texts], list[Search]]) -> None:
+def test_the_seed_makes_the_flights(world, known):
     assert filled(known, 0).content_hash == world.content_hash
     assert filled(known, 1).content_hash != world.content_hash
 
 
-def test_too_few_known_searches_are_one_line(known: tuple[list[Texts], list[Search]]) -> None:
+def test_too_few_known_searches_are_one_line(known):
     with pytest.raises(
         UserError, match="at least 20 known searches with flights and 20 without; found 0 and 5"
     ):

@@ -6,7 +6,6 @@ import datetime
 import re
 from collections.abc import Callable
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,14 +23,14 @@ def worlds() -> list[World]:
     return [World.in_memory(build_tables("nano", seed)) for seed in SEEDS]
 
 
-def test_the_seed_makes_the_world(worlds: list[World], tmp_path: Path) -> None:
+def test_the_seed_makes_the_world(worlds, tmp_path):
     again = build_world(tmp_path / "again", "nano", SEEDS[0])
     assert again.content_hash == worlds[0].content_hash
     assert len({world.content_hash for world in worlds}) == len(SEEDS)
     assert again.name == "nano-0" and again.flights_complete
 
 
-def test_other_seeds_give_other_names(worlds: list[World]) -> None:
+def test_other_seeds_give_other_names(worlds):
     names = [
         {*world.cities, *world.states}
         | {stay.name for city in world.cities for stay in world.accommodations(city)}
@@ -41,7 +40,7 @@ def test_other_seeds_give_other_names(worlds: list[World]) -> None:
         assert len(one & other) < 0.02 * len(one)
 
 
-def test_names_alike_are_of_a_few_parts_and_still_mean_one_place() -> None:
+def test_names_alike_are_of_a_few_parts_and_still_mean_one_place():
     """And only names: the rest is of the size that an exam asks about."""
 
     def beginnings(scale: str) -> set[str]:
@@ -54,13 +53,13 @@ def test_names_alike_are_of_a_few_parts_and_still_mean_one_place() -> None:
     assert len(beginnings("nano_alike")) <= 4 < 20 < len(beginnings("nano"))
 
 
-def test_an_unknown_scale_is_one_line() -> None:
+def test_an_unknown_scale_is_one_line():
     with pytest.raises(UserError, match=r"Unknown scale 'giant'\. Accepted: .*nano"):
         build_tables("giant", 0)
 
 
 @pytest.mark.parametrize("index", range(len(SEEDS)))
-def test_names_mean_one_place(worlds: list[World], index: int) -> None:
+def test_names_mean_one_place(worlds, index):
     """The official look-up is by substring within a city; a city is looked for by substring,
     too."""
     world = worlds[index]
@@ -71,7 +70,7 @@ def test_names_mean_one_place(worlds: list[World], index: int) -> None:
 
 
 @pytest.mark.parametrize("index", range(len(SEEDS)))
-def test_every_trap_is_there(worlds: list[World], index: int) -> None:
+def test_every_trap_is_there(worlds, index):
     world = worlds[index]
     pairs = list(permutations(world.cities, 2))
     roads = [world.ground(*pair) for pair in pairs]
@@ -114,7 +113,7 @@ def _dear_cuisines(world: World) -> list[tuple[str, str]]:
     return found
 
 
-def test_the_tables_agree_with_each_other(worlds: list[World]) -> None:
+def test_the_tables_agree_with_each_other(worlds):
     world = worlds[0]
     assert len(world.cities) == 24 and all(len(cities) == 4 for cities in world.states.values())
     assert len(world.dates) == 14
@@ -134,7 +133,7 @@ def small() -> World:
     return World.in_memory(build_tables("small", 5))
 
 
-def test_distances_obey_the_map(worlds: list[World], small: World) -> None:
+def test_distances_obey_the_map(worlds, small):
     """Flight miles keep the triangle inequality up to rounding, and a road is never much shorter
     than the flight."""
     for world in (worlds[0], small):
@@ -160,7 +159,7 @@ def test_distances_obey_the_map(worlds: list[World], small: World) -> None:
                 )
 
 
-def test_roads_read_like_the_official_table(small: World) -> None:
+def test_roads_read_like_the_official_table(small):
     for a, b in permutations(list(small.cities)[:20], 2):
         road = small.ground(a, b)
         assert road is not None
@@ -171,7 +170,7 @@ def test_roads_read_like_the_official_table(small: World) -> None:
         assert bool(road.duration) == bool(road.distance)
 
 
-def test_small_follows_the_real_marginals(small: World) -> None:
+def test_small_follows_the_real_marginals(small):
     """Numbers counted in the real tables; tolerances are about four standard errors of these sample
     sizes."""
     stays = [row for city in small.cities for row in small.accommodations(city)]
@@ -207,7 +206,7 @@ def test_small_follows_the_real_marginals(small: World) -> None:
     assert 0.15 < min(ratios) < 0.22 and 0.48 < max(ratios) < 0.62
 
 
-def test_a_season_runs_through_several_months(small: World) -> None:
+def test_a_season_runs_through_several_months(small):
     by_day = small.flights_by_day
     assert len({date[:7] for date in by_day}) == 3
     saturdays = [
@@ -230,7 +229,7 @@ def test_a_season_runs_through_several_months(small: World) -> None:
 
 
 @pytest.mark.slow
-def test_official_has_the_official_row_counts(tmp_path: Path) -> None:
+def test_official_has_the_official_row_counts(tmp_path):
     world = build_world(tmp_path / "official", "official", 1)
     assert world.manifest["rows"] == {
         "city": 312,

@@ -21,7 +21,6 @@ from tripwright.errors import UserError
 from tripwright.world.folder import verify
 from tripwright.world.importer import SOURCES, import_world
 from tripwright.world.records import MISSING
-from tripwright.world.store import World
 
 
 def table(*rows: str) -> list[list[str]]:
@@ -78,9 +77,7 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
-def test_rows_keep_their_values_and_incomplete_ones_are_left_out_and_counted(
-    source: Path, tmp_path: Path
-) -> None:
+def test_rows_keep_their_values_and_incomplete_ones_are_left_out_and_counted(source, tmp_path):
     world = import_world(source, tmp_path / "world")
     assert world.manifest["incomplete_rows"] == {
         "cities": 0,
@@ -99,7 +96,7 @@ def test_rows_keep_their_values_and_incomplete_ones_are_left_out_and_counted(
     assert road.duration == ""  # distances are kept whole
 
 
-def test_without_coverage_every_flight_search_is_known(source: Path, tmp_path: Path) -> None:
+def test_without_coverage_every_flight_search_is_known(source, tmp_path):
     world = import_world(source, tmp_path / "world")
     assert [flight.number for flight in world.flights("Aston", "Brook", "2022-03-01") or []] == [
         "F1"
@@ -107,7 +104,7 @@ def test_without_coverage_every_flight_search_is_known(source: Path, tmp_path: P
     assert world.flights("Aston", "Brook", "2022-03-02") == []
 
 
-def test_with_coverage_other_searches_are_unknown(source: Path, tmp_path: Path) -> None:
+def test_with_coverage_other_searches_are_unknown(source, tmp_path):
     (source / "flights_coverage.json").write_text(
         json.dumps([["Aston", "Brook", "2022-03-01", 1], ["Brook", "Aston", "2022-03-01", 0]])
     )
@@ -116,7 +113,7 @@ def test_with_coverage_other_searches_are_unknown(source: Path, tmp_path: Path) 
     assert world.flights("Aston", "Brook", "2022-03-02") is None
 
 
-def test_official_names_and_folders_give_the_same_world(source: Path, tmp_path: Path) -> None:
+def test_official_names_and_folders_give_the_same_world(source, tmp_path):
     official = tmp_path / "TravelPlanner" / "database"
     for ours, theirs in OFFICIAL_NAMES.items():
         (official / theirs).parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +126,7 @@ def test_official_names_and_folders_give_the_same_world(source: Path, tmp_path: 
     assert import_world(official.parent, tmp_path / "above").content_hash == flat.content_hash
 
 
-def test_a_missing_file_or_folder_is_named(source: Path, tmp_path: Path) -> None:
+def test_a_missing_file_or_folder_is_named(source, tmp_path):
     with pytest.raises(UserError, match="No folder"):
         import_world(tmp_path / "nowhere", tmp_path / "world")
     (source / "attractions.csv").unlink()
@@ -161,9 +158,7 @@ def test_a_missing_file_or_folder_is_named(source: Path, tmp_path: Path) -> None
         ("flights_coverage.json", b'[["Aston", "Brook", "2022-02-30", 1]]', "date '2022-02-30'"),
     ],
 )
-def test_unreadable_files_are_one_clear_line(
-    source: Path, tmp_path: Path, name: str, content: bytes, expected: str
-) -> None:
+def test_unreadable_files_are_one_clear_line(source, tmp_path, name, content, expected):
     (source / name).write_bytes(content)
     with pytest.raises(UserError, match=expected) as problem:
         import_world(source, tmp_path / "world")
@@ -184,9 +179,7 @@ def test_unreadable_files_are_one_clear_line(
         ),
     ],
 )
-def test_a_number_is_one_that_json_has_and_a_date_is_a_day(
-    source: Path, tmp_path: Path, table: str, column: str, value: str
-) -> None:
+def test_a_number_is_one_that_json_has_and_a_date_is_a_day(source, tmp_path, table, column, value):
     rows = [list(each) for each in ROWS[table]]
     rows[1][rows[0].index(column)] = value
     write(source / table, rows)
@@ -194,9 +187,7 @@ def test_a_number_is_one_that_json_has_and_a_date_is_a_day(
         import_world(source, tmp_path / "world")
 
 
-def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(source, tmp_path):
     rows = ROWS["attractions.csv"]
     wider = [
         [*rows[0], "Opened"],
@@ -214,18 +205,14 @@ def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(
     assert list(world.cities) == ["Aston", "Brook"]
 
 
-def test_a_distance_keeps_the_word_that_the_source_has_for_missing(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_distance_keeps_the_word_that_the_source_has_for_missing(source, tmp_path):
     write(source / "distances.csv", [*ROWS["distances.csv"][:2], *table("Brook|Aston||N/A|None")])
     world = import_world(source, tmp_path / "world")
     assert ground_texts(world, "Brook", "Aston") == [("Brook", "Aston", "N/A", "None")]
     assert world.ground("Brook", "Aston") == ("Brook", "Aston", "", "")
 
 
-def test_a_table_that_cannot_be_read_is_not_taken_for_a_full_disk(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_cannot_be_read_is_not_taken_for_a_full_disk(source, tmp_path, monkeypatch):
     broken, opened = source / "restaurants.csv", Path.open
 
     def failing(path: Path, *args: object, **options: object):  # type: ignore[no-untyped-def]
@@ -260,7 +247,7 @@ class BrokenFile:
         return next(self._text)
 
 
-def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_rows(source, tmp_path):
     """What Python holds at the peak: with eight times the rows the difference is less than a tenth
     of what those rows weigh."""
 
@@ -287,7 +274,7 @@ def real_tables(travelplanner: Path) -> Path:
     return travelplanner / "database"
 
 
-def test_the_real_tables_have_the_published_numbers_of_usable_rows(real_world: World) -> None:
+def test_the_real_tables_have_the_published_numbers_of_usable_rows(real_world):
     world = real_world
     counts = {"city": 312, "flight": 1_485, "ground": 17_602, "covered": 512}
     counts |= {"restaurant": 9_551, "attraction": 5_302, "accommodation": 4_285}
@@ -299,9 +286,7 @@ def test_the_real_tables_have_the_published_numbers_of_usable_rows(real_world: W
     assert len(set(verify(world))) == 1
 
 
-def test_a_thousand_real_look_ups_equal_a_scan_of_the_files_text_for_text(
-    real_world: World, real_tables: Path
-) -> None:
+def test_a_thousand_real_look_ups_equal_a_scan_of_the_files_text_for_text(real_world, real_tables):
     """The scan is of the files' own text, by Python's csv reader alone; the empty result is asked
     for, too."""
 
@@ -360,8 +345,8 @@ def fewer_roads(real_tables: Path, tmp_path: Path) -> Path:
 
 
 def test_the_real_tables_can_be_filled_and_known_searches_stay(
-    real_world: World, real_tables: Path, fewer_roads: Path, tmp_path: Path
-) -> None:
+    real_world, real_tables, fewer_roads, tmp_path
+):
     world = import_world(fewer_roads, tmp_path / "filled", fill_seed=0)
     covered = json.loads((real_tables / "flights_coverage.json").read_text())
     for origin, destination, date, _ in covered:
@@ -402,7 +387,7 @@ def _share(searches: Sequence[Sequence[object]]) -> float:
     return sum(not flights for flights in searches) / len(searches)
 
 
-def test_flights_without_coverage_cannot_be_filled(source: Path, tmp_path: Path) -> None:
+def test_flights_without_coverage_cannot_be_filled(source, tmp_path):
     with pytest.raises(UserError, match="Nothing to fill: '.*' has no flights_coverage.json"):
         import_world(source, tmp_path / "world", fill_seed=0)
     assert not (tmp_path / "world").exists()

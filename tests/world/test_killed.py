@@ -63,9 +63,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(source, tmp_path):
     folder = tmp_path / "world"
     command = ["world", "import", str(source), "--out", str(folder)]
     kill_when(command, [tmp_path / "world.partial" / STORE_FILE])
@@ -78,7 +76,7 @@ def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(
     assert [file.name for file in tmp_path.iterdir()] == ["world"]
 
 
-def test_a_killed_build_leaves_no_world_and_the_next_one_succeeds(tmp_path: Path) -> None:
+def test_a_killed_build_leaves_no_world_and_the_next_one_succeeds(tmp_path):
     folder = tmp_path / "nano"
     command = ["world", "build", "--out", str(folder), "--seed", "3"]
     kill_when(command, [tmp_path / "nano.partial" / STORE_FILE])
@@ -93,7 +91,7 @@ def small_tables() -> WorldTables:
     )
 
 
-def test_two_writers_of_one_world_do_not_meet(tmp_path: Path) -> None:
+def test_two_writers_of_one_world_do_not_meet(tmp_path):
     tables = small_tables()
 
     def slow_rows():  # type: ignore[no-untyped-def]
@@ -108,7 +106,7 @@ def test_two_writers_of_one_world_do_not_meet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "manifest.json.bak", "sub/notes.txt"])
-def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path: Path, name: str) -> None:
+def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path, name):
     mine = tmp_path / "w.partial" / name
     mine.parent.mkdir(parents=True)
     mine.write_text("x")
@@ -118,7 +116,7 @@ def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path: Path, na
     assert sorted(path.name for path in (tmp_path / "w").iterdir()) == [MANIFEST_FILE, STORE_FILE]
 
 
-def test_a_write_killed_before_its_manifest_was_in_place_goes_on(tmp_path: Path) -> None:
+def test_a_write_killed_before_its_manifest_was_in_place_goes_on(tmp_path):
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / STORE_FILE).write_text("moved by a write that was killed then")
     with pytest.raises(UserError):
@@ -126,7 +124,7 @@ def test_a_write_killed_before_its_manifest_was_in_place_goes_on(tmp_path: Path)
     assert write_world(tmp_path / "w", small_tables()).content_hash
 
 
-def test_what_a_killed_write_has_left_is_replaced(tmp_path: Path) -> None:
+def test_what_a_killed_write_has_left_is_replaced(tmp_path):
     (tmp_path / "w.partial").mkdir()
     for name in (STORE_FILE, f"{STORE_FILE}-journal", MANIFEST_FILE):
         (tmp_path / "w.partial" / name).write_text("x")
@@ -138,14 +136,12 @@ def test_what_a_killed_write_has_left_is_replaced(tmp_path: Path) -> None:
     ]
 
 
-def test_a_world_cannot_be_named_like_an_unfinished_one(tmp_path: Path) -> None:
+def test_a_world_cannot_be_named_like_an_unfinished_one(tmp_path):
     with pytest.raises(UserError, match="ends in .partial"):
         write_world(tmp_path / "w.partial", small_tables())
 
 
-def test_the_current_folder_becomes_a_world_where_it_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_current_folder_becomes_a_world_where_it_stands(tmp_path, monkeypatch):
     here = tmp_path / "here"
     here.mkdir()
     before = here.stat().st_ino
@@ -157,7 +153,7 @@ def test_the_current_folder_becomes_a_world_where_it_stands(
         write_world(Path("."), small_tables())
 
 
-def test_what_fails_while_writing_leaves_nothing(tmp_path: Path) -> None:
+def test_what_fails_while_writing_leaves_nothing(tmp_path):
     tables = small_tables()
     tables.restaurants = [("too", "few")]
     with pytest.raises(Exception, match=r"binding|columns|index|parameters"):
@@ -165,9 +161,7 @@ def test_what_fails_while_writing_leaves_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_changed_row_is_found_by_the_hash(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_row_is_found_by_the_hash(tmp_path, capsys):
     world = write_world(tmp_path / "w", small_tables())
     assert len(set(verify(world))) == 1
     db = sqlite3.connect(tmp_path / "w" / STORE_FILE)
@@ -179,9 +173,7 @@ def test_a_changed_row_is_found_by_the_hash(
     assert "do not match the hash" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("x")
     for target in ("file", "file/world"):
         assert main(["world", "build", "--out", str(tmp_path / target)]) == 2

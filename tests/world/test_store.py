@@ -8,7 +8,6 @@ import os
 import pickle
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -56,7 +55,7 @@ def nano(tmp_path_factory: pytest.TempPathFactory) -> World:
     return build_world(tmp_path_factory.mktemp("store") / "nano", "nano", 4)
 
 
-def test_unknown_is_not_none() -> None:
+def test_unknown_is_not_none():
     complete = World.in_memory(small_tables())
     # file order
     assert [flight.number for flight in complete.flights("Aston", "Brook", "2022-03-01") or []] == [
@@ -75,7 +74,7 @@ def test_unknown_is_not_none() -> None:
     assert (complete.flights_complete, covered.flights_complete) == (True, False)
 
 
-def test_look_ups_keep_the_order_of_the_file() -> None:
+def test_look_ups_keep_the_order_of_the_file():
     world = World.in_memory(small_tables())
     assert [(f.number, f.price_usd, f.origin) for f in world.flights_numbered("F1")] == [
         ("F1", 100.0, "Aston"),
@@ -100,7 +99,7 @@ def _fingerprint(world: World) -> list[object]:
     ]
 
 
-def test_what_a_caller_does_with_a_list_is_not_remembered(nano: World) -> None:
+def test_what_a_caller_does_with_a_list_is_not_remembered(nano):
     city = next(iter(nano.cities))
     for table in ("restaurants", "attractions", "accommodations"):
         before = getattr(nano, table)(city)
@@ -109,13 +108,13 @@ def test_what_a_caller_does_with_a_list_is_not_remembered(nano: World) -> None:
         assert kept and getattr(nano, table)(city) == kept
 
 
-def test_threads_read_one_world(nano: World) -> None:
+def test_threads_read_one_world(nano):
     expected = _fingerprint(World.open(nano.folder or ""))
     with ThreadPoolExecutor(8) as pool:
         assert all(found == expected for found in pool.map(lambda _: _fingerprint(nano), range(32)))
 
 
-def test_threads_read_a_world_in_memory() -> None:
+def test_threads_read_a_world_in_memory():
     world = World.in_memory(build_tables("nano", 4))
     expected = _fingerprint(World.in_memory(build_tables("nano", 4)))
     with ThreadPoolExecutor(8) as pool:
@@ -124,7 +123,7 @@ def test_threads_read_a_world_in_memory() -> None:
         )
 
 
-def test_a_full_memory_of_rows_starts_anew(nano: World) -> None:
+def test_a_full_memory_of_rows_starts_anew(nano):
     world = World.open(nano.folder or "")
     for n in range(20_100):
         world.ground("Nowhere", str(n))
@@ -132,28 +131,28 @@ def test_a_full_memory_of_rows_starts_anew(nano: World) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_fork_opens_its_own_connection(nano: World) -> None:
+def test_a_fork_opens_its_own_connection(nano):
     expected = len(_fingerprint(nano))  # the parent's connection is open
     with multiprocessing.get_context("fork").Pool(2) as pool:
         found = pool.map(_fingerprint, [nano] * 4)
     assert all(len(answers) == expected and answers == _fingerprint(nano) for answers in found)
 
 
-def test_a_world_travels_as_its_folder(nano: World) -> None:
+def test_a_world_travels_as_its_folder(nano):
     copy = pickle.loads(pickle.dumps(nano))
     assert copy.content_hash == nano.content_hash and _fingerprint(copy) == _fingerprint(nano)
     with pytest.raises(TypeError, match="in memory"):
         pickle.dumps(World.in_memory(small_tables()))
 
 
-def test_the_hash_is_of_the_content(tmp_path: Path) -> None:
+def test_the_hash_is_of_the_content(tmp_path):
     written = write_world(tmp_path / "a", small_tables())
     assert written.content_hash == World.in_memory(small_tables()).content_hash
     assert written.content_hash != World.in_memory(small_tables([])).content_hash
     assert written.manifest["rows"]["flight"] == 3
 
 
-def test_a_folder_is_not_overwritten_and_a_torn_one_is_no_world(tmp_path: Path) -> None:
+def test_a_folder_is_not_overwritten_and_a_torn_one_is_no_world(tmp_path):
     write_world(tmp_path / "a", small_tables())
     with pytest.raises(UserError, match="not empty"):
         write_world(tmp_path / "a", small_tables())
@@ -172,7 +171,7 @@ def test_a_folder_is_not_overwritten_and_a_torn_one_is_no_world(tmp_path: Path) 
         ('{"schema_version": 99}', "schema version 2"),
     ],
 )
-def test_what_is_no_world_is_said_in_one_line(tmp_path: Path, manifest: str, told: str) -> None:
+def test_what_is_no_world_is_said_in_one_line(tmp_path, manifest, told):
     write_world(tmp_path / "a", small_tables())
     (tmp_path / "a" / MANIFEST_FILE).write_text(manifest)
     with pytest.raises(UserError, match=told) as problem:

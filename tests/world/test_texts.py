@@ -21,7 +21,7 @@ CITIES = ("Boston", "Salem", "Rockford", "Orford")
         *((no, None) for no in ("", "soon", "2 hours and a bit", "-5 mins", "hours")),
     ],
 )
-def test_durations(text: str, minutes: int | None) -> None:
+def test_durations(text, minutes):
     assert duration_minutes(text) == minutes
 
 
@@ -33,7 +33,7 @@ def test_durations(text: str, minutes: int | None) -> None:
         *((no, None) for no in ("", "12 miles", "km", "-3 km")),
     ],
 )
-def test_lengths(text: str, km: float | None) -> None:
+def test_lengths(text, km):
     assert road_distance_km(text) == km
 
 
@@ -49,5 +49,5 @@ def test_lengths(text: str, km: float | None) -> None:
         ("Boston" * 20, None),
     ],
 )
-def test_the_name_that_was_meant(said: str, meant: str | None) -> None:
+def test_the_name_that_was_meant(said, meant):
     assert nearest_name(said, CITIES) == meant

@@ -49,17 +49,17 @@ def hold(figures: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("threads_as_before")
-def test_a_step_is_the_local_engines_in_short(tmp_path: Path) -> None:
+def test_a_step_is_the_local_engines_in_short(tmp_path):
     hold(proofs.equality(cold_started(SMALL, tmp_path), tmp_path / "proof", short=True))
 
 
 @pytest.mark.slow
-def test_a_step_is_the_local_engines(model: str, tmp_path: Path) -> None:
+def test_a_step_is_the_local_engines(model, tmp_path):
     hold(proofs.equality(model, tmp_path))
 
 
 @pytest.mark.slow
-def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path) -> None:
+def test_thirty_steps_end_where_the_local_engine_ends(model, tmp_path):
     means = proofs.learning(model, tmp_path)["mean reward of the first five and the last ten steps"]
     local = [end for name, (_, end) in means.items() if name.startswith("local")]
     spread = max(local) - min(local)
@@ -67,7 +67,7 @@ def test_thirty_steps_end_where_the_local_engine_ends(model: str, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> None:
+def test_killed_it_goes_on_and_has_lost_nothing(model, tmp_path):
     figures = proofs.kills(model, tmp_path)
     assert figures["steps"] == [1, 2, 3, 4]
     for whole, killed in figures["rewards, whole and killed"]:
@@ -75,13 +75,13 @@ def test_killed_it_goes_on_and_has_lost_nothing(model: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_two_raylets_give_what_one_gives(model: str, tmp_path: Path) -> None:
+def test_two_raylets_give_what_one_gives(model, tmp_path):
     one, two = proofs.raylets(model, tmp_path).popitem()[1].values()
     assert two == pytest.approx(one, rel=1e-5)
 
 
 @pytest.mark.slow
-def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) -> None:
+def test_a_dead_tool_server_makes_unscored_episodes(model, tmp_path):
     figures = proofs.tools(model, tmp_path)
     assert figures["steps"][0]["unscored"] == 0
     assert figures["steps"][-1]["unscored"] == figures["steps"][-1]["episodes"]
@@ -89,7 +89,7 @@ def test_a_dead_tool_server_makes_unscored_episodes(model: str, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_both_sabotages_are_caught(model: str, tmp_path: Path) -> None:
+def test_both_sabotages_are_caught(model, tmp_path):
     figures = proofs.sabotage(model, tmp_path)
     assert figures["none"]["exit code"] == 0
     assert max(filter(None, figures["none"]["logprob_gap"])) < 1e-5

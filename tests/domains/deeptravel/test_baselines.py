@@ -60,9 +60,7 @@ def passes(
 
 @pytest.mark.parametrize("dialect", FACES)
 @pytest.mark.parametrize("pick", PICKS)
-def test_the_answer_is_in_the_format_and_within_the_turns(
-    pick: Any, dialect: str, requests: list[TravelRequest], provider: WorldProvider
-) -> None:
+def test_the_answer_is_in_the_format_and_within_the_turns(pick, dialect, requests, provider):
     for request in requests[:12]:
         episode = played(ErrandRows(pick), request, provider, dialect)
         transcript = episode.transcript
@@ -78,9 +76,7 @@ def answered(episode: Episode) -> Cards:
     return read_cards(episode.transcript.answer or "")
 
 
-def test_the_cheapest_is_the_cheapest_that_was_shown(
-    requests: list[TravelRequest], provider: WorldProvider
-) -> None:
+def test_the_cheapest_is_the_cheapest_that_was_shown(requests, provider):
     for request in requests[:12]:
         first, cheapest = (
             answered(played(ErrandRows(pick), request, provider, "deeptravel_cards")).outbound[0]
@@ -91,18 +87,14 @@ def test_the_cheapest_is_the_cheapest_that_was_shown(
 
 
 @pytest.mark.parametrize("dialect", FACES)
-def test_habits_meet_few_requests_and_the_expert_nearly_all(
-    dialect: str, requests: list[TravelRequest], provider: WorldProvider
-) -> None:
+def test_habits_meet_few_requests_and_the_expert_nearly_all(dialect, requests, provider):
     wishing = [request for request in requests if request.constrained]
     assert passes(ErrandExpert(), wishing, provider, dialect) >= 0.95 * len(wishing)
     for pick in PICKS:
         assert passes(ErrandRows(pick), wishing, provider, dialect) <= 0.15 * len(wishing), pick
 
 
-def test_what_is_played_is_what_the_rows_promise(
-    requests: list[TravelRequest], provider: WorldProvider
-) -> None:
+def test_what_is_played_is_what_the_rows_promise(requests, provider):
     """`left_to` looks at rows alone; the policy of the same habit plays and is judged."""
     survey = TripSurvey(provider)
     for request in requests[:20]:
@@ -115,7 +107,7 @@ def test_what_is_played_is_what_the_rows_promise(
                 assert bool(met) == (habit in habits), (pick, request.query)
 
 
-def test_what_has_no_wish_is_met_by_any_row(provider: WorldProvider) -> None:
+def test_what_has_no_wish_is_met_by_any_row(provider):
     """So few of those that are trained on have none."""
     places = RequestScope(tuple(provider.world.cities), provider.world.dates)
     plain, _ = make_requests(TripSurvey(provider), places, 8, constraints="without", seed=11)

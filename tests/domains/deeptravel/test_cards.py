@@ -27,7 +27,7 @@ def answer(**more: Any) -> str:
 
 
 @pytest.mark.parametrize("name", ["deeptravel_cards", "deeptravel_cards_compact"])
-def test_the_example_in_the_prompt_is_an_answer(name: str) -> None:
+def test_the_example_in_the_prompt_is_an_answer(name):
     """A model that copies the prompt's form is read."""
     prompt = dialect_named(name).system_prompt
     text = prompt[prompt.index('{"party"') :]
@@ -36,7 +36,7 @@ def test_the_example_in_the_prompt_is_an_answer(name: str) -> None:
     assert len(read_cards(json.dumps(cards)).back) == 1
 
 
-def test_every_term_and_field_is_in_the_prompt() -> None:
+def test_every_term_and_field_is_in_the_prompt():
     """What may be said is what the prompt names, and no more."""
     prompt, schema = dialect_named("deeptravel_cards").system_prompt, Cards.model_json_schema()
     words = {name for each in schema["$defs"].values() for name in each["properties"]}
@@ -50,7 +50,7 @@ def test_every_term_and_field_is_in_the_prompt() -> None:
     assert not missing
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_what_is_written_is_read_again():
     cards = read_cards(answer(risks=[{"term": "not_met", "wish": "arrive_by"}]))
     assert read_cards(cards.to_json()) == cards
     assert " " not in cards.to_json() and ".0" not in cards.to_json()
@@ -97,13 +97,13 @@ def test_what_is_written_is_read_again() -> None:
         ('{"party": 2, "party": 3}', "the key 'party' comes twice"),
     ],
 )
-def test_a_refusal_says_what_was_expected_where(text: str, said: str) -> None:
+def test_a_refusal_says_what_was_expected_where(text, said):
     with pytest.raises(NotCards) as refusal:
         read_cards(text)
     assert said in str(refusal.value)
 
 
-def test_the_page_says_every_field_and_card() -> None:
+def test_the_page_says_every_field_and_card():
     cards = read_cards(
         answer(
             outbound=[
@@ -141,7 +141,7 @@ def test_the_page_says_every_field_and_card() -> None:
     )
 
 
-def test_people_see_the_page_and_other_texts_as_they_are() -> None:
+def test_people_see_the_page_and_other_texts_as_they_are():
     def shown(text: str) -> str | None:
         return domain_named("deeptravel").report.page({"transcript": {"answer": text}})
 
@@ -153,5 +153,5 @@ def test_people_see_the_page_and_other_texts_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(("minutes", "said"), [(248, "4 h 8 min"), (45, "45 min"), (120, "2 h")])
-def test_durations(minutes: int, said: str) -> None:
+def test_durations(minutes, said):
     assert duration(minutes) == said

@@ -80,9 +80,7 @@ def not_found(cards: Cards) -> set[str]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_can_be_met_is_met_within_the_turns(
-    provider: WorldProvider, requests: list[TravelRequest], dialect: str
-) -> None:
+def test_what_can_be_met_is_met_within_the_turns(provider, requests, dialect):
     verifier = RuleVerifier()
     for request in requests:
         transcript = played(provider, request, dialect)
@@ -96,9 +94,7 @@ def test_what_can_be_met_is_met_within_the_turns(
         ), request.query
 
 
-def test_second_choices_keep_to_the_budget_too(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_second_choices_keep_to_the_budget_too(provider, requests):
     budgeted = [request for request in requests if request.total_budget is not None]
     assert budgeted
     for request in budgeted:
@@ -111,9 +107,7 @@ def test_second_choices_keep_to_the_budget_too(
         assert most <= (request.total_budget or 0)
 
 
-def test_thoughts_have_their_tags_and_tiny_models_have_the_work_alone(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_thoughts_have_their_tags_and_tiny_models_have_the_work_alone(provider, requests):
 
     def texts(dialect: str) -> list[str]:
         segments = played(provider, requests[0], dialect).segments
@@ -135,9 +129,7 @@ def test_thoughts_have_their_tags_and_tiny_models_have_the_work_alone(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_work_shown_ends_at_the_row_that_is_taken(
-    provider: WorldProvider, requests: list[TravelRequest], dialect: str
-) -> None:
+def test_the_work_shown_ends_at_the_row_that_is_taken(provider, requests, dialect):
     """Every step names a row that was shown, in its order, with what that row says; the last that
     is ok is the one that the answer recommends."""
     walks = 0
@@ -178,9 +170,7 @@ def staying(requests: list[TravelRequest], **changed: Any) -> TravelRequest:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_it_says_what_it_could_not_meet(
-    provider: WorldProvider, requests: list[TravelRequest], dialect: str
-) -> None:
+def test_it_says_what_it_could_not_meet(provider, requests, dialect):
     late = cards_of(played(provider, staying(requests, arrive_by="00:05"), dialect))
     assert late.outbound and "arrive_by" in not_met(late)
     nowhere = cards_of(played(provider, staying(requests, destination="Nowhere"), dialect))
@@ -193,9 +183,7 @@ def test_it_says_what_it_could_not_meet(
     assert "total_budget" in not_met(dear)
 
 
-def test_what_it_could_not_meet_is_true(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_what_it_could_not_meet_is_true(provider, requests):
     """Each "not met" is held against the rows, too."""
     verifier = RuleVerifier()
     for changes in ({"arrive_by": "00:05"}, {"hotel": "No Such House"}, {"total_budget": 1.0}):
@@ -206,17 +194,13 @@ def test_what_it_could_not_meet_is_true(
         assert all(turn.passes for turn in turns), [turn.reason for turn in turns]
 
 
-def test_for_people_it_writes_the_page_of_the_same_cards(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_for_people_it_writes_the_page_of_the_same_cards(provider, requests):
     cards = cards_of(played(provider, requests[0], "deeptravel_cards"))
     assert played(provider, requests[0], "deeptravel").answer == write_page(cards).strip()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_it_knows_nothing_but_what_it_was_shown(
-    provider: WorldProvider, requests: list[TravelRequest], dialect: str
-) -> None:
+def test_it_knows_nothing_but_what_it_was_shown(provider, requests, dialect):
     for request in requests[:5]:
         cards = cards_of(played(provider, request, dialect, emptied=True))
         assert not (cards.outbound or cards.stay or cards.back or cards.visits)
@@ -242,7 +226,7 @@ class Hostile:
         return ProviderAnswer((hotel,), source)
 
 
-def test_orders_in_tool_data_stay_a_name() -> None:
+def test_orders_in_tool_data_stay_a_name():
     request = TravelRequest(
         origin="A",
         destination="B",
@@ -272,9 +256,7 @@ class Flaky:
         return replace(self.face.error("not available", "unavailable"), fault="unavailable")
 
 
-def test_a_call_that_was_not_answered_is_made_once_more(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_a_call_that_was_not_answered_is_made_once_more(provider, requests):
     request = next(
         one for one in requests if intents.shape_of(one) == "one_way" and not one.constrained
     )
@@ -289,9 +271,7 @@ def test_a_call_that_was_not_answered_is_made_once_more(
     assert cards_of(session.transcript).outbound
 
 
-def test_another_request_or_face_is_refused(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_another_request_or_face_is_refused(provider, requests):
     query = Query(
         org="A",
         dest="B",
@@ -313,9 +293,7 @@ def test_another_request_or_face_is_refused(
 # ---- reading answers
 
 
-def test_an_answer_that_was_cut_ends_with_its_last_whole_row(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_an_answer_that_was_cut_ends_with_its_last_whole_row(provider, requests):
     request = requests[0]
     said = {
         "depart_city_name": request.origin,
@@ -357,12 +335,12 @@ FLIGHT = {"number": "T 1", "departs_at": "2026-06-26T06:54", "arrives_at": "2026
         ),
     ),
 )
-def test_what_is_no_flight_is_no_row(rows: Rows | None) -> None:
+def test_what_is_no_flight_is_no_row(rows):
     said = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2026-06-26"}
     assert read_answer(ToolCall("flight_search", said, "…", rows=rows), 1, "USD").rows == ()
 
 
-def test_compact_rows_are_completed_from_the_call() -> None:
+def test_compact_rows_are_completed_from_the_call():
     said = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2026-06-26"}
     fields = ("number", "departs_at", "arrives_at", "price")
     values = (("T 1", "23:10", "01:05", 90), ("T 2", "06:00", "07:00", None))

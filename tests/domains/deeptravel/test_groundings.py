@@ -5,7 +5,7 @@ from __future__ import annotations
 from tripwright.domains.deeptravel.task import wrong_claims
 
 
-def test_claims_come_from_the_findings_of_their_turns() -> None:
+def test_claims_come_from_the_findings_of_their_turns():
     problems = [
         {"kind": "wrong_price"},
         {"kind": "invented_name"},

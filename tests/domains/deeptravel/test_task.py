@@ -65,18 +65,14 @@ def answered_with(errand: Errand, change: tuple[str, str]) -> Episode:
     return close_session(session)
 
 
-def test_the_expert_is_worth_everything_at_every_stage(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_the_expert_is_worth_everything_at_every_stage(provider, requests):
     for number, request in enumerate(requests):
         episode = close_session(played(Errand(f"e{number}", request, provider, "nano")))
         assert episode.verdict is not None and episode.verdict.final, request.query
         assert (SUCCESS(episode).total, SUM(episode).total) == (1.0, 5.0)
 
 
-def test_a_line_of_a_run_says_all_that_its_score_needs(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_a_line_of_a_run_says_all_that_its_score_needs(provider, requests):
     lines = [
         json.loads(json.dumps(close_session(played(Errand(f"e{n}", r, provider, "nano"))).record()))
         for n, r in enumerate(requests)
@@ -107,9 +103,7 @@ def stay_of(request: TravelRequest) -> bool:
     return request.return_date is not None
 
 
-def test_a_trajectory_that_fails_stops_early(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_a_trajectory_that_fails_stops_early(provider, requests):
     """Row D5: nothing of the turns is looked at, and none of their share of a dense reward is
     given."""
     errand = Errand("e", next(filter(stay_of, requests)), provider, "nano")
@@ -130,9 +124,7 @@ def test_a_trajectory_that_fails_stops_early(
     assert SUCCESS(episode).total == 0.0 and 0.0 < SUM(episode).total < 1.0
 
 
-def test_an_incomplete_trip_does_not_count_as_passed_where_every_turn_is_judged(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_an_incomplete_trip_does_not_count_as_passed_where_every_turn_is_judged(provider, requests):
     """Its turns are all satisfied, and its trajectory is not: the rate of a step says so."""
     request = next(each for each in requests if each.return_date)
     session = played(Errand("e", request, provider, "nano", every_turn=True))
@@ -143,9 +135,7 @@ def test_an_incomplete_trip_does_not_count_as_passed_where_every_turn_is_judged(
     assert figures([episode])["trajectory_pass_rate"] == 0.0
 
 
-def test_a_wrong_price_fails_the_turn_of_its_tool(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_a_wrong_price_fails_the_turn_of_its_tool(provider, requests):
     errand = Errand("e", next(filter(stay_of, requests)), provider, "nano")
     episode = answered_with(errand, ('"price":{"amount":', '"price":{"amount":1'))
     assert episode.verdict is not None and not episode.verdict.final
@@ -157,9 +147,7 @@ def test_a_wrong_price_fails_the_turn_of_its_tool(
     assert SUCCESS(episode).total == 0.0 < SUM(episode).total < 5.0
 
 
-def test_an_answer_outside_the_contract_is_judged_no_further(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_an_answer_outside_the_contract_is_judged_no_further(provider, requests):
     episode = answered_with(Errand("e", requests[0], provider, "nano"), ('"party":', '"people":'))
     assert episode.verdict is not None and not episode.verdict.readable
     assert "'party'" in (episode.verdict.schema_problem or "")
@@ -167,9 +155,7 @@ def test_an_answer_outside_the_contract_is_judged_no_further(
     assert SUM(episode).total == 0.0
 
 
-def test_rules_leave_prose_unscored_and_say_so(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_rules_leave_prose_unscored_and_say_so(provider, requests):
     """Free Markdown needs a judge that reads: no reward, and no 0 either."""
     prose = dialect_named("deeptravel")
     session = open_session(Errand("e", requests[0], provider, "nano"), prose)
@@ -178,9 +164,7 @@ def test_rules_leave_prose_unscored_and_say_so(
     assert unjudged(prose) and unjudged(DIALECT) is None
 
 
-def test_an_answer_without_any_call_rests_on_nothing(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_an_answer_without_any_call_rests_on_nothing(provider, requests):
     session = open_session(Errand("e", requests[0], provider, "nano"), DIALECT)
     say(session, "<answer>Just go.</answer>")
     episode = close_session(session)
@@ -199,9 +183,7 @@ class Broken(RuleVerifier):
         raise NoVerdict("the judge is down")
 
 
-def test_a_verifier_that_fails_leaves_the_episode_unscored(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_a_verifier_that_fails_leaves_the_episode_unscored(provider, requests):
     episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Broken())))
     assert episode.verdict is None and not episode.scored
     assert (
@@ -218,9 +200,7 @@ class Surprised(RuleVerifier):
         raise ValueError("could not convert string to float: 'a'")
 
 
-def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(provider, requests):
     episode = close_session(
         played(Errand("e", requests[0], provider, "nano", verifier=Surprised()))
     )
@@ -241,9 +221,7 @@ class Down:
 
 
 @pytest.mark.parametrize(("on_fault", "stop"), [("stop", StopReason.UNSCORED), ("tell", None)])
-def test_a_vendor_that_fails(
-    on_fault: Any, stop: StopReason | None, requests: list[TravelRequest]
-) -> None:
+def test_a_vendor_that_fails(on_fault, stop, requests):
     """Law 4: in training the episode is unscored; in serving the model is told."""
     session = open_session(Errand("e", requests[0], Down(), "down", on_fault=on_fault), DIALECT)
     call = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2022-03-01"}
@@ -265,9 +243,7 @@ def test_a_vendor_that_fails(
         assert worst["trajectory_macro"]["value"] == worst["turns_macro"]["value"] == 0.0
 
 
-def test_only_what_must_pass_is_a_fact(
-    provider: WorldProvider, requests: list[TravelRequest]
-) -> None:
+def test_only_what_must_pass_is_a_fact(provider, requests):
     """A backup plan counts where an answer without one does not pass."""
     errand = Errand("e", requests[0], provider, "nano")
     assert "backup_plan" not in errand.asked(Transcript())["trajectory"]

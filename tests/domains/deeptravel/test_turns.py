@@ -4,7 +4,6 @@ notation."""
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -40,7 +39,7 @@ def read(text: str) -> Call | Answer | Unreadable:
 
 
 @pytest.mark.parametrize("tag", ["think", "tool_call_thinking", "tool_response_thinking"])
-def test_a_thought_in_any_tag_hides_what_it_mentions(tag: str) -> None:
+def test_a_thought_in_any_tag_hides_what_it_mentions(tag):
     thought = f"<{tag}>{TEMPTING}</{tag}>"
     assert read(f"{thought}\n{CALL}") == Call("web_search", {"query": "Wuhan"})
     assert read(f"  {thought}<answer>Go.</answer>") == Answer("Go.")
@@ -50,7 +49,7 @@ def test_a_thought_in_any_tag_hides_what_it_mentions(tag: str) -> None:
     assert isinstance(read(f"Well. {thought}{CALL}"), Unreadable)  # it does not open the turn
 
 
-def test_several_thoughts_may_open_a_turn() -> None:
+def test_several_thoughts_may_open_a_turn():
     thoughts = f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>\n<tool_call_thinking>{TEMPTING}</tool_call_thinking>"  # noqa: E501
     assert read(thoughts + CALL) == Call("web_search", {"query": "Wuhan"})
     assert read(f"<think>a</think>{thoughts}<answer>Go.</answer>") == Answer("Go.")
@@ -71,18 +70,18 @@ def test_several_thoughts_may_open_a_turn() -> None:
         "<think>a</think><answer>Go <think>where</think></answer>",
     ],
 )
-def test_a_turn_is_its_thoughts_and_one_call_or_answer(text: str) -> None:
+def test_a_turn_is_its_thoughts_and_one_call_or_answer(text):
     """A.2.1's template, to the letter: each thought once, in its order, and nothing between."""
     assert isinstance(read(text), Unreadable)
 
 
-def test_of_two_calls_the_first_is_read_and_said_not_to_be_alone() -> None:
+def test_of_two_calls_the_first_is_read_and_said_not_to_be_alone():
     call = read(f"<think>a</think>{CALL}{CALL}")
     assert call == Call("web_search", {"query": "Wuhan"}, alone=False)
 
 
 @pytest.mark.parametrize("tag", ["tool_call_thinking", "tool_response_thinking"])
-def test_the_other_dialects_read_as_they_did(tag: str) -> None:
+def test_the_other_dialects_read_as_they_did(tag):
     assert isinstance(read_turn(f"<{tag}>{TEMPTING}</{tag}>{CALL}"), Unreadable)
     assert isinstance(read_turn(f"<think>a</think><think>{TEMPTING}</think>{CALL}"), Unreadable)
     assert isinstance(read_turn('<tool_call>web_search(query="Wuhan")</tool_call>'), Unreadable)
@@ -113,7 +112,7 @@ def test_the_other_dialects_read_as_they_did(tag: str) -> None:
         ),
     ],
 )
-def test_the_papers_notation_is_read_too(written: str, arguments: dict[str, Any]) -> None:
+def test_the_papers_notation_is_read_too(written, arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read(f"{THOUGHT}<tool_call> {written} </tool_call>") == Call(
@@ -150,13 +149,13 @@ def test_the_papers_notation_is_read_too(written: str, arguments: dict[str, Any]
         'web_search(query="\x00)',
     ],
 )
-def test_what_is_no_such_call_is_unreadable(written: str) -> None:
+def test_what_is_no_such_call_is_unreadable(written):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert isinstance(read(f"{THOUGHT}<tool_call>{written}</tool_call>"), Unreadable)
 
 
-def test_json_stays_json_and_bounded() -> None:
+def test_json_stays_json_and_bounded():
     assert read(THOUGHT + CALL) == Call("web_search", {"query": "Wuhan"})
     assert isinstance(
         read(THOUGHT + "<tool_call>{'name': 'a', 'arguments': {}}</tool_call>"), Unreadable
@@ -192,7 +191,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES | st.text(max_size=5), max_size=14).map("".join))
-def test_no_text_makes_it_raise(text: str) -> None:
+def test_no_text_makes_it_raise(text):
     found = read(text)
     assert isinstance(found, Call | Answer | Unreadable)
     if isinstance(found, Call):
@@ -206,7 +205,7 @@ def test_no_text_makes_it_raise(text: str) -> None:
         st.integers(-9999, 9999) | st.booleans() | st.none(),
     )
 )
-def test_what_python_writes_is_read_back(arguments: dict[str, Any]) -> None:
+def test_what_python_writes_is_read_back(arguments):
     written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     assert read(f"{THOUGHT}<tool_call>poi_search({written})</tool_call>") == Call(
         "poi_search", arguments
@@ -231,7 +230,7 @@ def session(provider: WorldProvider, dialect: str) -> Session:
 
 
 @pytest.mark.parametrize("name", ["deeptravel", "deeptravel_cards_compact"])
-def test_an_episode_of_a_closed_world(provider: WorldProvider, name: str) -> None:
+def test_an_episode_of_a_closed_world(provider, name):
     played = session(provider, name)
     way = {
         "depart_city_name": "Ashelmont",
@@ -257,7 +256,7 @@ def test_an_episode_of_a_closed_world(provider: WorldProvider, name: str) -> Non
     )
 
 
-def test_the_prompt_lists_the_tools() -> None:
+def test_the_prompt_lists_the_tools():
     dialect = dialect_named("deeptravel")
     tool = {"type": "function", "function": {"name": "train_search", "parameters": {}}}
     prompt = dialect.prompt([tool])
@@ -266,7 +265,7 @@ def test_the_prompt_lists_the_tools() -> None:
     assert len(dialect_named("deeptravel_cards_compact").prompt([]).split()) < 60
 
 
-def test_an_episode_ends_after_eight_turns(provider: WorldProvider) -> None:
+def test_an_episode_ends_after_eight_turns(provider):
     played = session(provider, "deeptravel")
     for turn in range(8):
         assert not played.done
@@ -274,7 +273,7 @@ def test_an_episode_ends_after_eight_turns(provider: WorldProvider) -> None:
     assert played.transcript.stop_reason is StopReason.MAX_CALLS and played.transcript.turns == 8
 
 
-def test_the_dialects_have_the_papers_limits() -> None:
+def test_the_dialects_have_the_papers_limits():
     big, small = dialect_named("deeptravel_cards"), dialect_named("deeptravel_cards_compact")
     # row D7
     paper = dialect_named("deeptravel")

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.evals.run_card import judge_version, run_card
 
-Maker = Callable[..., Path]
-Compare = Callable[..., dict[str, Any]]
-Refused = Callable[..., str]
-Told = Callable[..., str]
-UNSCORED = None
 BEFORE = [True] * 20 + [False] * 20
 AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 lost
 
@@ -35,16 +27,14 @@ AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 los
         ({"faults": {"probability": 0.1}}, "faults is null in a"),
     ],
 )
-def test_unlike_runs_are_refused_in_one_line(
-    made: Maker, changes: dict[str, Any], phrase: str, refused: Refused
-) -> None:
+def test_unlike_runs_are_refused_in_one_line(made, changes, phrase, refused):
     error = refused(made("a", BEFORE), made("b", AFTER, **changes))
     assert (
         phrase in error and "--unlike" in error and ("--rejudge" in error) == ("rules" in changes)
     )
 
 
-def test_advice_is_what_can_help(made: Maker, refused: Refused) -> None:
+def test_advice_is_what_can_help(made, refused):
     a = made("a", BEFORE)
     both = refused(a, made("b", AFTER, rules="official", decoding={"temperature": 1.0}))
     assert (
@@ -68,9 +58,7 @@ def test_advice_is_what_can_help(made: Maker, refused: Refused) -> None:
         )
 
 
-def test_where_unlike_runs_are_allowed_every_table_says_so(
-    made: Maker, told: Told, compare: Compare
-) -> None:
+def test_where_unlike_runs_are_allowed_every_table_says_so(made, told, compare):
     a, b = made("a", BEFORE), made("b", AFTER, decoding={"temperature": 1.0})
     assert compare(a, b, "--unlike")["unlike"] == ["decoding temperature is 0.0 in a and 1.0 in b"]
     parts = told(a, b, "--unlike").split("\n\n")
@@ -94,14 +82,12 @@ def test_where_unlike_runs_are_allowed_every_table_says_so(
         {"date": "later", "git": None, "platform": "other"},
     ],
 )
-def test_what_does_not_matter_may_differ(
-    made: Maker, changes: dict[str, Any], compare: Compare
-) -> None:
+def test_what_does_not_matter_may_differ(made, changes, compare):
     found = compare(made("a", BEFORE), made("b", AFTER, **changes))
     assert found["unlike"] == []
 
 
-def test_what_forbids_nothing_is_told(made: Maker, compare: Compare) -> None:
+def test_what_forbids_nothing_is_told(made, compare):
     a, b = made("a", BEFORE), made("b", AFTER, judge="k", samples=2)
     (b / "score.json").unlink()
     bare = made("bare", AFTER)
@@ -116,7 +102,7 @@ def test_what_forbids_nothing_is_told(made: Maker, compare: Compare) -> None:
         assert any(part in note for note in notes), part
 
 
-def test_wrong_input_is_one_line(made: Maker, tmp_path: Path, refused: Refused) -> None:
+def test_wrong_input_is_one_line(made, tmp_path, refused):
     a, b = made("a", BEFORE), made("b", AFTER)
     assert "at least two runs, found 1" in refused(a)
     assert "No run folder at" in refused(a, tmp_path / "lost")
@@ -131,7 +117,7 @@ def test_wrong_input_is_one_line(made: Maker, tmp_path: Path, refused: Refused) 
     assert "nothing to compare yet" in refused(a, b)
 
 
-def test_a_card_says_what_it_must(tmp_path: Path) -> None:
+def test_a_card_says_what_it_must(tmp_path):
     (queries := tmp_path / "q.jsonl").write_text("{}\n")
     card, other = (
         run_card({"kind": "expert"}, {}, dialect_named(name), "strict", queries, {"name": "w"})
@@ -145,7 +131,7 @@ def test_a_card_says_what_it_must(tmp_path: Path) -> None:
     assert card["judge"] == other["judge"] and len(card["judge"]) == 12
 
 
-def test_the_judges_version_changes_with_its_code_alone(tmp_path: Path) -> None:
+def test_the_judges_version_changes_with_its_code_alone(tmp_path):
     def version(place: str, code: str, beside: str = "") -> str:
         for room, text in (("rules", code), ("verifiers", "x = 1\n"), ("tools", beside)):
             (tmp_path / place / "domains" / "trips" / room).mkdir(parents=True)

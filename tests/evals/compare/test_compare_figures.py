@@ -4,7 +4,6 @@ samples, seeds and faults on our side."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,6 @@ from tripwright.evals.power import paired_queries
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import mcnemar_exact, rate
 
-Maker = Callable[..., Path]
-Compare = Callable[..., dict[str, Any]]
-Refused = Callable[..., str]
-Told = Callable[..., str]
 UNSCORED = None
 BEFORE = [True] * 20 + [False] * 20
 PLACE = "eval/after_rl"
@@ -33,7 +28,7 @@ def final_of(found: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def test_a_greedy_comparison_is_mcnemars_exact_test(made: Maker, compare: Compare) -> None:
+def test_a_greedy_comparison_is_mcnemars_exact_test(made, compare):
     found = compare(made("a", BEFORE), made("b", AFTER))
     row = final_of(found)
     for name, passed in (("a", 20), ("b", 27)):
@@ -56,7 +51,7 @@ def test_a_greedy_comparison_is_mcnemars_exact_test(made: Maker, compare: Compar
     assert "worst_case" not in found and "seeds" not in found
 
 
-def test_tables_by_level_days_and_constraint_add_up(made: Maker, compare: Compare) -> None:
+def test_tables_by_level_days_and_constraint_add_up(made, compare):
     tables = compare(made("a", BEFORE), made("b", AFTER))["tables"]
     assert list(tables) == ["metrics", "constraints", "levels", "days"]
     for table, rows in (("levels", ["easy", "hard"]), ("days", ["3", "5", "7"])):
@@ -78,7 +73,7 @@ def test_tables_by_level_days_and_constraint_add_up(made: Maker, compare: Compar
         assert best["p_holm"] == pytest.approx(min(1.0, best["p"] * len(found)))
 
 
-def test_runs_are_paired_whatever_the_order_of_their_lines(made: Maker, compare: Compare) -> None:
+def test_runs_are_paired_whatever_the_order_of_their_lines(made, compare):
     a, b = made("a", BEFORE), made("b", AFTER)
     there = compare(a, b)
     path = b / "transcripts.jsonl"
@@ -89,18 +84,14 @@ def test_runs_are_paired_whatever_the_order_of_their_lines(made: Maker, compare:
     assert back["value"] == pytest.approx(-7 / 40) and back["p"] == mcnemar_exact(9, 2)
 
 
-def test_only_queries_that_all_played_count_and_the_rest_is_told(
-    made: Maker, compare: Compare
-) -> None:
+def test_only_queries_that_all_played_count_and_the_rest_is_told(made, compare):
     found = compare(made("a", BEFORE[:30]), made("b", AFTER))
     assert (found["queries"], found["left_out"]) == (30, 10)
     assert final_of(found)["runs"]["a"]["n"] == 30
     assert found["runs"][1]["episodes"] == 40
 
 
-def test_the_power_of_two_runs_is_that_of_their_discordance(
-    made: Maker, compare: Compare, told: Told, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_power_of_two_runs_is_that_of_their_discordance(made, compare, told, capsys):
     a, b = made("a", [False] * 40), made("b", [True] * 10 + [False] * 30)
     found = compare(a, b)["power"]["b"]
     assert found["discordance"] == 0.25 and found["queries"] == paired_queries(0.05, 0.25)[0]
@@ -118,9 +109,7 @@ def test_the_power_of_two_runs_is_that_of_their_discordance(
     )
 
 
-def test_one_sample_keeps_wilsons_interval_beside_a_run_with_several(
-    made: Maker, compare: Compare
-) -> None:
+def test_one_sample_keeps_wilsons_interval_beside_a_run_with_several(made, compare):
     found = compare(
         made("a", [True] * 10 + [False] * 50),
         made("b", [(True, True, False, True)] * 60, samples=4),
@@ -130,9 +119,7 @@ def test_one_sample_keeps_wilsons_interval_beside_a_run_with_several(
     assert "k" not in runs["b"] and difference["test"] == "sign flips over queries"
 
 
-def test_a_p_that_draws_cannot_make_smaller_is_a_bound(
-    made: Maker, compare: Compare, told: Told
-) -> None:
+def test_a_p_that_draws_cannot_make_smaller_is_a_bound(made, compare, told):
     a, other = (made(name, [False] * 40, decoding={"seed": seed}) for seed, name in enumerate("ac"))
     b = made("b", [i < 20 for i in range(40)], policy={"model": "n", "fingerprint": "g"})
     found = compare(f"{a},{other}", b, "--unlike")
@@ -144,7 +131,7 @@ def test_a_p_that_draws_cannot_make_smaller_is_a_bound(
     assert not exact["p_is_bound"]
 
 
-def test_several_samples_are_tested_query_by_query(made: Maker, compare: Compare) -> None:
+def test_several_samples_are_tested_query_by_query(made, compare):
     before = [(True, True, False, False)] * 12 + [(False,) * 4] * 12
     samples_of = [(True,) * k + (False,) * (4 - k) for k in (4, 2, 1, 0)]
     after = [samples for samples in samples_of for _ in range(6)]
@@ -167,9 +154,7 @@ def test_several_samples_are_tested_query_by_query(made: Maker, compare: Compare
     assert changed["gained"][0]["before"] == [2, 4] and changed["lost"] == []
 
 
-def test_a_query_weighs_the_same_however_many_of_its_samples_were_scored(
-    made: Maker, compare: Compare
-) -> None:
+def test_a_query_weighs_the_same_however_many_of_its_samples_were_scored(made, compare):
     a = made("a", [(True, True)] * 10 + [(False, False)] * 10)
     b = made("b", [(True, UNSCORED)] * 10 + [(False, False)] * 10)
     found = compare(a, b)
@@ -177,9 +162,7 @@ def test_a_query_weighs_the_same_however_many_of_its_samples_were_scored(
     assert final_of(found)["differences"]["b"]["value"] == 0.0
 
 
-def test_runs_that_differ_by_their_seed_are_one(
-    made: Maker, compare: Compare, refused: Refused
-) -> None:
+def test_runs_that_differ_by_their_seed_are_one(made, compare, refused):
     recipe = {"name": "grpo", "grpo": {"group_size": 8}}
     sizes = {"grpo-0": 20, "grpo-1": 24, "grpo-2": 28, "dapo-0": 30, "dapo-1": 32}
     folders = [
@@ -213,9 +196,7 @@ def test_runs_that_differ_by_their_seed_are_one(
     assert [run["name"] for run in two["runs"]] == ["grpo-0", "grpo-1"]
 
 
-def test_the_unscored_are_out_of_the_figures_and_come_back_in_the_worst_case(
-    made: Maker, told: Told, compare: Compare
-) -> None:
+def test_the_unscored_are_out_of_the_figures_and_come_back_in_the_worst_case(made, told, compare):
     a, b = made("a", BEFORE), made("b", [UNSCORED] * 4 + AFTER[4:])
     found = compare(a, b)
     assert (found["queries"], found["left_out"], found["runs"][1]["unscored"]) == (36, 4, 4)
@@ -229,9 +210,7 @@ def test_the_unscored_are_out_of_the_figures_and_come_back_in_the_worst_case(
     assert "WORST CASE" in told(a, b)
 
 
-def test_three_queries_prove_nothing_however_much_seeds_agree(
-    made: Maker, compare: Compare
-) -> None:
+def test_three_queries_prove_nothing_however_much_seeds_agree(made, compare):
     base = made("base", [False] * 3, policy={"kind": "local", "model": "other", "fingerprint": "g"})
     seeds = [
         made(f"s{seed}", [True] * 3, decoding={"temperature": 1.0, "seed": seed}) for seed in (0, 1)
@@ -242,9 +221,7 @@ def test_three_queries_prove_nothing_however_much_seeds_agree(
     assert found["low"] < 0.5 and found["high"] == pytest.approx(1.0)
 
 
-def test_stages_of_a_training_are_no_seeds_of_one_another(
-    made: Maker, compare: Compare, refused: Refused
-) -> None:
+def test_stages_of_a_training_are_no_seeds_of_one_another(made, compare, refused):
     """A card of `tripwright run --model RUN/model/STAGE` says the stage in the path alone."""
 
     def played(run: str, stage: str, seed: int) -> Path:
@@ -260,7 +237,7 @@ def test_stages_of_a_training_are_no_seeds_of_one_another(
     assert [run["seeds"] for run in same["runs"]] == [[None], [1, 2]]
 
 
-def test_intervals_over_seeds_stay_in_the_possible_range(made: Maker, compare: Compare) -> None:
+def test_intervals_over_seeds_stay_in_the_possible_range(made, compare):
     """The deviation of few seeds is stretched, and would reach past the ends."""
 
     def seeds(name: str, sizes: tuple[int, int]) -> str:
@@ -277,7 +254,7 @@ def test_intervals_over_seeds_stay_in_the_possible_range(made: Maker, compare: C
     assert difference["low"] < 0.8 < difference["high"] == 1.0
 
 
-def test_a_flip_rate_counts_queries_whatever_their_samples(made: Maker, compare: Compare) -> None:
+def test_a_flip_rate_counts_queries_whatever_their_samples(made, compare):
     passes = [(True, False)] * 3 + [(True, True)] * 7
     uneven = [(True, False)] * 5 + [(True, True, True, True)] * 5
     for name, given, k in (("a", passes, 3), ("c", uneven, 5)):
@@ -286,7 +263,7 @@ def test_a_flip_rate_counts_queries_whatever_their_samples(made: Maker, compare:
         assert (flips["k"], flips["n"], flips["value"]) == (k, 10, pytest.approx(k / 10))
 
 
-def test_samples_of_another_benchmarks_question_are_one_query() -> None:
+def test_samples_of_another_benchmarks_question_are_one_query():
     """A simulated customer opens each sample in words of its own."""
 
     def outcome(question: str, opening: str) -> Outcome:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +22,11 @@ from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import run_card
 from tripwright.world.generator import build_world
 
-Maker = Callable[..., Path]
-Compare = Callable[..., dict[str, Any]]
-Refused = Callable[..., str]
-Told = Callable[..., str]
-UNSCORED = None
 BEFORE = [True] * 20 + [False] * 20
 AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 lost
 
 
-def test_the_table_is_metric_by_run_with_marks(made: Maker, told: Told) -> None:
+def test_the_table_is_metric_by_run_with_marks(made, told):
     a, b = made("a", BEFORE), made("b", [True] * 34 + [False] * 6)
     text = told(a, b, "--count", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
@@ -45,9 +39,7 @@ def test_the_table_is_metric_by_run_with_marks(made: Maker, told: Told) -> None:
     assert all(part in text for part in ("final pass, every two", "c - b", "c - a"))
 
 
-def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(
-    made: Maker, told: Told, compare: Compare
-) -> None:
+def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(made, told, compare):
     a, b = made("a", BEFORE), made("b", AFTER)
     final = compare(a, b)["tables"]["metrics"]["final"]["differences"]["b"]
     text = told(a, b)
@@ -56,15 +48,13 @@ def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(
     assert row.split()[-3:] == [f"{final['p']:.2g}", "9", "2"] and final["p_holm"] > final["p"]
 
 
-def test_a_very_small_p_is_written_as_below(made: Maker, told: Told) -> None:
+def test_a_very_small_p_is_written_as_below(made, told):
     runs = [made(name, [passed] * 40) for name, passed in (("a", False), ("b", True), ("c", True))]
     text = told(*runs)
     assert " p < 0.0001" in text and "= <" not in text
 
 
-def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(
-    made: Maker, tmp_path: Path
-) -> None:
+def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(made, tmp_path):
     a, b = made("a", BEFORE), made("b", AFTER, policy={"model": "other"}, date="later")
     page = report_page([a, b]).html()
     section = page[page.index('<section id="settings"') :]
@@ -76,7 +66,7 @@ def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(
     assert "None: all settings of run_card.json are the same." in alike
 
 
-def test_the_page_shows_the_same_comparison(made: Maker, tmp_path: Path) -> None:
+def test_the_page_shows_the_same_comparison(made, tmp_path):
     a, b = made("a", BEFORE), made("b<i>", [True] * 34 + [False] * 6)
     page = report_page([a, b]).html()
     section = page[page.index('<section id="comparison"') :]
@@ -87,7 +77,7 @@ def test_the_page_shows_the_same_comparison(made: Maker, tmp_path: Path) -> None
     assert "Not alike" not in page
 
 
-def test_the_page_refuses_unlike_runs_too(made: Maker, tmp_path: Path) -> None:
+def test_the_page_refuses_unlike_runs_too(made, tmp_path):
     a, b = made("a", BEFORE), made("b", AFTER, rules="official")
     with pytest.raises(UserError, match="rules is"):
         report_page([a, b])
@@ -118,9 +108,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_plans_are_judged_anew_under_one_set_of_rules(
-    played: Path, compare: Compare, refused: Refused
-) -> None:
+def test_plans_are_judged_anew_under_one_set_of_rules(played, compare, refused):
     runs = (played / "rows", played / "expert")
     assert "Judge them alike with --rejudge" in refused(*runs)
     found = compare(*runs, "--rejudge", "strict", "--world", played / "world")
@@ -136,9 +124,7 @@ def test_plans_are_judged_anew_under_one_set_of_rules(
     assert (played / "rows" / "transcripts.jsonl").read_bytes() == before
 
 
-def test_plans_are_judged_in_their_own_world_only(
-    played: Path, tmp_path: Path, refused: Refused
-) -> None:
+def test_plans_are_judged_in_their_own_world_only(played, tmp_path, refused):
     build_world(tmp_path / "other", "nano", 9)
     error = refused(
         played / "rows", played / "expert", "--rejudge", "strict", "--world", tmp_path / "other"
@@ -146,9 +132,7 @@ def test_plans_are_judged_in_their_own_world_only(
     assert "was played in world 'nano-8'" in error
 
 
-def test_five_runs_of_one_recipe_are_a_table_with_intervals_in_one_command(
-    made: Maker, told: Told, compare: Compare
-) -> None:
+def test_five_runs_of_one_recipe_are_a_table_with_intervals_in_one_command(made, told, compare):
     """Planner-R1's tables: the mean over five runs with its 95% interval (row P16)."""
     runs = [
         made(f"s{seed}", [True] * (18 + seed) + [False] * (22 - seed), decoding={"seed": seed})

@@ -64,7 +64,7 @@ def run(tmp_path: Path, trip_line: Line, lines_to: Writer) -> Path:
     return folder
 
 
-def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(run: Path) -> None:
+def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(run):
     (run / "eval/after_rl/score.json").write_text('{"metrics": {}, "n": 3}')
     index = indexed(run)
     assert [(source.name, source.key) for source in index.sources] == [
@@ -87,18 +87,14 @@ def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(
     assert columns["query"] == [0, 1, 2] * 3 and columns["verdict"][:3] == [1, 0, 1]
 
 
-def test_the_same_words_about_another_world_are_another_request(
-    tmp_path: Path, trip_line: Line, lines_to: Writer
-) -> None:
+def test_the_same_words_about_another_world_are_another_request(tmp_path, trip_line, lines_to):
     lines_to(
         tmp_path / "transcripts.jsonl", [trip_line("a"), {**trip_line("b"), "world": "elsewhere"}]
     )
     assert len(indexed(tmp_path).queries) == 2
 
 
-def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(
-    tmp_path: Path, trip_line: Line, lines_to: Writer
-) -> None:
+def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(tmp_path, trip_line, lines_to):
     path = lines_to(
         tmp_path / "transcripts.jsonl",
         [trip_line("a", passed=None), trip_line("b"), trip_line("a", passed=False)],
@@ -112,9 +108,7 @@ def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(
     assert columns_of(page)["id"] == ["b", "a"]
 
 
-def test_an_unscored_episode_is_listed_with_its_fault(
-    tmp_path: Path, trip_line: Line, lines_to: Writer
-) -> None:
+def test_an_unscored_episode_is_listed_with_its_fault(tmp_path, trip_line, lines_to):
     line = trip_line("a", passed=None)
     line["transcript"]["fault"] = "the endpoint is dead"
     lines_to(tmp_path / "transcripts.jsonl", [line])
@@ -125,7 +119,7 @@ def test_an_unscored_episode_is_listed_with_its_fault(
     )
 
 
-def test_columns_and_pieces_hold_the_same_episodes(run: Path) -> None:
+def test_columns_and_pieces_hold_the_same_episodes(run):
     page = write_report(run).read_text()
     columns, pieces = columns_of(page), pieces_of(page)
     for i, name in enumerate(columns["id"]):
@@ -138,14 +132,12 @@ def test_columns_and_pieces_hold_the_same_episodes(run: Path) -> None:
     assert len({len(columns[key]) for key in keys}) == 1
 
 
-def test_the_page_is_the_same_each_time(run: Path) -> None:
+def test_the_page_is_the_same_each_time(run):
     assert write_report(run).read_bytes() == write_report(run).read_bytes()
 
 
 @pytest.mark.parametrize(("asked", "included"), [("0", 0), ("4", 4), ("all", 9), (None, 9)])
-def test_a_budget_of_episodes_takes_whole_requests(
-    run: Path, asked: str | None, included: int
-) -> None:
+def test_a_budget_of_episodes_takes_whole_requests(run, asked, included):
     page = write_report(run, asked).read_text()
     columns = columns_of(page)
     assert sum(piece >= 0 for piece in columns["piece"]) == included
@@ -161,7 +153,7 @@ def test_a_budget_of_episodes_takes_whole_requests(
         )
 
 
-def test_a_budget_of_bytes_is_kept(run: Path) -> None:
+def test_a_budget_of_bytes_is_kept(run):
     runs = {"run": read_run(run)}
     whole = Viewer(runs, Budget(None, None))
     assert all(whole.places) and sorted(whole.shuffled()) == list(range(9))
@@ -171,22 +163,20 @@ def test_a_budget_of_bytes_is_kept(run: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", ["some", "-1", "1.5", ""])
-def test_any_other_budget_is_refused_before_anything_is_written(run: Path, asked: str) -> None:
+def test_any_other_budget_is_refused_before_anything_is_written(run, asked):
     with pytest.raises(UserError, match="a number of episodes, or 'all'"):
         write_report(run, asked)
     assert not (run / "report.html").exists()
 
 
-def test_the_verb_takes_the_budget(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_verb_takes_the_budget(run, tmp_path, capsys):
     assert main(["report", str(run), "--transcripts", "2"]) == 0
     assert sum(piece >= 0 for piece in columns_of((run / "report.html").read_text())["piece"]) == 2
     assert main(["report", str(run), "--transcripts", "few"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_text_of_any_kind_stays_data(tmp_path: Path, trip_line: Line, lines_to: Writer) -> None:
+def test_text_of_any_kind_stays_data(tmp_path, trip_line, lines_to):
     line = trip_line(HOSTILE, query=HOSTILE, passed=False, text=HOSTILE, level=HOSTILE)
     line["verdict"]["groups"][2]["facts"] = {HOSTILE: fact_record(False, HOSTILE)}
     lines_to(tmp_path / "transcripts.jsonl", [line])
@@ -201,7 +191,7 @@ def test_text_of_any_kind_stays_data(tmp_path: Path, trip_line: Line, lines_to: 
     assert pieces_of(page)[0][0]["turns"][1]["text"] == HOSTILE.replace("\ud800", "?")
 
 
-def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run: Path) -> None:
+def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run):
     page = write_report(run).read_text()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -223,7 +213,7 @@ def turns_of(segments: list[Segment]) -> list[dict[str, Any]]:
     return list(drawn(line, None, {})["turns"])
 
 
-def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
+def test_a_line_as_it_is_drawn(trip_line):
     prompts: dict[str, int] = {}
     line = trip_line("a", passed=False, fault="timeout: made up")
     line["transcript"]["segments"][6]["context_from"] = 4
@@ -249,13 +239,13 @@ def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
     assert ["Budget (USD)", "900"] in found["asked"] and ["From", "Ashford"] in found["asked"]
 
 
-def test_what_the_agent_was_shown_instead_of_an_answer_is_kept() -> None:
+def test_what_the_agent_was_shown_instead_of_an_answer_is_kept():
     call = ToolCall("search", {}, "row " * 100)
     turns = turns_of([Segment("assistant", "", call=call), Segment("tool", "row … cut")])
     assert turns[0]["call"]["result"] == "row " * 100 and turns[1]["text"] == "row … cut"
 
 
-def test_a_travellers_answer_has_its_cards_and_findings() -> None:
+def test_a_travellers_answer_has_its_cards_and_findings():
     said = "### Outbound\n- flight F1 [call 1, row 2]"
     line = {
         "id": "a", "domain": "deeptravel",
@@ -272,9 +262,7 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
     assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
 
 
-def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(
-    tmp_path: Path, lines_to: Writer
-) -> None:
+def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(tmp_path, lines_to):
     request = {"query": "You are an expert. " * 90, "question": "trip_7", "golden": "x" * 900}
     line = {
         "id": "t1", "domain": "outside", "request": request,
@@ -291,9 +279,7 @@ def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(
     assert work.text.startswith("trip_7: You are")
 
 
-def test_samples_of_another_benchmarks_question_are_one_request(
-    tmp_path: Path, lines_to: Writer
-) -> None:
+def test_samples_of_another_benchmarks_question_are_one_request(tmp_path, lines_to):
     """A simulated customer opens each sample in words of its own."""
     lines_to(
         tmp_path / "transcripts.jsonl",
@@ -308,7 +294,7 @@ def test_samples_of_another_benchmarks_question_are_one_request(
     assert columns["query"] == [0, 0, 1] and columns["queries"][0] == ["7: Hi!", {}]
 
 
-def test_log_probabilities_that_are_no_numbers_are_shown_as_unlikely() -> None:
+def test_log_probabilities_that_are_no_numbers_are_shown_as_unlikely():
     (turn,) = turns_of([Segment("assistant", "ab", [1, 2], [1, 1], [float("-inf"), float("nan")])])
     assert turn["tokens"]["logprobs"] == [-99.99, -99.99]
 
@@ -328,7 +314,7 @@ def byte_level() -> Any:
     return made
 
 
-def test_tokens_are_words_and_compared_with_the_text(byte_level: Any) -> None:
+def test_tokens_are_words_and_compared_with_the_text(byte_level):
     told = ["He", "llo", " ", "", "ü", "<answer>", "<|im_end|>"]
     assert TokenWords(byte_level).of([0, 1, 2, 3, 4, 6, 5], "Hello ü<answer>") == told
     assert TokenWords(byte_level).of([0, 1, 5], "Hello<|im_end|>") == ["He", "llo", "<|im_end|>"]
@@ -336,7 +322,7 @@ def test_tokens_are_words_and_compared_with_the_text(byte_level: Any) -> None:
     assert TokenWords(byte_level).of([0, 99], "Hello") is None
 
 
-def test_bytes_that_are_no_text_have_no_words() -> None:
+def test_bytes_that_are_no_text_have_no_words():
     """A model may sample any; the library's stream of letters cannot go on after them."""
     tokenizers = pytest.importorskip("tokenizers")
     vocabulary = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"▁He": 256, "llo": 257}
@@ -351,7 +337,7 @@ def test_bytes_that_are_no_text_have_no_words() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"model": {"vocab": 3}}'])
-def test_what_is_no_tokenizer_gives_no_words(run: Path, content: str) -> None:
+def test_what_is_no_tokenizer_gives_no_words(run, content):
     (run / "model/rl").mkdir(parents=True)
     (run / "model/rl/tokenizer.json").write_text(content)
     assert pieces_of(write_report(run).read_text())[0][0]["turns"][2]["tokens"]["words"] is None
@@ -359,8 +345,8 @@ def test_what_is_no_tokenizer_gives_no_words(run: Path, content: str) -> None:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
-    run: Path, trip_line: Line, lines_to: Writer, named: bool, tmp_path: Path, byte_level: Any
-) -> None:
+    run, trip_line, lines_to, named, tmp_path, byte_level
+):
     line = trip_line("a")
     said = {"text": "Hello", "token_ids": [0, 1], "loss_mask": [1, 1], "logprobs": [-0.1, -0.2]}
     line["transcript"]["segments"][2] |= said
@@ -375,9 +361,7 @@ def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
     assert found["turns"][2]["tokens"]["words"] == ["He", "llo"]
 
 
-def test_runs_together_are_told_apart(
-    run: Path, tmp_path: Path, trip_line: Line, lines_to: Writer
-) -> None:
+def test_runs_together_are_told_apart(run, tmp_path, trip_line, lines_to):
     other = tmp_path / "other"
     lines_to(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
     runs: dict[str, ReportedRun] = {"run": read_run(run), "other": read_run(other)}

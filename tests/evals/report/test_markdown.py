@@ -36,7 +36,7 @@ def leaves(tree: list[Any]) -> str:
     return "".join(node for node in nodes(tree) if isinstance(node, str))
 
 
-def test_the_answers_of_row_d11() -> None:
+def test_the_answers_of_row_d11():
     found = blocks(
         "As asked.\n\n### Stay (2026-06-26)\n#### Kendale Inn\n- **Price**: 99 USD\n- **Evidence**: [call 2, row 1]\n"
     )
@@ -64,11 +64,11 @@ def test_the_answers_of_row_d11() -> None:
         ("`[call 1, row 2]`", ["code"]),
     ],
 )
-def test_inline(said: str, kinds: list[str]) -> None:
+def test_inline(said, kinds):
     assert [kind(node) for node in blocks(said)[0]["children"]] == kinds
 
 
-def test_lists_tables_quotes_and_fences() -> None:
+def test_lists_tables_quotes_and_fences():
     found = blocks(
         "1. one\n   and on\n   - under\n2) two\n\n| a | b |\n|---|:-:|\n| `1` | [call 1, row 1] |\n\n> said\n\n```\n# no *markup*\n```\n---"
     )
@@ -91,7 +91,7 @@ def test_lists_tables_quotes_and_fences() -> None:
         "![](http://elsewhere.example/pixel.png)",
     ],
 )
-def test_html_and_addresses_stay_text(hostile: str) -> None:
+def test_html_and_addresses_stay_text(hostile):
     """The tree has no kind for HTML, pictures or anything that is fetched; the words are there for
     raters to see."""
     found = blocks(hostile)
@@ -100,7 +100,7 @@ def test_html_and_addresses_stay_text(hostile: str) -> None:
         assert word.strip("()") in leaves(found)
 
 
-def test_what_turns_or_hides_text_is_shown_as_a_mark() -> None:
+def test_what_turns_or_hides_text_is_shown_as_a_mark():
     assert leaves(blocks("a\u202eb\x00c\u2066d")) == "a\ufffdb\ufffdc\ufffdd"
 
 
@@ -109,7 +109,7 @@ def test_what_turns_or_hides_text_is_shown_as_a_mark() -> None:
         alphabet=st.sampled_from("ab *_`[](){}|>#-+1.\\\n!~:,<\t") | st.characters(), max_size=200
     )
 )
-def test_nothing_raises_and_no_letter_is_lost(said: str) -> None:
+def test_nothing_raises_and_no_letter_is_lost(said):
     found = blocks(said)
     assert set(map(kind, nodes(found))) <= {*TAGS, "text"}
     shown = leaves(found)
@@ -137,7 +137,7 @@ def test_nothing_raises_and_no_letter_is_lost(said: str) -> None:
         "  - a\n",
     ],
 )
-def test_a_long_hostile_text_is_read_to_its_end(piece: str) -> None:
+def test_a_long_hostile_text_is_read_to_its_end(piece):
     """With unbounded patterns these would take hours: no test would come back."""
     letters = piece.count("a")
     assert leaves(blocks(piece * 5_000)).count("a") == 5_000 * letters

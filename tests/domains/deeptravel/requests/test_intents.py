@@ -49,7 +49,7 @@ def with_wishes(world: World) -> list[ProvenRequest]:
 # ---- the intents
 
 
-def test_every_sensible_combination_is_enumerated_once() -> None:
+def test_every_sensible_combination_is_enumerated_once():
     found = intents.enumerate_combinations()
     assert len(set(found)) == len(found) == 521
     assert Counter(c.shape for c in found if not c.wishes) == {
@@ -72,7 +72,7 @@ def test_every_sensible_combination_is_enumerated_once() -> None:
         ({"return_date": "2026-06-26"}, "round_trip", 0, "2026-06-26"),
     ),
 )
-def test_shape_and_nights(said: dict[str, object], shape: str, nights: int, until: str) -> None:
+def test_shape_and_nights(said, shape, nights, until):
     request = TravelRequest(**BASE, **said)
     assert intents.shape_of(request) == shape
     assert (intents.nights_of(request), intents.checkout_of(request)) == (nights, until)
@@ -87,7 +87,7 @@ def train(
     return TrainOffer("G1", "", *ends, f"{day}T{departs}", arrives_at, 60, 0, paid)
 
 
-def test_times_are_held_against_the_day_that_was_asked_for() -> None:
+def test_times_are_held_against_the_day_that_was_asked_for():
     request = TravelRequest(**BASE, depart_after="08:00", arrive_by="15:00")
     assert intents.unmet_way(request, train("08:00", "15:00")) == []
     assert intents.unmet_way(request, train("07:59", "15:01")) == ["depart_after", "arrive_by"]
@@ -97,7 +97,7 @@ def test_times_are_held_against_the_day_that_was_asked_for() -> None:
     ) == ["transport"]
 
 
-def test_a_price_that_is_not_known_meets_no_budget() -> None:
+def test_a_price_that_is_not_known_meets_no_budget():
     request = TravelRequest(**BASE, nights=2, nightly_budget=90, party_size=3)
     hotel = HotelOffer("Lake Inn", "Wuhan", "2026-06-26", "2026-06-28", price=Money(180, "USD"))
     assert intents.unmet_stay(request, hotel) == []
@@ -120,11 +120,11 @@ def test_a_price_that_is_not_known_meets_no_budget() -> None:
         ("Inn Garden", False),
     ),
 )
-def test_a_chain_is_whole_words_of_the_name(asked: str, met: bool) -> None:
+def test_a_chain_is_whole_words_of_the_name(asked, met):
     assert intents.is_called("Hilton Garden Inn", asked) is met
 
 
-def test_rooms_hold_the_party_as_far_as_they_say() -> None:
+def test_rooms_hold_the_party_as_far_as_they_say():
     hotel = HotelOffer("A", "Wuhan", "2026-06-26", "2026-06-28", guests=1)
     assert not intents.holds(hotel, TravelRequest(**BASE, party_size=2))
     assert intents.holds(hotel, TravelRequest(**BASE))
@@ -136,9 +136,7 @@ def test_rooms_hold_the_party_as_far_as_they_say() -> None:
 # ---- the proofs
 
 
-def test_each_witness_is_the_row_that_the_tool_answers(
-    world: World, with_wishes: list[ProvenRequest]
-) -> None:
+def test_each_witness_is_the_row_that_the_tool_answers(world, with_wishes):
     provider = WorldProvider(world)
     for request, proof in with_wishes:
         for witness in proof.witnesses:
@@ -158,15 +156,13 @@ def test_each_witness_is_the_row_that_the_tool_answers(
             assert proof.cheapest is not None and proof.cheapest <= request.total_budget
 
 
-def test_a_proof_needs_nothing_but_the_request(
-    world: World, with_wishes: list[ProvenRequest]
-) -> None:
+def test_a_proof_needs_nothing_but_the_request(world, with_wishes):
     survey = TripSurvey(WorldProvider(world))
     for request, proof in with_wishes[:20]:
         assert prove(request, survey) == proof
 
 
-def test_what_cannot_be_met_has_no_proof(world: World, with_wishes: list[ProvenRequest]) -> None:
+def test_what_cannot_be_met_has_no_proof(world, with_wishes):
     survey = TripSurvey(WorldProvider(world))
     request, proof = next(made for made in with_wishes if made.request.total_budget is not None)
 
@@ -186,7 +182,7 @@ def test_what_cannot_be_met_has_no_proof(world: World, with_wishes: list[ProvenR
 # ---- the files
 
 
-def test_a_file_has_its_levels_and_no_trip_twice(with_wishes: list[ProvenRequest]) -> None:
+def test_a_file_has_its_levels_and_no_trip_twice(with_wishes):
     requests = [request for request, _ in with_wishes]
     assert len({intents.request_key(request) for request in requests}) == 60
     assert len({request.query for request in requests}) == 60
@@ -199,7 +195,7 @@ def test_a_file_has_its_levels_and_no_trip_twice(with_wishes: list[ProvenRequest
     assert stated == {*intents.SHAPES, *intents.WISHES}  # every intent occurs
 
 
-def test_a_file_without_wishes_has_none_and_goes_by_shape(world: World) -> None:
+def test_a_file_without_wishes_has_none_and_goes_by_shape(world):
     made = made_of(world, 30, constraints="without", seed=1)
     assert not any(request.constrained for request, _ in made)
     assert Counter(request.level for request, _ in made) == quotas(30, (222, 78, 200))
@@ -208,14 +204,14 @@ def test_a_file_without_wishes_has_none_and_goes_by_shape(world: World) -> None:
     }
 
 
-def test_excluded_trips_are_not_made_again(world: World) -> None:
+def test_excluded_trips_are_not_made_again(world):
     first = made_of(world, 12, seed=5)
     keys = frozenset(intents.request_key(made.request) for made in first)
     other = made_of(world, 12, seed=5, excluded=keys)
     assert keys.isdisjoint(intents.request_key(made.request) for made in other)
 
 
-def test_a_world_that_is_too_small_is_said_to_be(world: World) -> None:
+def test_a_world_that_is_too_small_is_said_to_be(world):
     survey = TripSurvey(WorldProvider(world))
     pair = RequestScope(list(world.cities)[:2], world.dates[:1])
     with pytest.raises(UserError, match="still missing"):
@@ -226,11 +222,9 @@ def test_a_world_that_is_too_small_is_said_to_be(world: World) -> None:
     ("count", "weights", "shares"),
     ((500, (156, 45, 299), (156, 45, 299)), (10, (1, 1, 1), (4, 3, 3)), (1, (0, 1, 0), (0, 1, 0))),
 )
-def test_quotas_add_up(
-    count: int, weights: tuple[int, int, int], shares: tuple[int, int, int]
-) -> None:
+def test_quotas_add_up(count, weights, shares):
     assert tuple(quotas(count, weights).values()) == shares
 
 
-def test_choice_that_is_halved_is_a_bit() -> None:
+def test_choice_that_is_halved_is_a_bit():
     assert Proof((), None, {"outbound": (1, 4), "stay": (3, 3)}).scarcity_bits == 2

@@ -71,7 +71,7 @@ def made_by(provider: Any, world: World, count: int, **settings: Any) -> list[Pr
     )[0]
 
 
-def test_only_what_the_tools_can_answer_is_asked_for(world: World) -> None:
+def test_only_what_the_tools_can_answer_is_asked_for(world):
     flights = Changed(world, lambda tool, found: found, frozenset(("flight_search",)))
     made = made_by(flights, world, 12, weights=(1, 1, 0), seed=1)
     assert {intents.shape_of(request) for request, _ in made} == {"one_way"}
@@ -95,7 +95,7 @@ def in_euros(tool: str, found: ProviderAnswer) -> ProviderAnswer:
     return replace(found, records=tuple(records))
 
 
-def test_budgets_are_in_the_currency_of_the_prices(world: World) -> None:
+def test_budgets_are_in_the_currency_of_the_prices(world):
     made = made_by(Changed(world, in_euros), world, 20, weights=(1, 1, 1), seed=2)
     budgets = [request for request, _ in made if request.total_budget or request.nightly_budget]
     assert budgets and all(
@@ -105,7 +105,7 @@ def test_budgets_are_in_the_currency_of_the_prices(world: World) -> None:
     assert all(found.witnesses[0].said["price"]["currency"] == "EUR" for _, found in made)
 
 
-def test_amounts_in_two_currencies_are_never_added_up(world: World) -> None:
+def test_amounts_in_two_currencies_are_never_added_up(world):
     def mixed(tool: str, found: ProviderAnswer) -> ProviderAnswer:
         return in_euros(tool, found) if tool == "hotel_search" else found
 
@@ -138,7 +138,7 @@ def test_amounts_in_two_currencies_are_never_added_up(world: World) -> None:
     assert intents.total_of(trip, [replace(flight, price=None)], None) is None
 
 
-def test_a_service_that_is_silent_costs_a_draw_and_then_ends_it(world: World) -> None:
+def test_a_service_that_is_silent_costs_a_draw_and_then_ends_it(world):
     failing = True
 
     def silent(tool: str, found: ProviderAnswer) -> ProviderAnswer:
@@ -160,7 +160,7 @@ def test_a_service_that_is_silent_costs_a_draw_and_then_ends_it(world: World) ->
         make_requests(TripSurvey(asker), named_places(",".join(world.cities), world.dates[0]), 3)
 
 
-def test_refusals_find_nothing_and_names_are_data(world: World) -> None:
+def test_refusals_find_nothing_and_names_are_data(world):
     source = Provenance("v", "1", "2026-06-20T09:30:00Z")
     refusing = Changed(
         world, lambda tool, found: ProviderAnswer((), source, "no such city", refused=True)
@@ -175,7 +175,7 @@ def test_refusals_find_nothing_and_names_are_data(world: World) -> None:
     assert "<" not in found.records[0].name and "im_end" in found.records[0].name  # type: ignore[union-attr]
 
 
-def test_cities_and_days_as_named() -> None:
+def test_cities_and_days_as_named():
     places = named_places(" New  York, London,London ", "2026-06-28, 2026-06-26..2026-06-27")
     assert places.cities == ("New York", "London")
     assert places.days == ("2026-06-26", "2026-06-27", "2026-06-28")

@@ -4,7 +4,6 @@ ticked."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -41,7 +40,7 @@ def request(name: str, query: str = WORDS, **more: object) -> TravelRequest:
 THREE = [request("a"), request("b"), request("c", level="hard")]
 
 
-def test_only_what_is_ticked_is_accepted(tmp_path: Path) -> None:
+def test_only_what_is_ticked_is_accepted(tmp_path):
     path = tmp_path / "review.csv"
     path.write_text(write_review(THREE))
     with pytest.raises(UserError, match="No request is ticked"):
@@ -69,9 +68,7 @@ HEAD = "accept,id,level,request\n"
         (f'{HEAD},a,,"{WORDS}"\nx,a,,w\n', ":3: 'a'"),
     ),
 )
-def test_what_is_no_review_of_these_requests_is_refused(
-    tmp_path: Path, text: str | None, names: str
-) -> None:
+def test_what_is_no_review_of_these_requests_is_refused(tmp_path, text, names):
     path = tmp_path / "review.csv"
     if text is not None:
         path.write_text(text)
@@ -79,7 +76,7 @@ def test_what_is_no_review_of_these_requests_is_refused(
         accepted(THREE, path)
 
 
-def test_request_files_are_read_back_and_bad_lines_named(tmp_path: Path) -> None:
+def test_request_files_are_read_back_and_bad_lines_named(tmp_path):
     path = tmp_path / "r.jsonl"
     write_requests(path, THREE)
     assert read_requests(path) == THREE
@@ -113,7 +110,7 @@ def episode(name: str, query: str, final: bool | None) -> str:
     )
 
 
-def test_difficulty_is_one_minus_the_share_that_passed(tmp_path: Path) -> None:
+def test_difficulty_is_one_minus_the_share_that_passed(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "transcripts.jsonl").write_text(
@@ -143,13 +140,13 @@ def test_difficulty_is_one_minus_the_share_that_passed(tmp_path: Path) -> None:
         ('{"id":1,"query":"x","verdict":null}', ":1: "),
     ),
 )
-def test_what_is_no_episode_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_is_no_episode_is_refused(tmp_path, text, problem):
     (tmp_path / "t.jsonl").write_text(text + "\n")
     with pytest.raises(UserError, match=problem):
         read_attempts([tmp_path / "t.jsonl"])
 
 
-def test_stages_share_no_request_and_hold_a_little_of_the_other_kind() -> None:
+def test_stages_share_no_request_and_hold_a_little_of_the_other_kind():
     asked = [request(str(number), str(number)) for number in range(100)]
     tried = {
         str(number): AttemptCount(4, 4 if number < 40 else 1 if number < 60 else 0)

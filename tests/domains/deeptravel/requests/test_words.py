@@ -75,12 +75,12 @@ QUICK = settings(
 
 @QUICK
 @given(requests(), st.integers(0, 1_000_000))
-def test_every_intent_is_read_out_of_the_words(request: TravelRequest, seed: int) -> None:
+def test_every_intent_is_read_out_of_the_words(request, seed):
     text = word_request(random.Random(seed), request)
     assert read_request(text) == request.model_copy(update={"query": text})
 
 
-def test_equal_dice_give_equal_words_and_others_many() -> None:
+def test_equal_dice_give_equal_words_and_others_many():
     request = TravelRequest(
         origin="A",
         destination="B",
@@ -93,7 +93,7 @@ def test_equal_dice_give_equal_words_and_others_many() -> None:
     assert len({word_request(random.Random(seed), request) for seed in range(300)}) > 290
 
 
-def test_nobody_has_a_meeting_before_eight() -> None:
+def test_nobody_has_a_meeting_before_eight():
     request = TravelRequest(
         origin="A",
         destination="B",
@@ -126,7 +126,7 @@ PLAIN = "Please plan a trip from Suzhou to Wuhan on 2026-06-26, returning on 202
         (PLAIN.replace("2026-06-26", "Monday, June 26, 2026"), "no Monday"),
     ),
 )
-def test_words_that_do_not_say_one_thing_are_refused(text: str, problem: str) -> None:
+def test_words_that_do_not_say_one_thing_are_refused(text, problem):
     with pytest.raises(UnreadableRequest, match=problem):
         read_request(text)
 
@@ -143,7 +143,7 @@ def test_words_that_do_not_say_one_thing_are_refused(text: str, problem: str) ->
         {"currency": "CNY"},
     ),
 )
-def test_what_no_words_can_say_gets_none(changed: dict[str, object]) -> None:
+def test_what_no_words_can_say_gets_none(changed):
     request = TravelRequest(
         **{"origin": "A", "destination": "B", "depart_date": "2026-06-26", **changed}
     )
@@ -152,7 +152,7 @@ def test_what_no_words_can_say_gets_none(changed: dict[str, object]) -> None:
             word_request(random.Random(seed), request)
 
 
-def test_other_currencies_are_said_and_read() -> None:
+def test_other_currencies_are_said_and_read():
     request = TravelRequest(
         origin="A", destination="B", depart_date="2026-06-26", currency="CNY", total_budget=1200.5
     )
@@ -169,5 +169,5 @@ def test_other_currencies_are_said_and_read() -> None:
         ("15:00", "15:00"),
     ),
 )
-def test_clocks(said: str, clock: str) -> None:
+def test_clocks(said, clock):
     assert words.clock_read(said) == clock

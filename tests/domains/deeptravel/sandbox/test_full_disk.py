@@ -38,11 +38,8 @@ def start(folder: Path, out: Path, *more: str) -> int:
 
 
 def test_a_run_stops_where_its_store_is_full_and_goes_on_with_the_same_command(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    folder, tmp_path, monkeypatch, capsys
+):
     store, out = tmp_path / "live.sqlite", tmp_path / "run"
     connect = SqliteStore._driver_connection
 
@@ -71,9 +68,7 @@ def limit(size):
 """
 
 
-def test_a_line_that_finds_no_room_is_not_in_the_journal_and_the_file_is_named(
-    tmp_path: Path,
-) -> None:
+def test_a_line_that_finds_no_room_is_not_in_the_journal_and_the_file_is_named(tmp_path):
     """Nor does a part of it come with what is written once there is room."""
     path = tmp_path / "j.jsonl"
     code = f"""{LIMITED}
@@ -96,9 +91,7 @@ with Journal(Path(sys.argv[1])) as journal:
     assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 3]
 
 
-def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(folder, tmp_path):
     out = tmp_path / "run"
     code = f"{LIMITED}\nlimit(40_000)\nfrom tripwright.cli.main import main\nsys.exit(main())"
     ran = subprocess.run(
@@ -118,7 +111,7 @@ def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(
     assert len(list(episodes(out / TRANSCRIPTS))) == 5
 
 
-def test_a_store_that_is_full_is_no_passing_fault(tmp_path: Path) -> None:
+def test_a_store_that_is_full_is_no_passing_fault(tmp_path):
     store = SqliteStore(tmp_path / "live.sqlite")
     store._run("PRAGMA max_page_count = 1")
     with pytest.raises(UserError, match="live.sqlite cannot be used: database or disk is full"):

@@ -16,11 +16,11 @@ EXAMPLES = re.findall(
 
 
 @pytest.mark.parametrize("number", range(2))
-def test_the_example_runs_as_written(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_runs_as_written(number, capsys):
     code, printed = EXAMPLES[number]
     exec(compile(code, str(PAGE), "exec"), {"__name__": "page"})
     assert capsys.readouterr().out == printed
 
 
-def test_there_is_no_other_example() -> None:
+def test_there_is_no_other_example():
     assert len(EXAMPLES) == 2 == PAGE.read_text(encoding="utf-8").count("```python\n")

@@ -93,9 +93,7 @@ def text(asked: SandboxAnswer) -> str:
         ({"a": "x", "arrival_poi": None}, {"a": "x"}),
     ],
 )
-def test_written_otherwise_it_is_the_same_question(
-    one: dict[str, Any], other: dict[str, Any]
-) -> None:
+def test_written_otherwise_it_is_the_same_question(one, other):
     assert canonical_arguments("flight_search", one) == canonical_arguments("flight_search", other)
 
 
@@ -111,11 +109,11 @@ def test_written_otherwise_it_is_the_same_question(
         ({"a": "x"}, {"b": "x"}),
     ],
 )
-def test_another_question(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_another_question(one, other):
     assert canonical_arguments("train_search", one) != canonical_arguments("train_search", other)
 
 
-def test_tool_provider_version_arguments_and_day_make_the_key(sqlite: Store) -> None:
+def test_tool_provider_version_arguments_and_day_make_the_key(sqlite):
     def key(
         tool: str = "poi_search",
         version: str = "1",
@@ -140,7 +138,7 @@ def test_tool_provider_version_arguments_and_day_make_the_key(sqlite: Store) -> 
     assert key() == key() == "a344b6c62e1b71305e6b46dfb0e4d6a83823bf100d1dbffe9ee2e407221e1fa2"
 
 
-def test_the_provider_is_asked_in_the_canonical_form_with_all_defaults(sqlite: Store) -> None:
+def test_the_provider_is_asked_in_the_canonical_form_with_all_defaults(sqlite):
     maps = Maps()
     sandbox = Sandbox({"hotel_search": maps}, sqlite, "record", DAY)
     sandbox.ask("hotel_search", {"hotel_name": "  ", "city_name": " Wuhan"})
@@ -150,14 +148,14 @@ def test_the_provider_is_asked_in_the_canonical_form_with_all_defaults(sqlite: S
 # ---- the modes
 
 
-def test_live_asks_every_time_and_remembers_nothing() -> None:
+def test_live_asks_every_time_and_remembers_nothing():
     maps = Maps()
     sandbox = Sandbox({"poi_search": maps})
     assert text(museums(sandbox)) != text(museums(sandbox))
     assert len(maps.calls) == 2 and not museums(sandbox).hit
 
 
-def test_recorded_once_and_replayed_byte_for_byte(store: Store) -> None:
+def test_recorded_once_and_replayed_byte_for_byte(store):
     maps = Maps()
     sandbox = recording(maps, store)
     first, second = museums(sandbox), museums(sandbox, " museum ")
@@ -170,7 +168,7 @@ def test_recorded_once_and_replayed_byte_for_byte(store: Store) -> None:
     assert replay.counts.as_dict()["total"]["live_calls"] == 0
 
 
-def test_a_miss_in_replay_is_an_answer_and_counted(store: Store) -> None:
+def test_a_miss_in_replay_is_an_answer_and_counted(store):
     maps = Maps()
     museums(recording(maps, store))
     replay = Sandbox({"poi_search": maps}, store, "replay", DAY)
@@ -195,7 +193,7 @@ def test_a_miss_in_replay_is_an_answer_and_counted(store: Store) -> None:
         (("replay", DAY), "has no snapshot of 2026-06-20: it is empty"),
     ],
 )
-def test_a_sandbox_that_cannot_be(settings: tuple[Any, str], message: str, sqlite: Store) -> None:
+def test_a_sandbox_that_cannot_be(settings, message, sqlite):
     with pytest.raises(UserError, match=message):
         Sandbox({"poi_search": Maps()}, sqlite, *settings)
     with pytest.raises(UserError, match="in mode record needs a store"):
@@ -212,7 +210,7 @@ def test_a_sandbox_that_cannot_be(settings: tuple[Any, str], message: str, sqlit
         ProviderAnswer((), answer("x").source, "no city", refused=True),
     ],
 )
-def test_empty_answers_and_refusals_are_answers(kept: ProviderAnswer, sqlite: Store) -> None:
+def test_empty_answers_and_refusals_are_answers(kept, sqlite):
     maps = Maps(lambda call: kept)
     sandbox = recording(maps, sqlite)
     assert museums(sandbox).answer == museums(sandbox).answer == kept
@@ -226,7 +224,7 @@ def test_empty_answers_and_refusals_are_answers(kept: ProviderAnswer, sqlite: St
         Maps(lambda call: answer(f"Secret {call}", may_store=False)),
     ],
 )
-def test_what_may_not_be_kept_is_answered_and_not_kept(maps: Maps, sqlite: Store) -> None:
+def test_what_may_not_be_kept_is_answered_and_not_kept(maps, sqlite):
     sandbox = recording(maps, sqlite)
     assert text(museums(sandbox)) != text(museums(sandbox))
     assert not list(sqlite.recorded(DAY))
@@ -234,7 +232,7 @@ def test_what_may_not_be_kept_is_answered_and_not_kept(maps: Maps, sqlite: Store
     assert (total["not_stored"], total["answered_live"], total["live_calls"]) == (2, 2, 2)
 
 
-def test_half_a_character_reads_back_as_it_was_answered(store: Store) -> None:
+def test_half_a_character_reads_back_as_it_was_answered(store):
     """JSON can hold half a surrogate pair, and models and vendors write it; UTF-8 and PostgreSQL
     cannot."""
     sandbox = recording(Maps(lambda call: answer("odd \ud83d \0 name")), store)
@@ -246,7 +244,7 @@ def test_half_a_character_reads_back_as_it_was_answered(store: Store) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(PASSING))
-def test_what_may_pass_is_tried_again(kind: Any, sqlite: Store) -> None:
+def test_what_may_pass_is_tried_again(kind, sqlite):
     maps = Maps(faults(kind, kind))
     sandbox = recording(maps, sqlite)
     assert museums(sandbox).answer == answer("Museum 3")
@@ -260,7 +258,7 @@ def test_what_may_pass_is_tried_again(kind: Any, sqlite: Store) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unauthorized", "bad_response"])
-def test_what_will_not_pass_is_raised_at_once(kind: Any, sqlite: Store) -> None:
+def test_what_will_not_pass_is_raised_at_once(kind, sqlite):
     maps = Maps(faults(kind))
     sandbox = recording(maps, sqlite)
     with pytest.raises(ProviderFault, match="^fault 1$") as error:
@@ -269,7 +267,7 @@ def test_what_will_not_pass_is_raised_at_once(kind: Any, sqlite: Store) -> None:
     assert not museums(sandbox).hit  # a fault is not remembered
 
 
-def test_what_stays_is_raised_and_leaves_the_key_free(store: Store) -> None:
+def test_what_stays_is_raised_and_leaves_the_key_free(store):
     maps = Maps(faults(*["timeout"] * 4))
     sandbox = recording(maps, store)
     with pytest.raises(ProviderFault, match=r"^fault 4 \(4 attempts\)$"):
@@ -279,7 +277,7 @@ def test_what_stays_is_raised_and_leaves_the_key_free(store: Store) -> None:
     assert sandbox.counts.as_dict()["total"]["unanswered"] == 1
 
 
-def test_retry_after_holds_for_everything_that_is_asked_of_the_vendor(store: Store) -> None:
+def test_retry_after_holds_for_everything_that_is_asked_of_the_vendor(store):
     times: list[float] = []
 
     def act(call: int) -> None:
@@ -300,7 +298,7 @@ def test_retry_after_holds_for_everything_that_is_asked_of_the_vendor(store: Sto
     assert sandbox.counts.as_dict()["total"]["wait_s"] >= 0.2
 
 
-def test_what_a_vendor_asks_for_is_capped(sqlite: Store) -> None:
+def test_what_a_vendor_asks_for_is_capped(sqlite):
     sandbox = Sandbox(
         {"poi_search": Maps(faults("rate_limit", "server_error", retry_after_s=3600))},
         *(sqlite, "record", DAY),
@@ -310,7 +308,7 @@ def test_what_a_vendor_asks_for_is_capped(sqlite: Store) -> None:
     assert sqlite.take("maps", Terms()) <= 0.05
 
 
-def test_waits_grow_to_a_limit_and_vary() -> None:
+def test_waits_grow_to_a_limit_and_vary():
     retries = Retries(first_wait_s=1.0, longest_wait_s=5.0)
     for attempt, expected in ((1, 1.0), (2, 2.0), (3, 4.0)):
         waits = {retries.wait_s(attempt) for _ in range(50)}
@@ -320,7 +318,7 @@ def test_waits_grow_to_a_limit_and_vary() -> None:
     assert retries.wait_s(10_000) == 5.0
 
 
-def test_the_vendors_limit_is_kept(store: Store) -> None:
+def test_the_vendors_limit_is_kept(store):
     """Nine questions of a vendor that allows 40 a second take at least 0.2 s, in whichever
     sandboxes they are asked."""
     terms = Terms(requests_per_second=40)
@@ -338,7 +336,7 @@ def test_the_vendors_limit_is_kept(store: Store) -> None:
 # ---- at once
 
 
-def test_threads_share_one_call(store: Store) -> None:
+def test_threads_share_one_call(store):
     go_on = threading.Event()
     maps = Maps(lambda call: None if go_on.wait(20) else None)
     sandbox = recording(maps, store)
@@ -351,7 +349,7 @@ def test_threads_share_one_call(store: Store) -> None:
     assert len(maps.calls) == 1
 
 
-def test_threads_share_a_fault(sqlite: Store) -> None:
+def test_threads_share_a_fault(sqlite):
     go_on = threading.Event()
 
     def act(call: int) -> None:
@@ -376,7 +374,7 @@ def _until(done: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_two_sandboxes_of_one_store_ask_once(store: Store) -> None:
+def test_two_sandboxes_of_one_store_ask_once(store):
     maps = Maps(lambda call: time.sleep(0.3))
     one, other = recording(maps, store), recording(maps, store)
     with ThreadPoolExecutor(2) as pool:
@@ -388,15 +386,15 @@ def test_two_sandboxes_of_one_store_ask_once(store: Store) -> None:
 
 
 def test_a_process_that_holds_a_key_and_does_not_move_is_not_waited_for_for_ever(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    store, monkeypatch
+):
     monkeypatch.setattr("tripwright.domains.deeptravel.sandbox.store.PATIENCE_S", 0.2)
     sandbox = recording(Maps(), store)
     monkeypatch.setattr(store, "_lock", lambda number: False)
     assert museums(sandbox).answer == answer("Museum 1")
 
 
-def test_a_bug_in_a_client_leaves_the_key_free(store: Store) -> None:
+def test_a_bug_in_a_client_leaves_the_key_free(store):
     def act(call: int) -> None:
         if call == 1:
             raise ZeroDivisionError
@@ -407,7 +405,7 @@ def test_a_bug_in_a_client_leaves_the_key_free(store: Store) -> None:
     assert museums(sandbox).answer == answer("Museum 2")
 
 
-def test_a_fork_in_the_middle_of_a_call(sqlite: Store) -> None:
+def test_a_fork_in_the_middle_of_a_call(sqlite):
     """The child asks what a thread of its parent is asking: it waits for the answer in the store,
     not for a thread it does not have."""
     started, go_on = threading.Event(), threading.Event()

@@ -59,9 +59,7 @@ def said(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def test_recorded_from_an_unstable_vendor_and_replayed_three_times(
-    unstable: Any, store_name: str, tmp_path: Path
-) -> None:
+def test_recorded_from_an_unstable_vendor_and_replayed_three_times(unstable, store_name, tmp_path):
     """Prices change at every request, a tenth of the requests fail, and the vendor is asked faster
     than it likes."""
     terms = Terms(requests_per_second=180)
@@ -94,9 +92,7 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(
     store.close()
 
 
-def test_eight_processes_lose_nothing_and_ask_each_key_once(
-    unstable: Any, store_name: str, tmp_path: Path
-) -> None:
+def test_eight_processes_lose_nothing_and_ask_each_key_once(unstable, store_name, tmp_path):
     client = unstable.Unstable(tmp_path / "log")
     asked = {"store": store_name, "client": client, "questions": 60}
     outs = [tmp_path / f"out {number}" for number in range(8)]
@@ -120,9 +116,7 @@ def test_eight_processes_lose_nothing_and_ask_each_key_once(
     store.close()
 
 
-def test_a_kill_loses_no_committed_answer_and_blocks_no_key(
-    unstable: Any, store_name: str, tmp_path: Path
-) -> None:
+def test_a_kill_loses_no_committed_answer_and_blocks_no_key(unstable, store_name, tmp_path):
     client, out = unstable.Unstable(tmp_path / "log"), tmp_path / "out"
     asked = {"store": store_name, "client": client, "questions": 25}
     process = recorder(unstable.record, out, **asked, shuffle=1)
@@ -149,13 +143,8 @@ def test_a_kill_loses_no_committed_answer_and_blocks_no_key(
 
 
 def test_no_key_of_the_environment_gets_in_anywhere(
-    unstable: Any,
-    store_name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    unstable, store_name, tmp_path, monkeypatch, caplog, capfd
+):
     """The vendor repeats the key in its answer, a client puts it into a fault, a model writes it
     into a question."""
     secret = 'sk-live-"5f3/9a'
@@ -200,7 +189,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
         assert "5f3" not in str(thing)
 
 
-def test_which_values_are_secrets() -> None:
+def test_which_values_are_secrets():
     hide = Redaction(
         {
             "TAVILY_API_KEY": "tvly-123456",

@@ -108,7 +108,7 @@ def imported(file: Path, store: Store) -> Snapshot:
         return copy_day(source, only_day(source), store)
 
 
-def test_a_day_goes_through_a_file_unchanged(store: Store, sqlite: Store, tmp_path: Path) -> None:
+def test_a_day_goes_through_a_file_unchanged(store, sqlite, tmp_path):
     """Out of either store into another and out again: the same hash, the same replay. The file is
     a store, too."""
     record(store)
@@ -125,15 +125,13 @@ def test_a_day_goes_through_a_file_unchanged(store: Store, sqlite: Store, tmp_pa
     assert [path.name for path in file.parent.iterdir()] == ["day.sqlite"]
 
 
-def test_the_hash_of_a_day_is_that_of_all_who_recorded_it(sqlite: Store) -> None:
+def test_the_hash_of_a_day_is_that_of_all_who_recorded_it(sqlite):
     record(sqlite)
     expected = "8a90091e42dfb23da5cf47f0516fab643d8d626a66e2b0f3a6127b548b9207bf"
     assert describe(sqlite, DAY).content_hash == expected
 
 
-def test_a_file_that_contradicts_the_store_is_refused_whole(
-    store: Store, sqlite: Store, tmp_path: Path
-) -> None:
+def test_a_file_that_contradicts_the_store_is_refused_whole(store, sqlite, tmp_path):
     record(store)
     exported(store, tmp_path / "day.sqlite")
     record(sqlite, trains=1, places=0, railway=Railway(price=500))
@@ -159,9 +157,7 @@ def test_a_file_that_contradicts_the_store_is_refused_whole(
         ),
     ],
 )
-def test_a_file_that_is_no_day_as_it_was_recorded(
-    sql: str, message: str, sqlite: Store, tmp_path: Path
-) -> None:
+def test_a_file_that_is_no_day_as_it_was_recorded(sql, message, sqlite, tmp_path):
     path = tmp_path / "day.sqlite"
     with closing(open_store(str(path))) as source:
         record(source)
@@ -171,7 +167,7 @@ def test_a_file_that_is_no_day_as_it_was_recorded(
     assert not sqlite.counts()
 
 
-def test_no_file_without_answers(store_name: str, tmp_path: Path) -> None:
+def test_no_file_without_answers(store_name, tmp_path):
     with closing(open_store(store_name)) as store:
         record(store)
     out = tmp_path / "out" / "day.sqlite"
@@ -181,9 +177,7 @@ def test_no_file_without_answers(store_name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_copy_that_breaks_off_leaves_nothing(
-    sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_breaks_off_leaves_nothing(sqlite, tmp_path, monkeypatch):
     record(sqlite)
     rows = list(sqlite.recorded(DAY))
 
@@ -203,7 +197,7 @@ def test_a_copy_that_breaks_off_leaves_nothing(
 # ---- replay without the vendors' clients
 
 
-def test_a_snapshot_says_who_answers(sqlite: Store) -> None:
+def test_a_snapshot_says_who_answers(sqlite):
     record(sqlite)
     assert recorded_providers(sqlite, DAY, tools=()).keys() == {"train_search", "poi_search"}
     replay = Sandbox(recorded_providers(sqlite, DAY), sqlite, "replay", DAY)
@@ -217,7 +211,7 @@ def test_a_snapshot_says_who_answers(sqlite: Store) -> None:
         replay.providers["poi_search"].ask("poi_search", {})
 
 
-def test_where_several_answered_nothing_is_replayed(sqlite: Store) -> None:
+def test_where_several_answered_nothing_is_replayed(sqlite):
     record(sqlite)
     newer = Railway()
     newer.version = "2"
@@ -229,7 +223,7 @@ def test_where_several_answered_nothing_is_replayed(sqlite: Store) -> None:
 # ---- a new day
 
 
-def test_trains_are_asked_again_and_places_are_copied(store: Store) -> None:
+def test_trains_are_asked_again_and_places_are_copied(store):
     record(store)
     railway = Railway(price=900)
     sandbox = Sandbox({"train_search": railway}, store, "record", NEXT)
@@ -250,7 +244,7 @@ def test_trains_are_asked_again_and_places_are_copied(store: Store) -> None:
     assert (again.known, again.answered, railway.calls) == (3, 0, 3)
 
 
-def test_a_refresh_goes_on_where_it_was_stopped(store: Store) -> None:
+def test_a_refresh_goes_on_where_it_was_stopped(store):
     record(store, trains=20)
     slow = Railway()
     slow.terms = Terms(requests_per_second=10)
@@ -269,7 +263,7 @@ def test_a_refresh_goes_on_where_it_was_stopped(store: Store) -> None:
     assert (found.known, found.answered, railway.calls) == (kept, 20 - kept, 20 - kept)
 
 
-def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite: Store) -> None:
+def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite):
     record(sqlite, trains=28)
     railway = Railway(fault="unauthorized")
     found = refresh(Sandbox({"train_search": railway}, sqlite, "record", NEXT), DAY, threads=2)
@@ -291,9 +285,7 @@ def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite: Store) -
         ),
     ],
 )
-def test_a_refresh_that_cannot_be(
-    from_day: str, tools: tuple[str, ...], message: str, sqlite: Store
-) -> None:
+def test_a_refresh_that_cannot_be(from_day, tools, message, sqlite):
     record(sqlite)
     with pytest.raises(UserError, match=message):
         refresh(Sandbox({"train_search": Railway()}, sqlite, "record", NEXT), from_day, tools)
@@ -303,12 +295,7 @@ def test_a_refresh_that_cannot_be(
 # ---- by hand
 
 
-def test_the_command_line(
-    store_name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_line(store_name, tmp_path, monkeypatch, capsys):
     store = open_store(store_name)
     record(store)
     shown = store.name
@@ -350,7 +337,7 @@ def test_the_command_line(
     assert "No store at" in run("info", "--store", str(tmp_path / "none.sqlite"), code=2)
 
 
-def test_a_killed_refresh_goes_on(unstable: Any, tmp_path: Path) -> None:
+def test_a_killed_refresh_goes_on(unstable, tmp_path):
     """kill -9 in the middle; what was answered before it is not asked again."""
     store_name, log = str(tmp_path / "live.sqlite"), tmp_path / "log"
     client = unstable.Unstable(log, faults=0)

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -26,14 +25,14 @@ def recorded(number: int = 0, body: bytes = b"{}", day: str = DAY) -> StoredAnsw
     )
 
 
-def test_the_first_answer_stays(store: Store) -> None:
+def test_the_first_answer_stays(store):
     key = recorded().question.key
     assert store.find(key) is None
     assert store.keep(recorded(body="Zoë \0".encode())) == "Zoë \0".encode()
     assert store.keep(recorded(body=b"later")) == "Zoë \0".encode() == store.find(key)
 
 
-def test_another_connection_sees_what_was_kept(store: Store, store_name: str) -> None:
+def test_another_connection_sees_what_was_kept(store, store_name):
     store.keep(recorded(body=b"kept"))
     other = open_store(store_name, create=False)
     assert other.find(recorded().question.key) == b"kept"
@@ -60,8 +59,8 @@ def ended(child: int) -> int:
 
 
 def test_a_key_is_locked_for_other_processes_until_its_owner_ends_however_it_ends(
-    store: Store, store_name: str
-) -> None:
+    store, store_name
+):
     number = int(KEY[:15], 16)
     with store.locked(KEY):
         assert ended(in_a_fork(lambda: not store._lock(number) and store._lock(number + 1))) == 0
@@ -86,7 +85,7 @@ def limits(request: pytest.FixtureRequest, store: Store) -> Limits | Store:
     return Limits() if request.param else store
 
 
-def test_turns_come_at_the_rate_of_the_vendor(limits: Limits | Store) -> None:
+def test_turns_come_at_the_rate_of_the_vendor(limits):
     terms = Terms(requests_per_second=0.1)
     assert limits.take("v", terms) == 0
     for _ in range(2):  # whoever looks takes nothing
@@ -95,20 +94,20 @@ def test_turns_come_at_the_rate_of_the_vendor(limits: Limits | Store) -> None:
     assert not any(limits.take("unlimited", Terms()) for _ in range(9))
 
 
-def test_a_pause_is_never_shortened(limits: Limits | Store) -> None:
+def test_a_pause_is_never_shortened(limits):
     limits.pause("v", 500)
     limits.pause("v", 1)
     for terms in (Terms(), Terms(requests_per_second=0.1)):
         assert 450 < limits.take("v", terms) <= 500
 
 
-def test_a_budget_is_of_all_who_open_the_store(store: Store, store_name: str) -> None:
+def test_a_budget_is_of_all_who_open_the_store(store, store_name):
     terms, other = Terms(requests_per_second=0.1), open_store(store_name)
     assert store.take("v", terms) == 0 and other.take("v", terms) > 0
     other.close()
 
 
-def test_all_of_a_day_by_key_however_much_it_is(store: Store) -> None:
+def test_all_of_a_day_by_key_however_much_it_is(store):
     many = [recorded(number, body=b"%d" % number) for number in range(CHUNK_ROWS + 7)]
     store.keep_all(many)
     store.keep_all([*many, recorded(0, b"other day", "2026-06-21")])
@@ -122,7 +121,7 @@ def test_all_of_a_day_by_key_however_much_it_is(store: Store) -> None:
     assert not list(store.recorded(DAY)) and list(store.recorded("2026-06-21"))
 
 
-def test_all_or_none(store: Store) -> None:
+def test_all_or_none(store):
     def breaking() -> Iterator[StoredAnswer]:
         yield recorded(1)
         raise KeyboardInterrupt
@@ -134,7 +133,7 @@ def test_all_or_none(store: Store) -> None:
     assert store.find(recorded(1).question.key) == b"{}"
 
 
-def test_a_forked_process_uses_a_connection_of_its_own(store: Store) -> None:
+def test_a_forked_process_uses_a_connection_of_its_own(store):
     store.keep(recorded(1, b"parent"))
 
     def work() -> bool:
@@ -147,7 +146,7 @@ def test_a_forked_process_uses_a_connection_of_its_own(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["mysql://user:hunter2@host/db", "http://host/db", "", " "])
-def test_a_store_of_no_known_kind(name: str) -> None:
+def test_a_store_of_no_known_kind(name):
     with pytest.raises(
         UserError,
         match=r"is not known: expected a path like runs/live.sqlite or a URL like postgresql://",
@@ -156,13 +155,13 @@ def test_a_store_of_no_known_kind(name: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_no_store_where_one_is_expected(tmp_path: Path) -> None:
+def test_no_store_where_one_is_expected(tmp_path):
     with pytest.raises(UserError, match="No store at '.*none.sqlite'"):
         open_store(str(tmp_path / "none.sqlite"), create=False)
     assert not list(tmp_path.iterdir())
 
 
-def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path: Path) -> None:
+def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("a note")
     for create in (True, False):
@@ -180,7 +179,7 @@ def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path: Path) -> 
     ] and file.read_text() == "a note"
 
 
-def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_something_else_stays_as_it_is(tmp_path):
     text, other = tmp_path / "notes.txt", tmp_path / "world.sqlite"
     text.write_text("a note that is no database, and long enough to have a header " * 10)
     with sqlite3.connect(other) as db:
@@ -194,7 +193,7 @@ def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
     assert other.read_bytes() == before and text.read_text().startswith("a note")
 
 
-def test_reading_a_store_writes_nothing_into_it(tmp_path: Path) -> None:
+def test_reading_a_store_writes_nothing_into_it(tmp_path):
     foreign = tmp_path / "foreign.sqlite"
     with sqlite3.connect(foreign) as db:
         db.execute("CREATE TABLE sandbox_x (name TEXT)")
@@ -205,7 +204,7 @@ def test_reading_a_store_writes_nothing_into_it(tmp_path: Path) -> None:
     assert foreign.read_bytes() == before
 
 
-def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:
+def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path):
     opened = open_store(str(tmp_path / "live.sqlite"))
     opened._run("DROP TABLE sandbox_answer")
     with pytest.raises(UserError, match="The store .*live.sqlite cannot be used: no such table"):
@@ -213,7 +212,7 @@ def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_no_password_in_any_message(postgres_name: str) -> None:
+def test_no_password_in_any_message(postgres_name):
     """Of a database that is not there, of a server that is not there, and of the name itself."""
     secret = "hunter2 & more"
     folder = postgres_name.partition("=")[2]
@@ -235,12 +234,12 @@ def test_no_password_in_any_message(postgres_name: str) -> None:
     opened.close()
 
 
-def test_postgres_without_a_store_in_it(postgres_name: str) -> None:
+def test_postgres_without_a_store_in_it(postgres_name):
     with pytest.raises(UserError, match="No store in postgresql://tripwright@/postgres"):
         open_store(postgres_name, create=False)
 
 
-def test_a_lost_connection_is_made_again(postgres_name: str) -> None:
+def test_a_lost_connection_is_made_again(postgres_name):
     first, second = open_store(postgres_name), open_store(postgres_name)
     first.keep(recorded(1, b"kept"))
     second._run(
@@ -252,7 +251,7 @@ def test_a_lost_connection_is_made_again(postgres_name: str) -> None:
     second.close()
 
 
-def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
+def test_a_damaged_file_is_one_line(tmp_path):
     """Not only at opening: the first pages may be whole."""
     path = tmp_path / "live.sqlite"
     store = open_store(str(path))
@@ -267,7 +266,7 @@ def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
     damaged.close()
 
 
-def test_locks_that_cannot_be_made_are_one_line(tmp_path: Path) -> None:
+def test_locks_that_cannot_be_made_are_one_line(tmp_path):
     store = open_store(str(tmp_path / "live.sqlite"))
     (tmp_path / "live.sqlite.lock").mkdir()
     with pytest.raises(UserError, match="live.sqlite cannot be used: .*live.sqlite.lock"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,7 +32,7 @@ def stored(path: Path, question: SandboxQuestion = QUESTION, body: bytes = b"{}"
         "CREATE TABLE others (x)",
     ],
 )
-def test_a_store_with_a_trigger_or_a_view_is_refused(tmp_path: Path, sql: str) -> None:
+def test_a_store_with_a_trigger_or_a_view_is_refused(tmp_path, sql):
     path = stored(tmp_path / "live.sqlite")
     with sqlite3.connect(path) as db:
         db.execute(sql)
@@ -42,7 +41,7 @@ def test_a_store_with_a_trigger_or_a_view_is_refused(tmp_path: Path, sql: str) -
             open_store(str(path), create)
 
 
-def test_a_view_in_place_of_the_answers_is_refused(tmp_path: Path) -> None:
+def test_a_view_in_place_of_the_answers_is_refused(tmp_path):
     path = stored(tmp_path / "live.sqlite")
     with sqlite3.connect(path) as db:
         db.execute("DROP TABLE sandbox_answer")
@@ -57,9 +56,7 @@ def test_a_view_in_place_of_the_answers_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body", [10**9, "text", None, b"\xff", b"[]", b'{"records": [{"kind": "Flight"}]}', b"[" * 9999]
 )
-def test_an_answer_that_is_none_is_one_line(
-    tmp_path: Path, body: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_that_is_none_is_one_line(tmp_path, body, capsys):
     """A number in its place would ask for a gigabyte."""
     path = stored(tmp_path / "live.sqlite")
     with sqlite3.connect(path) as db:
@@ -80,9 +77,7 @@ def test_an_answer_that_is_none_is_one_line(
         assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_store_cannot_speak_to_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_store_cannot_speak_to_the_terminal(tmp_path, capsys):
     escape = "\x1b]0;owned\x07"
     path = stored(
         tmp_path / "a.sqlite", SandboxQuestion(f"poi{escape}", f"maps{escape}", "1", "{}", DAY)

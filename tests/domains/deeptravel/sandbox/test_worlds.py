@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections import Counter
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -95,9 +94,7 @@ def all_pairs(world: World) -> list[tuple[str, str]]:
     return list(itertools.permutations(world.cities, 2))
 
 
-def test_flights_are_the_worlds_own_by_departure_with_the_day_of_arrival(
-    world: World, provider: WorldProvider
-) -> None:
+def test_flights_are_the_worlds_own_by_departure_with_the_day_of_arrival(world, provider):
     over_night = 0
     for origin, destination in all_pairs(world):
         rows = {row.number: row for row in world.flights(origin, destination, DAY) or []}
@@ -118,7 +115,7 @@ def test_flights_are_the_worlds_own_by_departure_with_the_day_of_arrival(
     assert over_night > 0
 
 
-def test_trains_obey_the_road(world: World, provider: WorldProvider) -> None:
+def test_trains_obey_the_road(world, provider):
     served = 0
     for origin, destination in all_pairs(world):
         roads = (world.ground(origin, destination), world.ground(destination, origin))
@@ -138,7 +135,7 @@ def test_trains_obey_the_road(world: World, provider: WorldProvider) -> None:
     assert served > 100
 
 
-def test_trains_and_flights_go_by_the_same_clocks(world: World, provider: WorldProvider) -> None:
+def test_trains_and_flights_go_by_the_same_clocks(world, provider):
     compared = 0
     for pair in all_pairs(world):
         flown, ridden = of(FlightOffer, flights(provider, *pair)), trains(provider, *pair)
@@ -153,9 +150,7 @@ def ahead_minutes(offer: FlightOffer | TrainOffer) -> float:
     return lasted.total_seconds() / 60 - offer.minutes
 
 
-def test_a_change_of_trains_is_offered_on_request_and_can_be_made(
-    world: World, provider: WorldProvider
-) -> None:
+def test_a_change_of_trains_is_offered_on_request_and_can_be_made(world, provider):
     changed = 0
     for origin, destination in all_pairs(world):
         direct, both = (
@@ -171,7 +166,7 @@ def test_a_change_of_trains_is_offered_on_request_and_can_be_made(
     assert changed > 10
 
 
-def test_the_timetable_is_the_same_every_day(provider: WorldProvider, world: World) -> None:
+def test_the_timetable_is_the_same_every_day(provider, world):
     origin, destination = next((a, b) for a, b in all_pairs(world) if trains(provider, a, b))
     here, later = (
         trains(provider, origin, destination),
@@ -182,9 +177,7 @@ def test_the_timetable_is_the_same_every_day(provider: WorldProvider, world: Wor
     ]
 
 
-def test_a_hotel_costs_the_whole_stay_and_keeps_its_minimum_of_nights(
-    world: World, provider: WorldProvider
-) -> None:
+def test_a_hotel_costs_the_whole_stay_and_keeps_its_minimum_of_nights(world, provider):
     shown = hidden = 0
     for city in world.cities:
         rows = {stay.name: stay for stay in world.accommodations(city)}
@@ -201,9 +194,7 @@ def test_a_hotel_costs_the_whole_stay_and_keeps_its_minimum_of_nights(
     assert shown > 30 and hidden > 30
 
 
-def test_a_minimum_of_nights_that_hides_the_hotel_asked_for_is_said(
-    world: World, provider: WorldProvider
-) -> None:
+def test_a_minimum_of_nights_that_hides_the_hotel_asked_for_is_said(world, provider):
     stays = (stay for city in world.cities for stay in world.accommodations(city))
     stay = next(stay for stay in stays if stay.minimum_nights == 5)
     found = hotels(provider, stay.city, name=stay.name)
@@ -213,9 +204,7 @@ def test_a_minimum_of_nights_that_hides_the_hotel_asked_for_is_said(
     assert [offer.name for offer in of(HotelOffer, five)] == [stay.name]
 
 
-def test_ways_fit_the_positions_and_are_the_same_there_and_back(
-    world: World, provider: WorldProvider
-) -> None:
+def test_ways_fit_the_positions_and_are_the_same_there_and_back(world, provider):
     city, fastest = (
         next(iter(world.cities)),
         {"walking": 6.2, "public transport": 19, "driving": 30},
@@ -251,9 +240,7 @@ def ways(provider: Provider, city: str, origin: str, destination: str) -> list[R
     return of(RouteLeg, found)
 
 
-def test_places_are_found_by_name_by_kind_and_by_what_they_are_known_for(
-    world: World, provider: WorldProvider
-) -> None:
+def test_places_are_found_by_name_by_kind_and_by_what_they_are_known_for(world, provider):
     city = next(iter(world.cities))
     hotel, meal, sight = (
         world.accommodations(city)[0],
@@ -275,9 +262,7 @@ def test_places_are_found_by_name_by_kind_and_by_what_they_are_known_for(
     )
 
 
-def test_a_flight_from_a_place_comes_with_the_ways_to_the_airport(
-    world: World, provider: WorldProvider
-) -> None:
+def test_a_flight_from_a_place_comes_with_the_ways_to_the_airport(world, provider):
     origin, destination = next((a, b) for a, b in all_pairs(world) if world.flights(a, b, DAY))
     hotel, station = world.accommodations(origin)[0].name, f"{destination} Central Station"
     found = flights(provider, origin, destination, depart_poi=hotel, arrival_poi=station)
@@ -287,7 +272,7 @@ def test_a_flight_from_a_place_comes_with_the_ways_to_the_airport(
     }
 
 
-def test_pages_tell_the_worlds_facts(world: World, provider: WorldProvider) -> None:
+def test_pages_tell_the_worlds_facts(world, provider):
     def pages(query: str) -> list[WebPage]:
         return of(WebPage, provider.ask("web_search", {"query": query}))
 
@@ -313,9 +298,7 @@ def test_pages_tell_the_worlds_facts(world: World, provider: WorldProvider) -> N
         ("route_planning", ("Orford Airprt", "x", "Orford"), "Did you mean 'Orford Airport'?"),
     ],
 )
-def test_a_wrong_call_is_refused_in_one_line(
-    provider: WorldProvider, tool: str, values: tuple[str, ...], said: str
-) -> None:
+def test_a_wrong_call_is_refused_in_one_line(provider, tool, values, said):
     (function,) = (
         schema["function"]
         for schema in face_named("deeptravel").schemas()
@@ -326,7 +309,7 @@ def test_a_wrong_call_is_refused_in_one_line(
     assert found.refused and not found.records and said in found.note and "\n" not in found.note
 
 
-def test_what_the_world_does_not_know_is_unknown_and_no_refusal() -> None:
+def test_what_the_world_does_not_know_is_unknown_and_no_refusal():
     cities = [("Boston", "Massachusetts"), ("Salem", "Massachusetts")]
     bare = WorldProvider(
         World.in_memory(
@@ -344,9 +327,7 @@ def test_what_the_world_does_not_know_is_unknown_and_no_refusal() -> None:
     assert leg.minutes > 0 and pois(bare, "Boston", "airport")[0].latitude is None
 
 
-def test_an_answer_says_which_world_it_is_of_and_never_what_time_it_is(
-    world: World, provider: WorldProvider
-) -> None:
+def test_an_answer_says_which_world_it_is_of_and_never_what_time_it_is(world, provider):
     source = hotels(provider, "Orford").source
     assert source.provider == provider.name == "world" and source.version == provider.version
     assert (
@@ -393,9 +374,7 @@ print(asked_of_all_kinds(provider, provider.world))
 """
 
 
-def test_the_same_world_gives_the_same_answers_in_every_process(
-    world: World, provider: WorldProvider, tmp_path: Path
-) -> None:
+def test_the_same_world_gives_the_same_answers_in_every_process(world, provider, tmp_path):
     copied = WorldProvider(write_world(tmp_path / "nano", build_tables("nano", 7)))
     here = asked_of_all_kinds(provider, world)
     assert asked_of_all_kinds(WorldProvider(world), world) == here
@@ -404,7 +383,7 @@ def test_the_same_world_gives_the_same_answers_in_every_process(
     assert elsewhere.stdout.decode("utf-8") == here + "\n"
 
 
-def test_the_official_tables_are_answered_from_too(real_world: World) -> None:
+def test_the_official_tables_are_answered_from_too(real_world):
     provider, day = WorldProvider(real_world), "2022-03-16"
     dice = random.Random(0)
     found: Counter[str] = Counter()
@@ -430,7 +409,7 @@ def test_the_official_tables_are_answered_from_too(real_world: World) -> None:
     assert isinstance(flight, FlightOffer) and flight.carrier == "Texas Airlines"
 
 
-def test_another_world_has_other_trains(world: World) -> None:
+def test_another_world_has_other_trains(world):
     other = World.in_memory(build_tables("nano", 8))
     assert other.content_hash != world.content_hash
     assert dice_of(world, "line", "a", "b").random() != dice_of(other, "line", "a", "b").random()

@@ -1,17 +1,11 @@
 """Row D4 by rules: every field says what its row says, and every call asked for the right thing."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
-from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.findings import JointFinding
 from tripwright.transcript import ToolCall
 
-Judged = Callable[..., JointFinding]
 STAY_PRICE = "stay.0.price"
 
 
@@ -31,9 +25,7 @@ STAY_PRICE = "stay.0.price"
         ("risks", [{"term": "last_departure", "part": "outbound"}]),
     ],
 )
-def test_true_in_other_fields(
-    judged: Judged, by_hand: ModuleType, request_: TravelRequest, path: str, value: Any
-) -> None:
+def test_true_in_other_fields(judged, by_hand, request_, path, value):
     asked = request_.model_copy(
         update={"depart_after": "06:00", "nightly_budget": 250, "hotel": "Riverside"}
     )
@@ -103,7 +95,7 @@ def test_true_in_other_fields(
         ("outbound.0.call", 2, "wrong_reference"),
     ],
 )
-def test_untrue(judged: Judged, by_hand: ModuleType, path: str, value: Any, kind: str) -> None:
+def test_untrue(judged, by_hand, path, value, kind):
     found = judged(by_hand.changed((path, value)))
     assert found.reward == 0.0
     assert kind in {problem.kind for problem in found.problems}
@@ -112,9 +104,7 @@ def test_untrue(judged: Judged, by_hand: ModuleType, path: str, value: Any, kind
     assert any(problem.field.startswith(place) for problem in found.problems), found.problems
 
 
-def test_the_last_departure_is_the_last_of_all_that_was_shown(
-    judged: Judged, by_hand: ModuleType
-) -> None:
+def test_the_last_departure_is_the_last_of_all_that_was_shown(judged, by_hand):
     given = by_hand.made_calls()
     again = replace(given[0])
     given[0].result = given[0].result.partition(', {"row": 2')[0] + '], "source": "closed"}'
@@ -124,9 +114,7 @@ def test_the_last_departure_is_the_last_of_all_that_was_shown(
     assert "wrong_last_departure" in {problem.kind for problem in found.problems}
 
 
-def test_a_problem_names_its_field_its_row_and_both_values(
-    judged: Judged, by_hand: ModuleType
-) -> None:
+def test_a_problem_names_its_field_its_row_and_both_values(judged, by_hand):
     found = judged(by_hand.changed(("stay.0.price.amount", 310)))
     (problem,) = found.problems
     assert (problem.kind, problem.call, problem.row) == ("wrong_price", 2, 1)
@@ -157,14 +145,7 @@ def test_a_problem_names_its_field_its_row_and_both_values(
         ("outbound", {"term": "best_rated", "call": 1}, "best_rated has no meaning for a train"),
     ],
 )
-def test_a_false_reason_is_told_with_what_is_true(
-    judged: Judged,
-    by_hand: ModuleType,
-    request_: TravelRequest,
-    path: str,
-    reason: dict[str, Any],
-    said: str,
-) -> None:
+def test_a_false_reason_is_told_with_what_is_true(judged, by_hand, request_, path, reason, said):
     asked = request_.model_copy(update={"nightly_budget": 250.0, "hotel": "Riverside"})
     found = judged(by_hand.changed((f"{path}.0.reasons", [reason])), asked)
     (message,) = {problem.message for problem in found.problems}
@@ -172,7 +153,7 @@ def test_a_false_reason_is_told_with_what_is_true(
 
 
 @pytest.mark.parametrize("path", ["outbound.0.price", "stay.0.price", "return.0.price.currency"])
-def test_a_traveller_books_by_the_price(judged: Judged, by_hand: ModuleType, path: str) -> None:
+def test_a_traveller_books_by_the_price(judged, by_hand, path):
     found = judged(by_hand.changed((path, None)))
     assert found.reward == 0.0 and found.problems[0].field == path
 
@@ -189,9 +170,7 @@ def test_a_traveller_books_by_the_price(judged: Judged, by_hand: ModuleType, pat
         (5, {"city_name": "Ghent"}),
     ],
 )
-def test_a_call_for_the_wrong_thing_that_the_answer_uses(
-    judged: Judged, answer: str, calls: list[ToolCall], number: int, change: dict[str, str]
-) -> None:
+def test_a_call_for_the_wrong_thing_that_the_answer_uses(judged, answer, calls, number, change):
     calls[number - 1].arguments.update(change)
     turn = judged(answer, given=calls).turns[number - 1]
     assert (
@@ -200,9 +179,7 @@ def test_a_call_for_the_wrong_thing_that_the_answer_uses(
     assert turn.problems[0].field in change
 
 
-def test_an_exploration_may_ask_for_anything(
-    judged: Judged, answer: str, calls: list[ToolCall]
-) -> None:
+def test_an_exploration_may_ask_for_anything(judged, answer, calls):
     extra = ToolCall(
         "flight_search",
         {"depart_city_name": "Ghent", "arrival_city_name": "Oslo", "depart_date": "2030-01-01"},
@@ -217,9 +194,7 @@ def test_an_exploration_may_ask_for_anything(
     assert judged(answer, given=[*calls, extra, wrong]).reward == 1.0
 
 
-def test_rows_of_the_compact_face(
-    judged: Judged, by_hand: ModuleType, request_: TravelRequest
-) -> None:
+def test_rows_of_the_compact_face(judged, by_hand, request_):
     """Cities and days are those that the call asked for; what the face does not show cannot be
     said."""
     given = by_hand.made_calls()[:3]
@@ -248,9 +223,7 @@ def test_rows_of_the_compact_face(
         assert judged(by_hand.changed(*bare, (path, value)), plain, given=given).reward == 0.0
 
 
-def test_no_card_may_rest_on_a_strangers_tool(
-    judged: Judged, by_hand: ModuleType, calls: list[ToolCall]
-) -> None:
+def test_no_card_may_rest_on_a_strangers_tool(judged, by_hand, calls):
     ferry = ToolCall("mcp_trains", {}, '[{"number": "G3124", "price": 1, "currency": "USD"}]')
     text = by_hand.changed(("outbound.0.call", 6), ("outbound.0.price.amount", 1))
     found = judged(text, given=[*calls, ferry])

@@ -8,8 +8,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -30,9 +28,7 @@ from tripwright.llm.paid_calls import JudgementLog, Prices
         (["BAD", "BAD", "WORSE", "GOOD", "BAD"], "dissatisfied_logic", 3 / 5),
     ],
 )
-def test_a_judge_that_disagrees_with_itself(
-    judge: Any, said: ModuleType, tmp_path: Path, votes: list[str], conclusion: str, agreed: float
-) -> None:
+def test_a_judge_that_disagrees_with_itself(judge, said, tmp_path, votes, conclusion, agreed):
     judge.replies = [getattr(said, vote) for vote in votes]
     with JudgementLog(tmp_path / "judgements.jsonl") as log:
         verifier = LlmJudge(judge.endpoint(), votes=len(votes), log=log, prices=Prices(2.0, 8.0))
@@ -45,9 +41,7 @@ def test_a_judge_that_disagrees_with_itself(
     assert told["votes_asked"] == len(said.lines(tmp_path)) == len(votes) and not told["unanimous"]
 
 
-def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(
-    judge: Any, said: ModuleType
-) -> None:
+def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(judge, said):
     judge.replies = [said.chat(said.judgement(), usage={})]
     verifier = LlmJudge(judge.endpoint())
     verifier.trajectory(said.REQUEST, said.episode())
@@ -55,7 +49,7 @@ def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(
     assert account["replies_without_count"] == 1 and "prompt_tokens" not in account
 
 
-def test_nothing_is_paid_for_twice(judge: Any, said: ModuleType, tmp_path: Path) -> None:
+def test_nothing_is_paid_for_twice(judge, said, tmp_path):
     path = tmp_path / "judgements.jsonl"
     judge.replies = [said.GOOD, said.BAD, said.LIMITED, said.LIMITED, said.GOOD]
     with JudgementLog(path) as log, pytest.raises(NoVerdict):
@@ -80,9 +74,7 @@ def test_nothing_is_paid_for_twice(judge: Any, said: ModuleType, tmp_path: Path)
     assert len(judge.requests) == asked + 4
 
 
-def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(
-    judge: Any, said: ModuleType, tmp_path: Path
-) -> None:
+def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(judge, said, tmp_path):
     judge.replies = [said.GOOD, said.BAD, said.BAD]
     conclusions = []
     with JudgementLog(tmp_path / "judgements.jsonl") as log:
@@ -94,7 +86,7 @@ def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(
     assert conclusions == ["very_satisfied", "dissatisfied_logic", "very_satisfied"]
 
 
-def test_threads_that_ask_the_same_pay_once(judge: Any, said: ModuleType) -> None:
+def test_threads_that_ask_the_same_pay_once(judge, said):
     verifier = LlmJudge(judge.endpoint())
     found = list(
         map_unordered(
@@ -104,7 +96,7 @@ def test_threads_that_ask_the_same_pay_once(judge: Any, said: ModuleType) -> Non
     assert found == [True] * 12 and len(judge.requests) == 1
 
 
-def test_a_killed_run_repeats_no_paid_call(judge: Any, said: ModuleType, tmp_path: Path) -> None:
+def test_a_killed_run_repeats_no_paid_call(judge, said, tmp_path):
     """A process judges 8 answers one after the other and is killed while it waits for the fifth;
     the next one asks for 4."""
     log = tmp_path / "judgements.jsonl"
@@ -156,7 +148,7 @@ with JudgementLog(Path(log)) as log:
 """
 
 
-def test_a_log_is_one_process_at_a_time_and_never_overwritten(tmp_path: Path) -> None:
+def test_a_log_is_one_process_at_a_time_and_never_overwritten(tmp_path):
     path = tmp_path / "judgements.jsonl"
     with JudgementLog(path), pytest.raises(UserError, match="is in use"):
         JudgementLog(path)

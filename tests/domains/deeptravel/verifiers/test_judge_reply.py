@@ -39,7 +39,7 @@ def read(text: str, finish: str = "stop") -> Vote:
     return read_reply(Completion(text, (), finish, {}), LEVEL)
 
 
-def test_the_papers_words_lead_to_the_six_conclusions() -> None:
+def test_the_papers_words_lead_to_the_six_conclusions():
     """A.2.2, word by word as printed."""
     printed = (
         "Very satisfied or Very satisfied but did not address unexpected situations or Basically"
@@ -66,14 +66,14 @@ def test_the_papers_words_lead_to_the_six_conclusions() -> None:
         "{" * 5000,
     ],
 )
-def test_nothing_is_guessed(text: str) -> None:
+def test_nothing_is_guessed(text):
     with pytest.raises(UnreadableReply):
         read(text)
     with pytest.raises(UnreadableReply, match="cut off"):
         read(json.dumps(BODY), finish="length")
 
 
-def test_json_wherever_it_stands_with_what_judges_do_to_it() -> None:
+def test_json_wherever_it_stands_with_what_judges_do_to_it():
     words = ("met", "not met", "Not Asked", "Met.", "not_met", "not_asked")
     problems = [{"rubric": "taste", "said": "", "message": "m"}]
     loose = {
@@ -92,7 +92,7 @@ def test_json_wherever_it_stands_with_what_judges_do_to_it() -> None:
     assert Vote.model_validate(json.loads(vote.model_dump_json())) == vote
 
 
-def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
+def test_the_schema_takes_what_is_asked_for_and_nothing_else():
     schema = LEVEL.reply.model_json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(BODY, schema)
@@ -118,11 +118,11 @@ def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
         ("aacc", "c"),
     ],
 )
-def test_the_middle_vote(votes: str, verdict: str) -> None:
+def test_the_middle_vote(votes, verdict):
     assert {middle(order, "abc") for order in itertools.permutations(votes)} == {verdict}
 
 
-def test_a_verdict_passes_exactly_if_more_than_half_of_the_votes_pass() -> None:
+def test_a_verdict_passes_exactly_if_more_than_half_of_the_votes_pass():
     for number in (1, 2, 3, 4):
         for votes in itertools.product(SCALE, repeat=number):
             passing = sum(vote in PASSING_CONCLUSIONS for vote in votes)
@@ -134,7 +134,7 @@ def test_a_verdict_passes_exactly_if_more_than_half_of_the_votes_pass() -> None:
 # ---- rubrics as data
 
 
-def test_a_users_rubrics(tmp_path: Path) -> None:
+def test_a_users_rubrics(tmp_path):
     theirs = tmp_path / "mine.toml"
     text = (
         Path(__file__).parents[4] / "tripwright/domains/deeptravel/verifiers/rubrics.toml"
@@ -172,9 +172,7 @@ def test_a_users_rubrics(tmp_path: Path) -> None:
         ('name = "deeptravel"', 'name = "x"\nnote = "y"', "'note': Extra inputs"),
     ],
 )
-def test_rubrics_that_cannot_be_used_are_named_in_one_line(
-    tmp_path: Path, old: str, new: str, told: str
-) -> None:
+def test_rubrics_that_cannot_be_used_are_named_in_one_line(tmp_path, old, new, told):
     text = (
         Path(__file__).parents[4] / "tripwright/domains/deeptravel/verifiers/rubrics.toml"
     ).read_text()

@@ -2,17 +2,12 @@
 
 import copy
 import json
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, JointFinding
 from tripwright.transcript import ToolCall
-
-Judged = Callable[..., JointFinding]
 
 
 def _conclusion(found: JointFinding) -> str:
@@ -20,20 +15,18 @@ def _conclusion(found: JointFinding) -> str:
     return found.trajectory.conclusion
 
 
-def test_all_six_rubrics_are_told(judged: Judged, answer: str) -> None:
+def test_all_six_rubrics_are_told(judged, answer):
     found = judged(answer).trajectory
     assert found is not None and tuple(found.rubrics) == RUBRICS
     assert found.conclusion == "very_satisfied" and all(found.rubrics.values())
 
 
-def test_without_a_backup(judged: Judged, by_hand: ModuleType) -> None:
+def test_without_a_backup(judged, by_hand):
     found = judged(by_hand.changed(("risks", [])))
     assert _conclusion(found) == "very_satisfied_without_backup" and found.reward == 1.0
 
 
-def test_what_was_not_asked_is_none(
-    judged: Judged, by_hand: ModuleType, request_: TravelRequest
-) -> None:
+def test_what_was_not_asked_is_none(judged, by_hand, request_):
     plain = request_.model_copy(update={"visit": (), "arrive_by": None, "total_budget": None})
     found = judged(by_hand.changed(("outbound.0.reasons", [])), plain).trajectory
     assert (
@@ -44,7 +37,7 @@ def test_what_was_not_asked_is_none(
 
 
 @pytest.mark.parametrize("part", ["outbound", "stay", "return"])
-def test_a_missing_part(judged: Judged, by_hand: ModuleType, part: str) -> None:
+def test_a_missing_part(judged, by_hand, part):
     found = judged(by_hand.changed((part, [])))
     assert _conclusion(found) == "dissatisfied_incomplete" and found.reward == 0.0
     assert part in {problem.field for problem in found.problems}
@@ -75,22 +68,14 @@ def test_a_missing_part(judged: Judged, by_hand: ModuleType, part: str) -> None:
         ({"nightly_budget": 201}, "very_satisfied"),
     ],
 )
-def test_the_request_decides(
-    judged: Judged,
-    by_hand: ModuleType,
-    request_: TravelRequest,
-    change: dict[str, Any],
-    conclusion: str,
-) -> None:
+def test_the_request_decides(judged, by_hand, request_, change, conclusion):
     """The same answer, asked for otherwise. Over is over: 1 USD above the budget fails."""
     changed = request_.model_copy(update=change)
     plain = by_hand.changed(("outbound.0.reasons", []), ("total", None))
     assert _conclusion(judged(plain, changed)) == conclusion
 
 
-def test_a_second_recommendation_must_keep_to_the_request_too(
-    judged: Judged, by_hand: ModuleType
-) -> None:
+def test_a_second_recommendation_must_keep_to_the_request_too(judged, by_hand):
     late = {
         **by_hand.SOUND["outbound"][0],
         "number": "G99",
@@ -115,9 +100,7 @@ def _change_row(calls: list[ToolCall], number: int, **values: Any) -> list[ToolC
     return calls
 
 
-def test_a_return_that_cannot_be_reached(
-    judged: Judged, by_hand: ModuleType, calls: list[ToolCall], request_: TravelRequest
-) -> None:
+def test_a_return_that_cannot_be_reached(judged, by_hand, calls, request_):
     same_day = request_.model_copy(update={"return_date": "2026-06-26", "visit": ()})
     given = _change_row(calls, 3, departs_at="2026-06-26T11:30", arrives_at="2026-06-26T15:38")
     text = by_hand.changed(
@@ -139,16 +122,14 @@ def test_a_return_that_cannot_be_reached(
         ({"guests": 1}, "not_what_was_asked"),
     ],
 )
-def test_a_stay_that_does_not_fit(
-    judged: Judged, answer: str, calls: list[ToolCall], values: dict[str, str], kind: str
-) -> None:
+def test_a_stay_that_does_not_fit(judged, answer, calls, values, kind):
     found = judged(answer, given=_change_row(calls, 2, **values))
     assert kind in {problem.kind for problem in found.problems} and found.reward == 0.0
 
 
 def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(
-    judged: Judged, by_hand: ModuleType, calls: list[ToolCall], request_: TravelRequest
-) -> None:
+    judged, by_hand, calls, request_
+):
     given = _change_row(calls, 1, arrives_at="2026-06-27T01:02")
     text = by_hand.changed(
         ("outbound.0.arrives", "01:02"), ("outbound.0.days_later", 1), ("outbound.0.reasons", [])
@@ -157,9 +138,7 @@ def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(
     assert "check_in_on_another_day" in {problem.kind for problem in found.problems}
 
 
-def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(
-    judged: Judged, by_hand: ModuleType, calls: list[ToolCall], request_: TravelRequest
-) -> None:
+def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(judged, by_hand, calls, request_):
     """As a second recommendation it is refused, and among those that fit it is no rival."""
     first = by_hand.SOUND["outbound"][0]
     body = json.loads(calls[0].result)
@@ -185,9 +164,7 @@ def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(
         ("return.0.number", "D3059"),
     ],
 )
-def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(
-    judged: Judged, by_hand: ModuleType, path: str, value: Any
-) -> None:
+def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(judged, by_hand, path, value):
     """With a second hotel, from which no way begins, and a second ride, which is the alternative:
     neither becomes the first."""
     other = {
@@ -213,20 +190,12 @@ def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(
     assert found.trajectory is not None and found.trajectory.rubrics["logic"] is False
 
 
-def test_a_ride_that_arrives_before_it_departs(
-    judged: Judged, answer: str, calls: list[ToolCall]
-) -> None:
+def test_a_ride_that_arrives_before_it_departs(judged, answer, calls):
     found = judged(answer, given=_change_row(calls, 1, arrives_at="2026-06-26T06:02"))
     assert _conclusion(found) == "dissatisfied_logic"
 
 
-def test_a_way_in_another_city_proves_nothing(
-    judged: Judged,
-    by_hand: ModuleType,
-    answer: str,
-    calls: list[ToolCall],
-    request_: TravelRequest,
-) -> None:
+def test_a_way_in_another_city_proves_nothing(judged, by_hand, answer, calls, request_):
     near = request_.model_copy(update={"hotel_near": "Old Lighthouse"})
     assert judged(answer, near).reward == 1.0
     unsaid = judged(by_hand.changed(("stay.0.reasons", [])), near)
@@ -236,24 +205,18 @@ def test_a_way_in_another_city_proves_nothing(
     assert {"hotel_near", "other_place"} <= kinds
 
 
-def test_a_way_that_does_not_begin_at_the_hotel(
-    judged: Judged, by_hand: ModuleType, calls: list[ToolCall]
-) -> None:
+def test_a_way_that_does_not_begin_at_the_hotel(judged, by_hand, calls):
     given = _change_row(calls, 5, origin="Wuhan Station")
     found = judged(by_hand.changed(("visits.0.way.origin", "Wuhan Station")), given=given)
     assert {problem.kind for problem in found.trajectory.problems} == {"way_from_elsewhere"}
 
 
-def test_the_same_row_twice_is_no_second_recommendation(
-    judged: Judged, by_hand: ModuleType
-) -> None:
+def test_the_same_row_twice_is_no_second_recommendation(judged, by_hand):
     found = judged(by_hand.changed(("stay", 2 * by_hand.SOUND["stay"])))
     assert {problem.kind for problem in found.problems} == {"recommended_twice"}
 
 
-def test_a_risk_of_a_part_that_nobody_asked_for(
-    judged: Judged, by_hand: ModuleType, request_: TravelRequest
-) -> None:
+def test_a_risk_of_a_part_that_nobody_asked_for(judged, by_hand, request_):
     one_way = request_.model_copy(update={"return_date": None, "nights": 2})
     for risk in (
         {"term": "not_found", "part": "return"},

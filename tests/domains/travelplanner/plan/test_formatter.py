@@ -65,7 +65,7 @@ def at(server: Server, **settings: Any) -> ChatEndpoint:
     return ChatEndpoint(server.url, "tiny", **quick | settings)
 
 
-def test_the_prompt_is_the_printed_one() -> None:
+def test_the_prompt_is_the_printed_one():
     """STAR, Appendix E, word for word but for what is filled in: marks of the page's layout
     apart."""
     start = "Please assist me in extracting valid information"
@@ -79,11 +79,11 @@ def test_the_prompt_is_the_printed_one() -> None:
     assert words(PROMPT).startswith(words(as_printed))
 
 
-def test_the_example_in_the_prompt_is_one_that_the_judge_can_read() -> None:
+def test_the_example_in_the_prompt_is_one_that_the_judge_can_read():
     assert parse_itinerary(render_itinerary(QUERY, EXAMPLE_PLAN)).plan == EXAMPLE_PLAN
 
 
-def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server: Server) -> None:
+def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server):
     text = f"<think>Hm.</think><answer>{EXAMPLE_TEXT}</answer>"
     assert format_itinerary(at(server), QUERY, text) == FormattedPlan(EXAMPLE_PLAN)
     (sent,) = server.requests
@@ -94,22 +94,20 @@ def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server: Serv
 @pytest.mark.parametrize(
     "said", [f"```json\n{GOOD}\n```", f"<think>[1] first</think>Here it is: {GOOD}"]
 )
-def test_what_surrounds_the_array_does_not_matter(server: Server, said: str) -> None:
+def test_what_surrounds_the_array_does_not_matter(server, said):
     server.replies = [said]
     assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
 
 
 @pytest.mark.parametrize("status", [500, 429])
-def test_a_failing_service_is_unscored(server: Server, status: int) -> None:
+def test_a_failing_service_is_unscored(server, status):
     server.replies = [status]
     formatted = format_itinerary(at(server, max_retries=1), QUERY, EXAMPLE_TEXT)
     assert formatted.unscored and formatted.plan is None
     assert "after 2 attempts" in (formatted.problem or "")
 
 
-def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -122,7 +120,7 @@ def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(
     assert sum("not asked" in (each.problem or "") for each in found.values()) >= MOST_FAULTS
 
 
-def test_a_silent_service_is_unscored() -> None:
+def test_a_silent_service_is_unscored():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -149,20 +147,20 @@ def changed(**fields: Any) -> str:
         (changed(days=4), "day 1 has another number (4)"),
     ],
 )
-def test_an_itinerary_that_cannot_be_read_has_failed(server: Server, said: str, told: str) -> None:
+def test_an_itinerary_that_cannot_be_read_has_failed(server, said, told):
     server.replies = [said]
     formatted = format_itinerary(at(server), QUERY, EXAMPLE_TEXT)
     assert formatted.plan is None and not formatted.unscored and told in (formatted.problem or "")
 
 
-def test_an_itinerary_that_is_too_long_has_failed(server: Server) -> None:
+def test_an_itinerary_that_is_too_long_has_failed(server):
     server.replies = [400]
     assert "longer than" in (format_itinerary(at(server), QUERY, EXAMPLE_TEXT).problem or "")
     cut = read_answer(Completion(GOOD, (), "length", {}))
     assert cut.plan is None and not cut.unscored
 
 
-def test_no_itinerary_is_not_asked_about(server: Server) -> None:
+def test_no_itinerary_is_not_asked_about(server):
     for text in ("", " \n", "<answer>\n</answer>", "<answer>Day 1"):
         formatted = format_itinerary(at(server), QUERY, text)
         assert formatted.plan is None and not formatted.unscored
@@ -177,9 +175,7 @@ def test_no_itinerary_is_not_asked_about(server: Server) -> None:
         {"attraction": "Clock Museum, X;Opera, X;"},
     ],
 )
-def test_a_name_that_the_formatter_made_up_is_pointed_out_once(
-    server: Server, invention: dict[str, str]
-) -> None:
+def test_a_name_that_the_formatter_made_up_is_pointed_out_once(server, invention):
     server.replies = [changed(**invention), GOOD]
     assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
     assert "is not in the itinerary" in server.requests[1][-1]["content"]
@@ -189,12 +185,12 @@ def test_a_name_that_the_formatter_made_up_is_pointed_out_once(
     assert formatted.plan is None and formatted.unscored and len(server.requests) == 2
 
 
-def test_a_flight_that_the_formatter_made_up(server: Server) -> None:
+def test_a_flight_that_the_formatter_made_up(server):
     server.replies = [GOOD.replace("F7654321", "F1111111")]
     assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).unscored
 
 
-def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server: Server) -> None:
+def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server):
     server.replies = [changed(dinner="The Green Door", accommodation="Loft by the river")]
 
     def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
@@ -205,7 +201,7 @@ def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server: Serv
     assert first["accommodation"] == "Loft by the river" and others == EXAMPLE_PLAN[1:]
 
 
-def test_a_wrong_key_stops_all(server: Server) -> None:
+def test_a_wrong_key_stops_all(server):
     server.replies = [401]
     with pytest.raises(UserError, match="OPENAI_API_KEY"):
         list(format_all(at(server), [(1, QUERY, EXAMPLE_TEXT)]))

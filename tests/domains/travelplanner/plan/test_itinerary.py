@@ -3,7 +3,6 @@ nothing is guessed or dropped."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,7 +44,7 @@ PLAN = [
 # ---- our own rendering
 
 
-def test_generated_expert_plans_come_back(tmp_path: Path) -> None:
+def test_generated_expert_plans_come_back(tmp_path):
     world = build_world(tmp_path / "w", "nano", 5)
     requests = list(make_queries(world, 30, 3, Mix(days=(3, 5, 7))))
     for request in requests:
@@ -57,7 +56,7 @@ def test_generated_expert_plans_come_back(tmp_path: Path) -> None:
         assert parse_itinerary(text).plan == plan
 
 
-def test_gold_plans_come_back(travelplanner: Path) -> None:
+def test_gold_plans_come_back(travelplanner):
     lines = (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
     requests = [Query.model_validate_json(line) for line in lines]
     gold = [(request.model_extra or {})["annotated_plan"] for request in requests]
@@ -82,7 +81,7 @@ ODD = st.one_of(
 
 @settings(max_examples=250, deadline=None)
 @given(st.lists(st.tuples(*[ODD] * 7), min_size=1, max_size=4))
-def test_any_plan_of_texts_comes_back(rows: list[tuple[str, ...]]) -> None:
+def test_any_plan_of_texts_comes_back(rows):
     plan = [
         dict(zip(FIELDS, (number, *row), strict=True)) for number, row in enumerate(rows, start=1)
     ]
@@ -90,7 +89,7 @@ def test_any_plan_of_texts_comes_back(rows: list[tuple[str, ...]]) -> None:
     assert parsed.problem is None and parsed.plan == plan
 
 
-def test_what_the_official_format_cannot_hold_is_not_written() -> None:
+def test_what_the_official_format_cannot_hold_is_not_written():
     odd = [{**PLAN[0], "lunch": None}], [{**PLAN[0], "days": 2}], [{}, PLAN[1]]
     for plan in ([], [{}], *odd, [{"days": 1}], ["day 1"]):
         with pytest.raises(ValueError):
@@ -119,21 +118,21 @@ Day 3 (2022-03-03): from Aston to St. Home
 """
 
 
-def test_the_layout_is_written_and_read() -> None:
+def test_the_layout_is_written_and_read():
     assert render_itinerary(query(), PLAN) == TEXT
     assert parse_itinerary(TEXT).plan == PLAN
     answer = f"<think> I have all I need. </think>\n<answer>\n{TEXT}</answer>"
     assert parse_itinerary(answer).plan == PLAN
 
 
-def test_dates_blank_lines_order_and_a_title_do_not_matter() -> None:
+def test_dates_blank_lines_order_and_a_title_do_not_matter():
     lines = [line for line in TEXT.split("\n")[1:] if line]
     first, travel, dinner, *rest = lines
     text = "\n".join([first.replace(" (2022-03-01)", ""), dinner, f"  {travel} ", *rest])
     assert parse_itinerary(text.replace("\n", "\r\n")).plan == PLAN
 
 
-def test_a_mode_that_nobody_sells_stays_as_written() -> None:
+def test_a_mode_that_nobody_sells_stays_as_written():
     """So that the judge sees it."""
     for written, official in (
         ("Train from A to B", "Train, from A to B"),
@@ -175,7 +174,7 @@ TRAVEL = "line 2: expected '- Travel: Flight [F12] from A to B | Departure: 08:0
         ("Day 1: in A\n" * 4000, "is not read (at most"),
     ],
 )
-def test_anything_else_is_a_problem_that_says_what_was_expected(text: str, told: str) -> None:
+def test_anything_else_is_a_problem_that_says_what_was_expected(text, told):
     parsed = parse_itinerary(text)
     assert parsed.plan is None and not parsed.unscored
     problem = parsed.problem or ""
@@ -190,7 +189,7 @@ PIECES = [
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=40))
-def test_any_text_gives_a_plan_or_a_problem(pieces: list[str]) -> None:
+def test_any_text_gives_a_plan_or_a_problem(pieces):
     parsed = parse_itinerary("".join(pieces))
     assert (parsed.plan is None) != (parsed.problem is None)
     for number, each in enumerate(parsed.plan or [], start=1):

@@ -21,14 +21,14 @@ def answer(days: Any) -> str:
     return f"<think>hm</think><answer>{json.dumps(days)}</answer>"
 
 
-def test_a_plan_in_an_answer_block_is_read() -> None:
+def test_a_plan_in_an_answer_block_is_read():
     parsed = parse_answer(answer([TRAVEL, STAY]))
     assert parsed.problem is None
     assert parsed.days is not None
     assert [day.record() for day in parsed.days] == [TRAVEL, STAY]
 
 
-def test_the_last_block_counts() -> None:
+def test_the_last_block_counts():
     text = "<answer>first</answer> no, rather " + answer([STAY])
     assert parse_answer(text).days is not None
     assert extract_answer("<answer> 1 </answer><answer> 2 </answer>") == "2"
@@ -37,14 +37,14 @@ def test_the_last_block_counts() -> None:
 
 
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "```{}```", " \n{}\n "])
-def test_fences_and_blanks_are_forgiven(fence: str) -> None:
+def test_fences_and_blanks_are_forgiven(fence):
     assert (
         parse_answer(f"<answer>{fence.replace('{}', json.dumps([STAY]))}</answer>").days is not None
     )
     assert parse_answer(fence.replace("{}", json.dumps([STAY]))).days is not None
 
 
-def test_whole_numbers_may_be_written_as_json_floats() -> None:
+def test_whole_numbers_may_be_written_as_json_floats():
     parsed = parse_answer(answer([TRAVEL | {"days": 1.0, "transportation": ROAD | {"cost": 70.0}}]))
     assert parsed.days is not None
     assert parsed.days[0].days == 1
@@ -75,7 +75,7 @@ def test_whole_numbers_may_be_written_as_json_floats() -> None:
         ([{key: value for key, value in STAY.items() if key != "lunch"}], "field 'lunch': field required"),
     ],
 )  # fmt: skip
-def test_what_breaks_the_schema_is_named_in_one_line(days: Any, expected: str) -> None:
+def test_what_breaks_the_schema_is_named_in_one_line(days, expected):
     parsed = parse_answer(answer(days))
     assert parsed.days is None
     assert parsed.problem is not None
@@ -104,7 +104,7 @@ def test_what_breaks_the_schema_is_named_in_one_line(days: Any, expected: str) -
         "\x00\ud800",
     ],
 )
-def test_nonsense_is_a_problem_and_not_an_exception(text: str) -> None:
+def test_nonsense_is_a_problem_and_not_an_exception(text):
     parsed = parse_answer(text)
     assert parsed.days is None
     assert parsed.problem
@@ -126,7 +126,7 @@ JSON = st.recursive(
     st.text(st.characters(), max_size=80)
     | st.text("<>answer/[]{}\"':,0`\n", max_size=60).map(lambda text: f"<answer>{text}</answer>")
 )
-def test_any_text_is_either_a_plan_or_a_problem(text: str) -> None:
+def test_any_text_is_either_a_plan_or_a_problem(text):
     parsed = parse_answer(text)
     assert (parsed.days is None) != (parsed.problem is None)
 
@@ -138,7 +138,7 @@ def test_any_text_is_either_a_plan_or_a_problem(text: str) -> None:
         max_size=3,
     )
 )
-def test_any_json_is_either_a_plan_that_reads_back_or_a_problem(days: list[Any]) -> None:
+def test_any_json_is_either_a_plan_that_reads_back_or_a_problem(days):
     parsed = parse_answer(answer(days))
     assert (parsed.days is None) != (parsed.problem is None)
     if parsed.days is not None:

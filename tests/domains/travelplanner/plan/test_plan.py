@@ -49,7 +49,7 @@ def days(*records: dict[str, Any]) -> list[DayPlan]:
     return parsed.days
 
 
-def test_a_travel_day_asks_the_city_of_arrival_first() -> None:
+def test_a_travel_day_asks_the_city_of_arrival_first():
     asked = []
 
     def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
@@ -61,16 +61,16 @@ def test_a_travel_day_asks_the_city_of_arrival_first() -> None:
     assert {kind for kind, _, _ in asked} == {"restaurant", "attraction", "accommodation"}
 
 
-def test_a_day_is_written_in_the_order_of_the_official_fields() -> None:
+def test_a_day_is_written_in_the_order_of_the_official_fields():
     assert list(to_official(days(DAY))[0]) == ["days", *OFFICIAL_FIELDS]
     assert sorted(FIELDS_AS_CHECKED) == sorted(OFFICIAL_FIELDS)
 
 
-def test_without_a_world_the_city_of_arrival_is_written() -> None:
+def test_without_a_world_the_city_of_arrival_is_written():
     assert to_official(days(DAY))[0]["lunch"] == "Station Grill, Aston"
 
 
-def test_road_and_stay_days() -> None:
+def test_road_and_stay_days():
     road = {"mode": "self-driving", "from": "A", "to": "B"}
     road |= {"duration": "1 hour 2 mins", "distance": "1,070 km", "cost": 53}
     stay = {"days": 2, "city": "B", "transportation": "-", "attraction": "-"}
@@ -83,21 +83,21 @@ def test_road_and_stay_days() -> None:
     assert stayed["attraction"] == stayed["transportation"] == "-"
 
 
-def test_a_flight_without_a_number_stays_a_flight_that_can_be_looked_up_and_not_found() -> None:
+def test_a_flight_without_a_number_stays_a_flight_that_can_be_looked_up_and_not_found():
     own = ("flight_number", "departure_time", "arrival_time")
     bare = {key: value for key, value in FLIGHT.items() if key not in own}
     (written,) = to_official(days(DAY | {"transportation": bare}))
     assert written["transportation"].startswith("Flight Number: , from Home to Aston, duration:")
 
 
-def test_blank_names_are_absent() -> None:
+def test_blank_names_are_absent():
     """', Aston' would match every row of Aston under the official rules."""
     blank = {"lunch": "", "dinner": "  ", "accommodation": "", "attraction": [" ", "-"]}
     (written,) = to_official(days(DAY | blank))
     assert {written[field] for field in blank} == {"-"}
 
 
-def test_the_prompt_schema_and_the_models_have_the_same_fields() -> None:
+def test_the_prompt_schema_and_the_models_have_the_same_fields():
     assert set(PLAN_SCHEMA["properties"]) == set(PLAN_SCHEMA["required"])
     assert set(PLAN_SCHEMA["properties"]) == set(DayPlan.model_fields)
     transport = PLAN_SCHEMA["properties"]["transportation"]["oneOf"][1]
@@ -138,7 +138,7 @@ def p3_day(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=100, deadline=None)
 @given(p3_day())
-def test_every_p3_day_has_an_official_text(record: dict[str, Any]) -> None:
+def test_every_p3_day_has_an_official_text(record):
     (official,) = to_official(days(record))
     assert list(official) == list(OFFICIAL)
     assert all(isinstance(value, str) for key, value in official.items() if key != "days")
@@ -152,7 +152,7 @@ def query(**change: Any) -> Query:
     )  # fmt: skip
 
 
-def test_a_request_in_one_line() -> None:
+def test_a_request_in_one_line():
     wishes = "pets allowed; Indian"
     assert request_line(query()) == (
         f"Home to Westland, 3 days, 2022-03-01 to 2022-03-01, 2 people, budget $1,500; {wishes}"

@@ -51,24 +51,24 @@ def problem_of(episode: Episode) -> str:
     return (facts or {})["schema"].message or ""
 
 
-def test_both_say_the_same_plan(task: TripTask, as_json: str, in_words: str) -> None:
+def test_both_say_the_same_plan(task, as_json, in_words):
     said = answered(task, STAR, in_words)
     assert said.more["plan"] is not None and said.verdict is not None and said.verdict.final
     assert said.more["plan"] == answered(task, JSON_ONLY, as_json).more["plan"]
 
 
-def test_json_is_read_in_every_dialect(task: TripTask, as_json: str) -> None:
+def test_json_is_read_in_every_dialect(task, as_json):
     one, other = (answered(task, dialect, as_json).more["plan"] for dialect in (STAR, JSON_ONLY))
     assert one == other is not None
 
 
-def test_words_are_no_plan_where_json_is_asked_for(task: TripTask, in_words: str) -> None:
+def test_words_are_no_plan_where_json_is_asked_for(task, in_words):
     found = answered(task, JSON_ONLY, in_words)
     assert found.more["plan"] is None and "not valid JSON" in problem_of(found)
     assert found.verdict is not None and not found.verdict.final
 
 
-def test_what_is_meant_as_json_is_judged_as_json(task: TripTask) -> None:
+def test_what_is_meant_as_json_is_judged_as_json(task):
     for text in ('[{"days": 1}]', "[{", '{"day": 1}', "```json\n[1,\n```"):
         found = answered(task, STAR, f"<answer>{text}</answer>")
         assert found.more["plan"] is None and problem_of(found) == problem_of(
@@ -86,9 +86,7 @@ def test_what_is_meant_as_json_is_judged_as_json(task: TripTask) -> None:
         ("Day 1: in Aston\n" * 20_000, "is not read"),
     ],
 )
-def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(
-    task: TripTask, text: str, problem: str
-) -> None:
+def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(task, text, problem):
     found = answered(task, STAR, f"<answer>{text}</answer>")
     assert found.more["plan"] is None and problem in problem_of(found) and found.scored
 
@@ -96,14 +94,14 @@ def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(
 # ---- what an episode opens with
 
 
-def test_pages_and_faults_reach_the_tools(task: TripTask) -> None:
+def test_pages_and_faults_reach_the_tools(task):
     session = open_session(task, replace(STAR, page_rows=2), faults=Faults(probability=1.0, seed=3))
     assert isinstance(session.tools, FaultyTools) and session.tools.faults.seed == 3
     assert "page" in session.tools.schemas[1]["function"]["parameters"]["properties"]
     assert not isinstance(open_session(task, STAR).tools, FaultyTools)
 
 
-def test_an_episode_meets_the_same_faults_whatever_others_do(task: TripTask) -> None:
+def test_an_episode_meets_the_same_faults_whatever_others_do(task):
     def met(ids: list[str]) -> dict[str, list[str | None]]:
         tasks = [TripTask(id_, task.query, task.world) for id_ in ids]
         played = play(RowsPolicy("first"), tasks, JSON_ONLY, faults=Faults(probability=0.5))
@@ -115,7 +113,7 @@ def test_an_episode_meets_the_same_faults_whatever_others_do(task: TripTask) -> 
     assert alone["q2"] == together["q2"] and together["q1"] != together["q2"]
 
 
-def test_a_policy_that_takes_rows_reads_them_whatever_the_text(task: TripTask) -> None:
+def test_a_policy_that_takes_rows_reads_them_whatever_the_text(task):
     in_words, as_json = (
         next(play(RowsPolicy("first"), [task], dialect)) for dialect in (STAR, JSON_ONLY)
     )

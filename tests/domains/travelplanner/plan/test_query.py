@@ -24,7 +24,7 @@ def line(**changed: object) -> bytes:
     return json.dumps({**GOOD, **changed}).encode()
 
 
-def test_a_list_of_a_thousand_mistakes_is_one() -> None:
+def test_a_list_of_a_thousand_mistakes_is_one():
     """To describe each would take gigabytes of a long one."""
     answer = parse_days([{"days": 1}] * 1000)
     assert answer.problem == "day 1: field 'city': field required"
@@ -101,7 +101,7 @@ def published_csv(path: Path, *records: dict[str, object]) -> Path:
     return path
 
 
-def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path: Path) -> None:
+def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path):
     asked = PUBLISHED | {"query": 'A trip,\nplease; "quiet".'}
     hub = tmp_path / "hub.jsonl"
     hub.write_text(json.dumps(asked) + "\n")
@@ -127,7 +127,7 @@ def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path: Path) ->
         "9" * 9_000,
     ],
 )
-def test_a_text_that_is_no_literal_is_refused_and_never_run(text: str, tmp_path: Path) -> None:
+def test_a_text_that_is_no_literal_is_refused_and_never_run(text, tmp_path):
     path, touched = tmp_path / "queries.jsonl", tmp_path / "touched"
     path.write_bytes(line(date=text.replace("PATH", str(touched))))
     with pytest.raises(UserError, match="queries.jsonl:1: field 'date': .*(literal|valid list)"):
@@ -135,7 +135,7 @@ def test_a_text_that_is_no_literal_is_refused_and_never_run(text: str, tmp_path:
     assert not touched.exists()
 
 
-def test_a_csv_line_is_named_by_its_number(tmp_path: Path) -> None:
+def test_a_csv_line_is_named_by_its_number(tmp_path):
     path = published_csv(tmp_path / "published.csv", PUBLISHED, PUBLISHED | {"days": "soon"})
     with pytest.raises(UserError, match="published.csv:3: field 'days'"):
         read_queries(path)

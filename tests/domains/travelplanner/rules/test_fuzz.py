@@ -21,7 +21,7 @@ def fuzz() -> ModuleType:
     return module
 
 
-def test_no_input_makes_a_reader_or_a_rule_set_raise(fuzz: ModuleType) -> None:
+def test_no_input_makes_a_reader_or_a_rule_set_raise(fuzz):
     pool = fuzz.cases(worlds=2, per_world=6)
     kinds = set()
     for index in range(600):
@@ -31,13 +31,13 @@ def test_no_input_makes_a_reader_or_a_rule_set_raise(fuzz: ModuleType) -> None:
     assert kinds == {"official", "answer", "days", "request", "itinerary"}
 
 
-def test_what_is_accepted_is_what_a_traveller_reads(fuzz: ModuleType) -> None:
+def test_what_is_accepted_is_what_a_traveller_reads(fuzz):
     """A few hundred inputs of its `--misread`."""
     pool = fuzz.cases(worlds=2, per_world=6)
     assert fuzz.misread(pool, 600, seed=1, only=None) == 0
 
 
-def test_the_travellers_reading_sees_what_is_said_beside(fuzz: ModuleType) -> None:
+def test_the_travellers_reading_sees_what_is_said_beside(fuzz):
     """Of plans that the rules refuse, too: each of these says something that they do not judge."""
     (case, *_) = fuzz.cases(worlds=1, per_world=1)
     query, sound = fuzz.read_query(case.query), fuzz.json.dumps(case.official)
@@ -54,13 +54,13 @@ def test_the_travellers_reading_sees_what_is_said_beside(fuzz: ModuleType) -> No
         assert bool(found) == (said != sound) != read.verdict.final
 
 
-def test_no_file_makes_its_reader_raise(fuzz: ModuleType) -> None:
+def test_no_file_makes_its_reader_raise(fuzz):
     files = importlib.import_module("fuzz_files").Files(fuzz.changed)
     for index in range(150):
         files.make_input(index, 1)[2]()
 
 
-def test_an_input_is_the_same_every_time(fuzz: ModuleType) -> None:
+def test_an_input_is_the_same_every_time(fuzz):
     once, again = (
         fuzz.make_input(index, 1, fuzz.cases(worlds=1, per_world=3))[1] for index in (21, 21)
     )

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.domains.travelplanner.rules.conftest import asking, changed
-from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
@@ -15,9 +14,6 @@ from tripwright.domains.travelplanner.rules.facts import (
     applicable_hard,
 )
 from tripwright.errors import UserError
-from tripwright.world.store import World
-
-Plan = list[dict[str, Any]]
 
 
 def problems(verdict: PlanVerdict) -> dict[str, str | None]:
@@ -25,7 +21,7 @@ def problems(verdict: PlanVerdict) -> dict[str, str | None]:
     return {name: fact.message for name, fact in facts.items() if fact.passed is False}
 
 
-def test_the_plan_passes_and_costs_what_it_should(query: Query, plan: Plan, world: World) -> None:
+def test_the_plan_passes_and_costs_what_it_should(query, plan, world):
     verdict = judge(query, plan, world)
     assert problems(verdict) == {}
     assert verdict.final
@@ -115,20 +111,11 @@ COMMONSENSE_CASES: list[tuple[int, dict[str, Any], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("day", "change", "expected"), COMMONSENSE_CASES)
-def test_commonsense(
-    query: Query,
-    plan: Plan,
-    world: World,
-    day: int,
-    change: dict[str, Any],
-    expected: dict[str, str],
-) -> None:
+def test_commonsense(query, plan, world, day, change, expected):
     assert problems(judge(query, changed(plan, day, **change), world)) == expected
 
 
-def test_completeness_counts_days_keys_and_filled_values(
-    query: Query, plan: Plan, world: World
-) -> None:
+def test_completeness_counts_days_keys_and_filled_values(query, plan, world):
     assert problems(judge(query, plan[:2], world))["is_not_absent"] == "Invalid Days"
     without = [{key: value for key, value in day.items() if key != "dinner"} for day in plan]
     assert problems(judge(query, without, world))["is_not_absent"] == "No Dinner Info."
@@ -144,9 +131,7 @@ def test_completeness_counts_days_keys_and_filled_values(
 
 
 @pytest.mark.parametrize("rules", ["official", "star"])
-def test_destination_state_is_checked_from_five_days_only(
-    query: Query, plan: Plan, world: World, rules: Rules
-) -> None:
+def test_destination_state_is_checked_from_five_days_only(query, plan, world, rules):
     assert judge(query.model_copy(update={"dest": "Far"}), plan, world, rules).final
     stay = {**plan[1], "breakfast": None, "lunch": None, "dinner": None, "attraction": None}
     longer = [plan[0], plan[1], stay, stay, plan[2]]
@@ -156,9 +141,7 @@ def test_destination_state_is_checked_from_five_days_only(
     assert list(problems(elsewhere)) == ["is_reasonable_visiting_city"]
 
 
-def test_roads_use_the_first_row_and_need_a_day_at_most(
-    query: Query, plan: Plan, world: World
-) -> None:
+def test_roads_use_the_first_row_and_need_a_day_at_most(query, plan, world):
     drive = changed(plan, 1, transportation="Self-driving, from Homer to Aston")
     drive = changed(drive, 3, transportation="Self-driving, from Aston to Homer")
     flying_usd = judge(query, plan, world).total_cost or 0
@@ -195,16 +178,14 @@ NO_FLIGHT = {"valid_transportation": "The transportation should not be no flight
         ({"room type": "castle"}, {}),
     ],
 )
-def test_hard_wishes(
-    query: Query, plan: Plan, world: World, wishes: dict[str, Any], broken: dict[str, str]
-) -> None:
+def test_hard_wishes(query, plan, world, wishes, broken):
     verdict = judge(asking(query, **wishes), plan, world)
     assert problems(verdict) == broken and verdict.final == (not broken)
     stated = [name for name, fact in (verdict.hard or {}).items() if fact.passed is not None]
     assert tuple(stated) == applicable_hard(asking(query, **wishes))
 
 
-def test_a_meal_at_home_ends_the_day_for_cuisines(query: Query, plan: Plan, world: World) -> None:
+def test_a_meal_at_home_ends_the_day_for_cuisines(query, plan, world):
     wanting = asking(query, cuisine=["Indian"])
     at_home_first = changed(plan, 2, breakfast="Home Cooking, Homer")
     assert problems(judge(wanting, at_home_first, world)) == {
@@ -212,7 +193,7 @@ def test_a_meal_at_home_ends_the_day_for_cuisines(query: Query, plan: Plan, worl
     }
 
 
-def test_budget_is_inclusive_and_has_no_message(query: Query, plan: Plan, world: World) -> None:
+def test_budget_is_inclusive_and_has_no_message(query, plan, world):
     cost = judge(query, plan, world).total_cost
     assert judge(query.model_copy(update={"budget": cost}), plan, world).final
     poor = judge(query.model_copy(update={"budget": (cost or 0) - 1}), plan, world)
@@ -221,7 +202,7 @@ def test_budget_is_inclusive_and_has_no_message(query: Query, plan: Plan, world:
     assert poor.total_cost == cost
 
 
-def test_names_match_by_substring_and_first_row(query: Query, plan: Plan, world: World) -> None:
+def test_names_match_by_substring_and_first_row(query, plan, world):
     """'Inn' is two rows: the first one counts, and minimum nights are then not checked."""
     shorter = [
         {**day, "accommodation": "Inn, Aston"} if day["accommodation"] != "-" else day
@@ -247,8 +228,8 @@ def test_names_match_by_substring_and_first_row(query: Query, plan: Plan, world:
     ],
 )
 def test_where_the_official_code_crashes_the_verdict_says_how(
-    query: Query, plan: Plan, world: World, day: int, change: dict[str, Any], kind: str | None
-) -> None:
+    query, plan, world, day, change, kind
+):
     verdict = judge(query, changed(plan, day, **change), world)
     assert verdict.error == kind
     if kind:
@@ -258,24 +239,20 @@ def test_where_the_official_code_crashes_the_verdict_says_how(
 
 @pytest.mark.parametrize("rules", ["official", "star"])
 @pytest.mark.parametrize("plan_", [[None], [{}], ["day"], [3], [[]], [{"current_city": "\ud800"}]])
-def test_any_list_gets_a_verdict(
-    query: Query, world: World, plan_: list[Any], rules: Rules
-) -> None:
+def test_any_list_gets_a_verdict(query, world, plan_, rules):
     verdict = judge(query, plan_, world, rules)
     assert verdict.delivered and not verdict.final
     assert verdict.error or rules == "star"
 
 
-def test_half_a_surrogate_pair_is_merely_not_found(query: Query, plan: Plan, world: World) -> None:
+def test_half_a_surrogate_pair_is_merely_not_found(query, plan, world):
     verdict = judge(query, changed(plan, 2, dinner="Grill, \ud800"), world)
     assert problems(verdict) == elsewhere(2, "dinner") | made_up(2, "dinner")
     flight = changed(plan, 1, transportation="Flight Number: \ud800, from Homer to Aston")
     assert problems(judge(query, flight, world)) == made_up(1, "flight number")
 
 
-def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(
-    query: Query, plan: Plan, world: World
-) -> None:
+def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(query, plan, world):
     cases: list[tuple[str, Rules]] = [
         *(("budget", "official"), ("people_number", "official")),
         *(("budget", "star"), ("people_number", "star")),
@@ -287,7 +264,7 @@ def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(
     assert judge(asking(query, cuisine=["Indian", "Indian"]), plan, world).error == "TypeError"
 
 
-def test_hard_is_not_evaluated_behind_a_shut_gate(query: Query, plan: Plan, world: World) -> None:
+def test_hard_is_not_evaluated_behind_a_shut_gate(query, plan, world):
     assert judge(query, changed(plan, 2, dinner="Nowhere, Aston"), world).hard is None
     assert judge(query, changed(plan, 2, dinner="-"), world).hard is None
     assert judge(query, changed(plan, 2, dinner="Grill A, Aston"), world).hard is not None
@@ -295,11 +272,11 @@ def test_hard_is_not_evaluated_behind_a_shut_gate(query: Query, plan: Plan, worl
 
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("nothing", [None, []])
-def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any, rules: Rules) -> None:
+def test_no_plan_is_not_delivered(query, world, nothing, rules):
     assert judge(query, nothing, world, rules) == PlanVerdict.undelivered(rules)
 
 
-def test_other_rules_are_refused(query: Query, plan: Plan, world: World) -> None:
+def test_other_rules_are_refused(query, plan, world):
     with pytest.raises(UserError, match="Unknown rules 'mine'. Available: strict, star, official."):
         judge(query, plan, world, "mine")  # type: ignore[arg-type]
 
@@ -320,15 +297,8 @@ EVIDENCE: list[tuple[int, dict[str, Any], str, str, str]] = [
 
 @pytest.mark.parametrize(("day", "change", "constraint", "found", "needed"), EVIDENCE)
 def test_a_failed_fact_says_where_and_why(
-    query: Query,
-    plan: Plan,
-    world: World,
-    day: int,
-    change: dict[str, Any],
-    constraint: str,
-    found: str,
-    needed: str,
-) -> None:
+    query, plan, world, day, change, constraint, found, needed
+):
     verdict = judge(query, changed(plan, day, **change), world)
     (evidence,) = (verdict.commonsense or {})[f"is_valid_{constraint}"].evidence
     assert evidence.found == found and needed in (evidence.needed or "")
@@ -336,7 +306,7 @@ def test_a_failed_fact_says_where_and_why(
         assert (evidence.day, evidence.field) == (day, next(iter(change)))
 
 
-def test_every_failed_fact_has_evidence(query: Query, plan: Plan, world: World) -> None:
+def test_every_failed_fact_has_evidence(query, plan, world):
     for day, change, _ in COMMONSENSE_CASES:
         verdict = judge(query, changed(plan, day, **change), world)
         for fact in {**(verdict.commonsense or {}), **(verdict.hard or {})}.values():
@@ -344,7 +314,7 @@ def test_every_failed_fact_has_evidence(query: Query, plan: Plan, world: World) 
             assert all(each.found and each.needed for each in fact.evidence)
 
 
-def test_costs_add_up_per_day_and_kind(query: Query, plan: Plan, world: World) -> None:
+def test_costs_add_up_per_day_and_kind(query, plan, world):
     verdict = judge(query, plan, world)
     assert [
         (cost.day, cost.kind, cost.what, cost.unit_usd, cost.count) for cost in verdict.costs
@@ -362,7 +332,7 @@ def test_costs_add_up_per_day_and_kind(query: Query, plan: Plan, world: World) -
     assert sum(cost.total_usd for cost in verdict.costs) == verdict.total_cost
 
 
-def test_the_contract_object(query: Query, plan: Plan, world: World) -> None:
+def test_the_contract_object(query, plan, world):
     record = judge(query, plan, world).to_contract(4)
     keys = "line final delivered commonsense hard total_cost error costs"
     assert list(record) == keys.split()

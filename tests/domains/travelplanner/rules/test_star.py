@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 
 from tests.domains.travelplanner.rules.conftest import asking, changed
-from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.rules.star import STAR
-from tripwright.world.store import World
 
 Plan = list[dict[str, Any]]
 DRIVE = {1: "Self-driving, from Homer to Aston", 3: "Self-driving, from Aston to Homer"}
@@ -38,7 +36,7 @@ def broken(verdict: PlanVerdict) -> set[tuple[str, int | None, str | None]]:
     return found
 
 
-def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: World) -> None:
+def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
     verdict = STAR.judge(query, plan, world)
     assert broken(verdict) == set()
     assert verdict.final
@@ -63,9 +61,7 @@ def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: W
 
 
 @pytest.mark.parametrize("word", ["Drive", "Driving", "Bus", "Train", "Car", "Walk"])
-def test_any_other_word_means_driving_and_is_paid_for(
-    query: Query, plan: Plan, world: World, word: str
-) -> None:
+def test_any_other_word_means_driving_and_is_paid_for(query, plan, world, word):
     driven = STAR.judge(query, by_road(plan, DRIVE), world)
     assert driven.final
     assert [cost.unit_usd for cost in driven.costs if cost.kind == "self-driving"] == [54, 55]
@@ -157,14 +153,7 @@ CASES: list[tuple[int, dict[str, Any], Failures]] = [
 
 
 @pytest.mark.parametrize(("day", "change", "expected"), CASES)
-def test_one_change_at_a_time(
-    query: Query,
-    plan: Plan,
-    world: World,
-    day: int,
-    change: dict[str, Any],
-    expected: Failures,
-) -> None:
+def test_one_change_at_a_time(query, plan, world, day, change, expected):
     verdict = STAR.judge(query, changed(plan, day, **change), world)
     assert verdict.error is None
     assert broken(verdict) == expected
@@ -172,9 +161,7 @@ def test_one_change_at_a_time(
 
 
 @pytest.mark.parametrize("key", ["transportation", "breakfast", "lunch", "dinner", "attraction"])
-def test_a_field_that_is_not_there_is_absent(
-    query: Query, plan: Plan, world: World, key: str
-) -> None:
+def test_a_field_that_is_not_there_is_absent(query, plan, world, key):
     """On day 2, that is: the code reads the first day's transportation without asking."""
     lacking = [
         {k: v for k, v in day.items() if k != key} if number == 2 else day
@@ -183,7 +170,7 @@ def test_a_field_that_is_not_there_is_absent(
     assert ("is_not_absent", 2, key) in broken(STAR.judge(query, lacking, world))
 
 
-def test_too_few_days(query: Query, plan: Plan, world: World) -> None:
+def test_too_few_days(query, plan, world):
     assert ("is_not_absent", None, None) in broken(STAR.judge(query, plan[:2], world))
     # days beyond the query's are ignored
     assert STAR.judge(query, [*plan, {"lunch": 7}, None], world).final
@@ -209,13 +196,7 @@ def test_too_few_days(query: Query, plan: Plan, world: World) -> None:
         ({"room type": "castle"}, {("valid_room_type", None, None)}),
     ],
 )
-def test_wishes(
-    query: Query,
-    plan: Plan,
-    world: World,
-    wishes: dict[str, Any],
-    expected: Failures,
-) -> None:
+def test_wishes(query, plan, world, wishes, expected):
     verdict = STAR.judge(asking(query, **wishes), plan, world)
     assert broken(verdict) == expected
     assert verdict.final == (not expected)
@@ -226,18 +207,14 @@ def test_wishes(
 
 
 @pytest.mark.parametrize("word", ["self-driving", "SELF-DRIVING", "Drive", "Bus"])
-def test_no_spelling_escapes_the_wish_not_to_drive(
-    query: Query, plan: Plan, world: World, word: str
-) -> None:
+def test_no_spelling_escapes_the_wish_not_to_drive(query, plan, world, word):
     verdict = STAR.judge(
         asking(query, transportation="no self-driving"), by_road(plan, in_words(word)), world
     )
     assert broken(verdict) == {("valid_transportation", 1, "transportation")}
 
 
-def test_a_meal_at_home_is_skipped_and_the_next_one_counts(
-    query: Query, plan: Plan, world: World
-) -> None:
+def test_a_meal_at_home_is_skipped_and_the_next_one_counts(query, plan, world):
     at_home_first = changed(plan, 3, breakfast="Home Cooking, Homer", lunch="Grill D, Aston")
     assert STAR.judge(asking(query, cuisine=["American", "Indian"]), at_home_first, world).final
     assert not STAR.judge(asking(query, cuisine=["French"]), at_home_first, world).final
@@ -246,7 +223,7 @@ def test_a_meal_at_home_is_skipped_and_the_next_one_counts(
     assert STAR.judge(asking(query, cuisine=["Indian"]), only_there, world).final
 
 
-def test_budget_is_inclusive(query: Query, plan: Plan, world: World) -> None:
+def test_budget_is_inclusive(query, plan, world):
     cost = STAR.judge(query, plan, world).total_cost or 0
     assert STAR.judge(query.model_copy(update={"budget": cost}), plan, world).final
     poor = STAR.judge(query.model_copy(update={"budget": cost - 1}), plan, world)
@@ -254,7 +231,7 @@ def test_budget_is_inclusive(query: Query, plan: Plan, world: World) -> None:
     assert poor.total_cost == cost
 
 
-def test_vehicles_by_party_size(query: Query, plan: Plan, world: World) -> None:
+def test_vehicles_by_party_size(query, plan, world):
     six = query.model_copy(update={"people_number": 6, "budget": 10_000})
     verdict = STAR.judge(six, changed(plan, 3, transportation="Taxi, from Aston to Homer"), world)
     assert [(cost.unit_usd, cost.count) for cost in verdict.costs if cost.kind == "taxi"] == [
@@ -280,9 +257,7 @@ def test_vehicles_by_party_size(query: Query, plan: Plan, world: World) -> None:
         (2, {"lunch": {}}, None),
     ],
 )
-def test_where_star_crashes_the_verdict_says_how(
-    query: Query, plan: Plan, world: World, day: int, change: dict[str, Any], kind: str | None
-) -> None:
+def test_where_star_crashes_the_verdict_says_how(query, plan, world, day, change, kind):
     verdict = STAR.judge(query, changed(plan, day, **change), world)
     assert verdict.error == kind
     assert verdict.final == (kind is None)
@@ -290,7 +265,7 @@ def test_where_star_crashes_the_verdict_says_how(
         assert (verdict.delivered, verdict.commonsense, verdict.hard) == (True, None, None)
 
 
-def test_half_a_surrogate_pair_is_merely_not_found(query: Query, plan: Plan, world: World) -> None:
+def test_half_a_surrogate_pair_is_merely_not_found(query, plan, world):
     for day, field, said in (
         (2, "dinner", "Grill, \ud800"),
         (1, "transportation", "Flight Number: \ud800, from Homer to Aston"),
@@ -301,5 +276,5 @@ def test_half_a_surrogate_pair_is_merely_not_found(query: Query, plan: Plan, wor
         )
 
 
-def test_a_budget_that_is_no_number_is_not_kept(query: Query, plan: Plan, world: World) -> None:
+def test_a_budget_that_is_no_number_is_not_kept(query, plan, world):
     assert not STAR.judge(query.model_copy(update={"budget": float("nan")}), plan, world).final

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from tests.domains.travelplanner.rules.conftest import asking, changed
-from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.rules.strict_reading import minutes
 from tripwright.verdict import State
-from tripwright.world.store import World
 
 Plan = list[dict[str, Any]]
 
@@ -35,7 +33,7 @@ def failed(verdict: PlanVerdict) -> set[str]:
     }
 
 
-def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: World) -> None:
+def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
     verdict = judge(query, plan, world, "strict")
     assert (verdict.rules, verdict.final, verdict.error) == ("strict", True, None)
     assert tuple(verdict.commonsense or {}) == COMMONSENSE_NAMES
@@ -60,9 +58,7 @@ def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: W
     )
 
 
-def test_a_meal_at_home_does_not_end_the_day_for_cuisines(
-    query: Query, plan: Plan, world: World
-) -> None:
+def test_a_meal_at_home_does_not_end_the_day_for_cuisines(query, plan, world):
     """The official `continue` skips the later meals of such a day."""
     at_home = changed(
         changed(plan, 2, lunch="Grill E, Aston"),
@@ -96,15 +92,13 @@ def test_a_meal_at_home_does_not_end_the_day_for_cuisines(
         ({"transportation": "no self-driving"}, {"valid_transportation"}),
     ],
 )
-def test_hard_wishes(
-    query: Query, plan: Plan, world: World, wishes: dict[str, Any], expected: set[str]
-) -> None:
+def test_hard_wishes(query, plan, world, wishes, expected):
     verdict = judge(asking(query, **wishes), plan, world, "strict")
     assert failed(verdict) == expected
     assert verdict.final == (not expected)
 
 
-def test_the_budget_is_inclusive(query: Query, plan: Plan, world: World) -> None:
+def test_the_budget_is_inclusive(query, plan, world):
     cost = judge(query, plan, world, "strict").total_cost or 0
     assert judge(query.model_copy(update={"budget": cost}), plan, world, "strict").final
     poor = judge(query.model_copy(update={"budget": cost - 1}), plan, world, "strict")
@@ -112,20 +106,20 @@ def test_the_budget_is_inclusive(query: Query, plan: Plan, world: World) -> None
     assert (poor.hard or {})["valid_cost"].evidence[0].found == f"${cost:,.2f} for the whole party"
 
 
-def test_hard_is_not_evaluated_behind_a_shut_gate(query: Query, plan: Plan, world: World) -> None:
+def test_hard_is_not_evaluated_behind_a_shut_gate(query, plan, world):
     for change in ({"dinner": "Nowhere, Aston"}, {"dinner": "-"}):
         verdict = judge(query, changed(plan, 2, **change), world, "strict")
         assert (verdict.hard, verdict.total_cost, verdict.costs) == (None, None, ())
     assert judge(query, changed(plan, 2, dinner="Grill A, Aston"), world, "strict").hard is not None
 
 
-def test_one_stay_in_two_spellings_is_one_stay(query: Query, plan: Plan, world: World) -> None:
+def test_one_stay_in_two_spellings_is_one_stay(query, plan, world):
     respelt = changed(plan, 2, accommodation="Inn by the lake,Aston(Westland)")
     assert failed(judge(query, respelt, world)) == {"is_valid_accommodation"}
     assert judge(query, respelt, world, "strict").final
 
 
-def test_all_that_is_wrong_is_told(query: Query, plan: Plan, world: World) -> None:
+def test_all_that_is_wrong_is_told(query, plan, world):
     wrong = changed(
         changed(plan, 1, dinner="Nowhere, Aston"), 2, lunch="Neverland, Aston", dinner="-"
     )
@@ -144,13 +138,13 @@ def test_all_that_is_wrong_is_told(query: Query, plan: Plan, world: World) -> No
     assert facts["is_valid_restaurants"].state is State.PASSED
 
 
-def test_too_few_days_and_a_trip_that_stays_away(query: Query, plan: Plan, world: World) -> None:
+def test_too_few_days_and_a_trip_that_stays_away(query, plan, world):
     facts = judge(query, plan[:2], world, "strict").commonsense or {}
     assert facts["is_not_absent"].evidence[0].found == "2 days"
     assert facts["is_reasonable_visiting_city"].evidence[0].needed == "a return to Homer on day 3"
 
 
-def test_longer_trips_visit_new_cities_of_the_state(query: Query, plan: Plan, world: World) -> None:
+def test_longer_trips_visit_new_cities_of_the_state(query, plan, world):
     dates = [f"2022-03-0{day}" for day in range(1, 6)]
     five = query.model_copy(update={"days": 5, "dest": "Westland", "date": dates})
 
@@ -203,5 +197,5 @@ def test_longer_trips_visit_new_cities_of_the_state(query: Query, plan: Plan, wo
         ("5 parsecs", None),
     ],
 )
-def test_durations(said: str, expected: float | None) -> None:
+def test_durations(said, expected):
     assert minutes(said) == expected

@@ -54,7 +54,7 @@ PIECES = st.lists(st.sampled_from([*WORDS, "fromto"]), max_size=14)
 @example("from A\nB to C from D to E")
 @example("from from to to to")
 @example("from A to B to C, D")
-def test_primitives_agree_with_the_regular_expressions(text: str) -> None:
+def test_primitives_agree_with_the_regular_expressions(text):
     assert from_to(text) == expected_from_to(text)
     assert _from_to_linear(text) == expected_from_to(text)
     assert before_parenthesis(text) == expected_before_parenthesis(text)
@@ -74,7 +74,7 @@ def test_primitives_agree_with_the_regular_expressions(text: str) -> None:
     ],
 )
 @pytest.mark.usefixtures("no_collection")
-def test_hostile_text_costs_milliseconds(text: str) -> None:
+def test_hostile_text_costs_milliseconds(text):
     start = time.process_time()
     from_to(text)
     name_and_city(text)
@@ -83,13 +83,13 @@ def test_hostile_text_costs_milliseconds(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 3, ["a"], {"from": "a"}, True])
-def test_what_is_not_text_is_a_type_error(value: object) -> None:
+def test_what_is_not_text_is_a_type_error(value):
     for read in (from_to, before_parenthesis, name_and_city):
         with pytest.raises(TypeError):
             read(value)
 
 
-def test_filled_mode_and_pieces() -> None:
+def test_filled_mode_and_pieces():
     assert [value for value in ("-", "", None, [], " ", "x") if filled(value)] == [" ", "x"]
     modes = {"TAXI": "Taxi", "taxi/flight": "Taxi", "Self-Driving": "Self-driving"}
     modes |= {"a flight": "Flight"}

@@ -29,9 +29,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("function", RECORDED)
-def test_a_vendors_published_answer_becomes_rows(
-    function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vendors_published_answer_becomes_rows(function, tmp_path, monkeypatch):
     recorded = RECORDED[function]
     asked = []
 
@@ -54,15 +52,13 @@ def test_a_vendors_published_answer_becomes_rows(
     assert set(asked) == recorded["answers"].keys()
 
 
-def test_the_services_file_beside_them_answers_all_six_tools() -> None:
+def test_the_services_file_beside_them_answers_all_six_tools():
     services = load_services(FOLDER / "live.toml")
     assert list(services) == list(RECORDS)
     assert all(tool in provider.tools for tool, provider in services.items())
 
 
-def test_what_that_file_shows_as_a_comment_works_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_that_file_shows_as_a_comment_works_too(tmp_path, monkeypatch):
     monkeypatch.setenv("RAIL_TOKEN", "s3cret-of-the-rail")
     write_world(tmp_path / "world", build_tables("nano", 7))
     text = (FOLDER / "live.toml").read_text(encoding="utf-8")
@@ -78,6 +74,6 @@ def test_what_that_file_shows_as_a_comment_works_too(
             assert len(load_services(tmp_path / "live.toml")) == 1
 
 
-def test_an_example_is_short() -> None:
+def test_an_example_is_short():
     for path in FOLDER.glob("*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 60, path.name

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,9 +102,7 @@ def fault_at(url: str, **options: Any) -> ProviderFault:
     [b"", OK + b"content-type: application/json\r\ncontent-length: 100000\r\n\r\n", None],
     ids=["status", "body", "command"],
 )
-def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(
-    raw: Callable[..., Raw], head: bytes | None
-) -> None:
+def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(raw, head):
     """Each read gets its byte in time; the attempt as a whole has none."""
     pytest.importorskip("mcp")
     from tripwright.domains.deeptravel.vendors.mcp import McpOptions, McpProvider
@@ -126,7 +123,7 @@ def endless() -> Iterator[bytes]:
         yield b"10000\r\n" + b" " * 65536 + b"\r\n"
 
 
-def test_an_answer_is_read_to_max_answer_mb_and_no_further(raw: Callable[..., Raw]) -> None:
+def test_an_answer_is_read_to_max_answer_mb_and_no_further(raw):
     """In a process of its own, whose memory is measured: blanks without end."""
     pytest.importorskip("mcp")
     code = f"""
@@ -146,12 +143,12 @@ print(fault.kind, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) 
 @pytest.mark.parametrize(
     "wait", ["nan", "-1", "1e400", "Mon, 01 Jan 99999999999999999999 00:00:00"]
 )
-def test_a_wait_that_is_none_is_no_wait(wait: str) -> None:
+def test_a_wait_that_is_none_is_no_wait(wait):
     assert asked_wait_s({"retry-after": wait}) is None
 
 
 @pytest.mark.parametrize("packed_too", [False, True])
-def test_an_answer_that_is_too_long_or_packed_is_a_fault(vendor: Any, packed_too: bool) -> None:
+def test_an_answer_that_is_too_long_or_packed_is_a_fault(vendor, packed_too):
     body = b'{"jsonrpc": "2.0", "id": 1, "result": {"x": "' + b"a" * 2_000_000
     headers = {"content-encoding": "gzip"} if packed_too else {}
     vendor.says(gzip.compress(body) if packed_too else body, headers=headers)
@@ -163,9 +160,7 @@ def test_an_answer_that_is_too_long_or_packed_is_a_fault(vendor: Any, packed_too
 # ---- keys
 
 
-def test_a_key_in_the_path_comes_from_a_variable_and_is_written_nowhere(
-    vendor: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_in_the_path_comes_from_a_variable_and_is_written_nowhere(vendor, monkeypatch):
     monkeypatch.setenv("MAPS_PASS", KEY)  # a name that says nothing
     vendor.says(f"no: {KEY}", 500)
     fault = fault_at(f"{vendor.base_url}/{{MAPS_PASS}}/v1")
@@ -173,9 +168,7 @@ def test_a_key_in_the_path_comes_from_a_variable_and_is_written_nowhere(
     assert not any(secret in str(fault) for secret in (KEY, "s3cret%2F"))
 
 
-def test_a_variable_that_a_services_file_names_is_hidden_whatever_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_that_a_services_file_names_is_hidden_whatever_its_name(tmp_path, monkeypatch):
     pytest.importorskip("mcp")
     monkeypatch.setenv("RAIL_LOGIN", KEY)
     path = tmp_path / "live.toml"
@@ -198,7 +191,7 @@ def ways_to_write(key: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("key", [KEY, "a" * 8, "ab" * 16, "x9!" * 7, "é~ü" * 4])
-def test_a_key_is_hidden_in_base64_in_hexadecimal_digits_and_in_urls(key: str) -> None:
+def test_a_key_is_hidden_in_base64_in_hexadecimal_digits_and_in_urls(key):
     hide = Redaction({"MY_KEY": key})
     for written in ways_to_write(key):
         assert hide(f"[{written}]") == "[***]", written
@@ -210,14 +203,12 @@ def test_a_key_is_hidden_in_base64_in_hexadecimal_digits_and_in_urls(key: str) -
 # ---- what a terminal and a reader get
 
 
-def test_a_message_holds_no_control_characters(vendor: Any) -> None:
+def test_a_message_holds_no_control_characters(vendor):
     vendor.says("\x1b[2J\x1b]0;owned\x07 no\u202e\x00", 500)
     assert str(fault_at(vendor.base_url)).isprintable()
 
 
-def test_a_redirect_is_not_followed_and_takes_no_key_along(
-    vendor: Any, raw: Callable[..., Raw]
-) -> None:
+def test_a_redirect_is_not_followed_and_takes_no_key_along(vendor, raw):
     elsewhere = raw(lambda: iter([OK + b"content-length: 2\r\n\r\n{}"]))
     for location in (f"{elsewhere.url}/x", "file:///etc/passwd"):
         vendor.says("", 307, {"location": location})

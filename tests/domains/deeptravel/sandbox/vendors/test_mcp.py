@@ -103,7 +103,7 @@ def fault_of(provider: McpProvider, tool: str, arguments: dict[str, Any]) -> Pro
     return caught.value
 
 
-def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http: McpProvider) -> None:
+def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http):
     found = over_http.ask("train_search", CALL)
     suzhou_wuhan = ("Suzhou", "", "Wuhan", "")
     assert found.records == (
@@ -116,12 +116,12 @@ def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http: McpProvide
     assert found.source.provider == "trains" and not found.source.may_store
 
 
-def test_only_named_arguments_that_say_something_are_sent() -> None:
+def test_only_named_arguments_that_say_something_are_sent():
     way = {"origin": "Suzhou", "destination": "Wuhan", "day": "2026-06-26"}
     assert TRAINS.sent(CALL) == {**way, "language": "en"}
 
 
-def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http: McpProvider) -> None:
+def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http):
     nothing = over_http.ask("train_search", CALL | {"depart_city_name": "Nowhere"})
     assert nothing.records == () and nothing.note == "trains found nothing." and not nothing.refused
     for city in ("Broken", "Changed"):
@@ -131,9 +131,7 @@ def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http: McpP
         )
 
 
-def test_more_rows_than_anybody_reads_are_a_fault(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_rows_than_anybody_reads_are_a_fault(url, monkeypatch):
     monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.MOST_ROWS", 20)
     tables = {
         tool: ToolMap(
@@ -149,7 +147,7 @@ def test_more_rows_than_anybody_reads_are_a_fault(
     assert fault.kind == "bad_response" and "21 rows" in str(fault)
 
 
-def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(url: str) -> None:
+def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(url):
     provider = provider_of(url=url, max_answer_mb=0.1, maps=SAYS)
     for _ in range(2):
         fault = fault_of(provider, "web_search", {"query": "x" * 200_000})
@@ -157,7 +155,7 @@ def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(ur
         assert provider.ask("web_search", {"query": "again"}).records
 
 
-def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
+def test_a_program_that_loads_services_twice_ends(tmp_path):
     """With its connections open: what asks an event loop to stop must not wait for a thread that
     the interpreter has stopped already."""
     path, mark = tmp_path / "live.toml", tmp_path / "mark"
@@ -179,14 +177,12 @@ def test_a_program_that_loads_services_twice_ends(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "1 1\n", "")
 
 
-def test_a_tool_that_is_not_there_or_crashes_or_is_called_otherwise_is_a_fault(
-    over_http: McpProvider,
-) -> None:
+def test_a_tool_that_is_not_there_or_crashes_or_is_called_otherwise_is_a_fault(over_http):
     assert fault_of(over_http, "flight_search", {}).kind == "bad_response"
     assert fault_of(over_http, "hotel_search", {}).kind == "server_error"
 
 
-def test_arguments_that_the_tool_does_not_take_are_refused(over_http: McpProvider) -> None:
+def test_arguments_that_the_tool_does_not_take_are_refused(over_http):
     found = over_http.ask("route_planning", {})
     assert found.refused and "city" in found.note and "\n" not in found.note
 
@@ -202,9 +198,7 @@ def test_arguments_that_the_tool_does_not_take_are_refused(over_http: McpProvide
         ("the train of 04:29 is full", None),
     ],
 )
-def test_what_a_tool_reports_is_a_fault_or_a_refusal(
-    over_http: McpProvider, message: str, kind: str | None
-) -> None:
+def test_what_a_tool_reports_is_a_fault_or_a_refusal(over_http, message, kind):
     if kind is None:
         found = over_http.ask("poi_search", {"query": message})
         assert found.refused and message in found.note
@@ -212,7 +206,7 @@ def test_what_a_tool_reports_is_a_fault_or_a_refusal(
         assert fault_of(over_http, "poi_search", {"query": message}).kind == kind
 
 
-def test_threads_share_one_connection(over_http: McpProvider) -> None:
+def test_threads_share_one_connection(over_http):
     with ThreadPoolExecutor(8) as pool:
         asked = [{"query": str(number)} for number in range(24)]
         found = list(pool.map(lambda query: over_http.ask("web_search", query), asked))
@@ -221,16 +215,14 @@ def test_threads_share_one_connection(over_http: McpProvider) -> None:
     ]
 
 
-def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(url: str) -> None:
+def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(url):
     maps = {**SAYS, "poi_search": ToolMap(tool="sleeps")}
     provider = provider_of(url=url, timeout_s=1.0, maps=maps)
     assert fault_of(provider, "poi_search", {}).kind == "timeout"
     assert provider.ask("web_search", {"query": "again"}).records
 
 
-def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(monkeypatch):
     monkeypatch.setenv("TRAINS_KEY", "s3cret-of-mine")
     monkeypatch.setenv("OTHER_KEY", "of-nobody")
     command = [sys.executable, str(SERVER)]
@@ -242,7 +234,7 @@ def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
     assert len(provider.ask("train_search", CALL).records) == 2
 
 
-def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path: Path) -> None:
+def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path):
     command = [sys.executable, str(OLD_SERVER), str(tmp_path / "mark")]
     table = ToolMap(tool="first tool", fields={"name": "city"})
     provider = provider_of(command=command, maps={"poi_search": table})
@@ -267,14 +259,7 @@ def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path: P
         ((None,), "bad_response", None),
     ],
 )
-def test_every_failure_is_its_fault(
-    answer: Any,
-    kind: str,
-    wait_s: float | None,
-    vendor: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_every_failure_is_its_fault(answer, kind, wait_s, vendor, monkeypatch, caplog):
     monkeypatch.setenv("TRAINS_TOKEN", "s3cret-token")
     vendor.says(*answer)
     url = f"{vendor.base_url}/mcp"
@@ -286,9 +271,7 @@ def test_every_failure_is_its_fault(
     assert "s3cret-token" not in str(fault) + caplog.text
 
 
-def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(
-    vendor: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(vendor, monkeypatch):
     monkeypatch.setenv("TRAINS_TOKEN", "s3cret-token")
     error = {"code": -32602, "message": "token s3cret-token is odd"}
     vendor.says({"jsonrpc": "2.0", "id": None, "error": error}, 400)
@@ -296,7 +279,7 @@ def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(
     assert "s3cret-token" not in str(fault_of(provider, "train_search", CALL))
 
 
-def test_nobody_listening_is_a_connection_fault() -> None:
+def test_nobody_listening_is_a_connection_fault():
     provider = provider_of(url="http://127.0.0.1:9/mcp", maps=MAPS)
     assert fault_of(provider, "train_search", CALL).kind == "connection"
     missing = provider_of(command=["/no/such/program", "--key=s3cret"], maps=MAPS)
@@ -304,7 +287,7 @@ def test_nobody_listening_is_a_connection_fault() -> None:
     assert fault.kind == "connection" and "s3cret" not in str(fault)
 
 
-def test_records_of_other_tools() -> None:
+def test_records_of_other_tools():
     stay = {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}
     fields = {"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"}
     hotels = ToolMap(tool="h", fields=fields)
@@ -325,7 +308,7 @@ def test_records_of_other_tools() -> None:
     assert ToolMap(tool="w").record("web_search", {"url": url}, {}) == WebPage(url, url)
 
 
-def test_the_tables_are_part_of_the_version() -> None:
+def test_the_tables_are_part_of_the_version():
     tables, at = (TRAINS, ToolMap(tool="t")), "http://localhost:1/mcp"
     versions = {
         provider_of(url=at, maps={"train_search": table}, version=version).version
@@ -335,7 +318,7 @@ def test_the_tables_are_part_of_the_version() -> None:
     assert len(versions) == 4
 
 
-def test_options_of_a_file() -> None:
+def test_options_of_a_file():
     table = {"tool": "trains", "rows": "journeys", "fields": {"number": "code"}, "currency": "CNY"}
     options = {
         "url": "http://localhost:1/mcp",
@@ -351,7 +334,7 @@ def test_options_of_a_file() -> None:
     assert not mcp_of_options(options).terms.may_store
 
 
-def test_without_the_package_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_there_is_one_line(monkeypatch):
     monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install 'tripwright\\[mcp\\]'"):
         McpProvider(McpOptions(url="http://localhost:1/mcp", maps=MAPS))
@@ -368,7 +351,7 @@ def test_without_the_package_there_is_one_line(monkeypatch: pytest.MonkeyPatch) 
         (-32602, "bad parameters", "bad_response"),
     ],
 )
-def test_errors_of_the_protocol(code: int, message: str, kind: str) -> None:
+def test_errors_of_the_protocol(code, message, kind):
     assert kind_of_error(code, message) == kind
 
 
@@ -401,7 +384,7 @@ def test_errors_of_the_protocol(code: int, message: str, kind: str) -> None:
         ],
     ],
 )
-def test_a_mistake_in_a_file_is_one_line(options: dict[str, Any], said: str) -> None:
+def test_a_mistake_in_a_file_is_one_line(options, said):
     with pytest.raises(UserError) as caught:
         mcp_of_options(options)
     assert (

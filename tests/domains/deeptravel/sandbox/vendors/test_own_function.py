@@ -71,9 +71,7 @@ def at_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_example_runs_as_written_and_its_rows_reach_the_transcripts(
-    at_the_root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_runs_as_written_and_its_rows_reach_the_transcripts(at_the_root, capsys):
     here = [each for each in COMMANDS if not re.search(" (serve|sft|train) |--server", each)]
     assert [each.split()[1] for each in here] == ["world", "tool", "request", "run"]
     printed = {}
@@ -92,7 +90,7 @@ def test_the_example_runs_as_written_and_its_rows_reach_the_transcripts(
     assert all(episode["verdict"]["final"] for episode in played)
 
 
-def test_training_asks_the_function_and_replays_it(at_the_root: Path) -> None:
+def test_training_asks_the_function_and_replays_it(at_the_root):
     pytest.importorskip("torch")
     from tripwright.domains import domain_named
     from tripwright.training.data_source import RL, trips_of
@@ -112,7 +110,7 @@ def test_training_asks_the_function_and_replays_it(at_the_root: Path) -> None:
     assert {("flight_search", "python"), ("hotel_search", "world")} <= asked
 
 
-def test_the_travellers_page_plans_with_it(at_the_root: Path) -> None:
+def test_the_travellers_page_plans_with_it(at_the_root):
     pytest.importorskip("fastapi")
     from fastapi.testclient import TestClient
 
@@ -134,7 +132,7 @@ def test_the_travellers_page_plans_with_it(at_the_root: Path) -> None:
     assert {item["text"][:3] for part in (there, back) for item in part["items"]} == {"OWN"}
 
 
-def test_the_example_is_short() -> None:
+def test_the_example_is_short():
     files = (ROOT / "docs" / "examples").glob("own_flights*")
     assert sum(len(path.read_text().splitlines()) for path in files) < 60
 
@@ -142,7 +140,7 @@ def test_the_example_is_short() -> None:
 # ---- answers
 
 
-def test_a_row_becomes_a_record_with_the_cities_of_the_call(made: Callable[..., Any]) -> None:
+def test_a_row_becomes_a_record_with_the_cities_of_the_call(made):
     provider = made(answering(f"[{ROW[:-1]}, 'price': 90.5, 'currency': 'eur'}}]"))
     (record,) = provider.ask("flight_search", CALL).records
     assert record == FlightOffer(
@@ -151,7 +149,7 @@ def test_a_row_becomes_a_record_with_the_cities_of_the_call(made: Callable[..., 
     )
 
 
-def test_no_rows_are_an_answer_and_a_value_error_is_a_refusal(made: Callable[..., Any]) -> None:
+def test_no_rows_are_an_answer_and_a_value_error_is_a_refusal(made):
     assert made(answering("[]")).ask("flight_search", CALL).note == "Nothing was found."
     refusing = "def search(**call):\n    raise ValueError('Not from ' + call['depart_city_name'])\n"
     answer = made(refusing).ask("flight_search", CALL)
@@ -174,9 +172,7 @@ def test_no_rows_are_an_answer_and_a_value_error_is_a_refusal(made: Callable[...
         (f"[{ROW}] * 10_001", "answered 10,001 rows"),
     ],
 )
-def test_a_bad_row_is_a_fault_that_names_function_row_and_field(
-    made: Callable[..., Any], rows: str, said: str
-) -> None:
+def test_a_bad_row_is_a_fault_that_names_function_row_and_field(made, rows, said):
     with pytest.raises(ProviderFault) as fault:
         made(answering(rows)).ask("flight_search", CALL)
     assert fault.value.kind == "bad_response"
@@ -193,9 +189,7 @@ def test_a_bad_row_is_a_fault_that_names_function_row_and_field(
         ("UnicodeError('x')", "bad_response", "raised UnicodeError"),  # a ValueError of a library
     ],
 )
-def test_an_exception_is_a_fault_of_our_side(
-    made: Callable[..., Any], raised: str, kind: str, said: str
-) -> None:
+def test_an_exception_is_a_fault_of_our_side(made, raised, kind, said):
     provider = made(f"def search(**call):\n    raise {raised}\n")
     with pytest.raises(ProviderFault) as fault:
         provider.ask("flight_search", CALL)
@@ -213,9 +207,7 @@ def test_an_exception_is_a_fault_of_our_side(
         ("httpx2.ConnectError('nobody there')", "connection", None),
     ],
 )
-def test_a_fault_of_the_web_is_told_by_httpx2s_exceptions(
-    made: Callable[..., Any], raised: str, kind: str, wait_s: float | None
-) -> None:
+def test_a_fault_of_the_web_is_told_by_httpx2s_exceptions(made, raised, kind, wait_s):
     provider = made(
         "import httpx2\nasked = httpx2.Request('GET', 'https://x.example')\n"
         "def answer(status, headers=None):\n"
@@ -228,7 +220,7 @@ def test_a_fault_of_the_web_is_told_by_httpx2s_exceptions(
     assert (fault.value.kind, fault.value.retry_after_s) == (kind, wait_s)
 
 
-def test_no_key_is_repeated(made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_repeated(made, monkeypatch):
     monkeypatch.setenv("OWN_API_KEY", "s3cret-of-mine")
     provider = made("def search(**call):\n    raise RuntimeError('?key=s3cret-of-mine')\n")
     with pytest.raises(ProviderFault) as fault:
@@ -251,9 +243,7 @@ def test_no_key_is_repeated(made: Callable[..., Any], monkeypatch: pytest.Monkey
         ("def search(a, **call): ...\n", "'a', which no call has: flight_search has depart_"),
     ],
 )
-def test_a_function_that_cannot_answer_is_refused_before_any_call(
-    made: Callable[..., Any], text: str, said: str
-) -> None:
+def test_a_function_that_cannot_answer_is_refused_before_any_call(made, text, said):
     with pytest.raises(UserError) as error:
         made(text)
     assert said in str(error.value) and "services.toml: " in str(error.value)
@@ -278,7 +268,7 @@ def test_a_function_that_cannot_answer_is_refused_before_any_call(
         ),
     ],
 )
-def test_tables_that_name_no_function(services: str, said: str, tmp_path: Path) -> None:
+def test_tables_that_name_no_function(services, said, tmp_path):
     (tmp_path / "services.toml").write_text(f"[tools]\n{services}\n")
     with pytest.raises(UserError, match=re.escape(said)):
         load_services(tmp_path / "services.toml")
@@ -287,9 +277,7 @@ def test_tables_that_name_no_function(services: str, said: str, tmp_path: Path) 
 # ---- memory
 
 
-def test_a_changed_file_is_another_key_and_a_replay_runs_nothing(
-    made: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_changed_file_is_another_key_and_a_replay_runs_nothing(made, tmp_path):
     provider = made(answering(f"[{ROW}]"))
     store = open_store(str(tmp_path / "day.sqlite"))
     sandbox = Sandbox({"flight_search": provider}, store, "record", "2026-06-20")
@@ -309,7 +297,7 @@ def test_a_changed_file_is_another_key_and_a_replay_runs_nothing(
     assert answer.answer.records[0].number == "A7"
 
 
-def test_several_functions_answer_several_tools(tmp_path: Path) -> None:
+def test_several_functions_answer_several_tools(tmp_path):
     (tmp_path / "mine.py").write_text(
         "def fly(**call):\n    return []\n"
         "def look(query, city_name):\n    return [{'name': query}]\n"

@@ -39,7 +39,7 @@ def refused(load: Callable[[str], Any], text: str) -> str:
     return message
 
 
-def test_the_terms_of_a_function(load: Callable[[str], Any]) -> None:
+def test_the_terms_of_a_function(load):
     terms = load(FUNCTION)["web_search"].terms
     assert (terms.requests_per_second, terms.may_store) == (0.0, True)
     own = "requests_per_second = 10\nmay_store = false\nattribution = 'us'\n"
@@ -49,7 +49,7 @@ def test_the_terms_of_a_function(load: Callable[[str], Any]) -> None:
     assert (source.attribution, source.may_store) == ("us", False)
 
 
-def test_a_closed_world_answers_everything(load: Callable[[str], Any], tmp_path: Path) -> None:
+def test_a_closed_world_answers_everything(load, tmp_path):
     write_world(tmp_path / "world", build_tables("nano", 7))
     tools = "\n".join(f'{tool} = "world"' for tool in RECORDS)
     here = f'[vendors.world]\nfolder = "{tmp_path / "world"}"\n'
@@ -66,7 +66,7 @@ def test_a_closed_world_answers_everything(load: Callable[[str], Any], tmp_path:
     assert "No world at" in refused(load, here.replace("/world", "/nowhere"))
 
 
-def test_what_a_vendor_needs_is_imported_only_when_it_is_named(tmp_path: Path) -> None:
+def test_what_a_vendor_needs_is_imported_only_when_it_is_named(tmp_path):
     (tmp_path / "live.toml").write_text(FUNCTION)
     (tmp_path / "mine.py").write_text("def search(query):\n    return []\n")
     imported = "from tripwright.domains.deeptravel.sandbox.services import load_services"
@@ -81,9 +81,7 @@ def test_what_a_vendor_needs_is_imported_only_when_it_is_named(tmp_path: Path) -
     assert not set(ran.stdout.split()) & unneeded
 
 
-def test_an_mcp_server_answers_what_is_mapped(
-    load: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_mcp_server_answers_what_is_mapped(load, monkeypatch):
     pytest.importorskip("mcp")
     monkeypatch.setenv("RAIL_TOKEN", "s3cret-of-the-rail")
     text = """
@@ -115,7 +113,7 @@ def test_an_mcp_server_answers_what_is_mapped(
         ('[tool]\npoi_search = "world"', "tools: Field required"),
     ],
 )
-def test_a_mistake_is_said_in_one_line(load: Callable[[str], Any], text: str, words: str) -> None:
+def test_a_mistake_is_said_in_one_line(load, text, words):
     assert words in refused(load, text)
 
 
@@ -135,9 +133,7 @@ def test_a_mistake_is_said_in_one_line(load: Callable[[str], Any], text: str, wo
         'list = [["tvly-s3cret"]]',
     ],
 )
-def test_a_key_in_the_file_is_refused_and_not_repeated(
-    load: Callable[[str], Any], lines: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_in_the_file_is_refused_and_not_repeated(load, lines, monkeypatch):
     monkeypatch.setenv("TAVILY_API_KEY", KEY)
     message = refused(load, f"{FUNCTION}{lines}")
     assert "holds a key" in message and "s3cret" not in message
@@ -151,17 +147,13 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(
         'key_variable = "ghp_s3cret"',
     ],
 )
-def test_a_key_in_place_of_its_variable_is_not_repeated(
-    load: Callable[[str], Any], lines: str
-) -> None:
+def test_a_key_in_place_of_its_variable_is_not_repeated(load, lines):
     message = refused(load, f"[tools]\ntrain_search = 'mcp-rail'\n[vendors.mcp-rail]\n{lines}")
     assert "should be the name of an environment variable" in message and "s3cret" not in message
 
 
 @pytest.mark.parametrize("name", ["token_env", "key_variable", "monkey", "allow_live_token_maybe"])
-def test_an_option_that_only_sounds_like_a_key_is_none(
-    load: Callable[[str], Any], name: str
-) -> None:
+def test_an_option_that_only_sounds_like_a_key_is_none(load, name):
     message = refused(load, f'{FUNCTION}{name} = "MY_NAME"')
     assert f"There is no option 'vendors.python.{name}'" in message
 
@@ -175,7 +167,7 @@ def test_an_option_that_only_sounds_like_a_key_is_none(
         (b"\xff\xfe", "is not text in UTF-8"),
     ],
 )
-def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, words: str) -> None:
+def test_a_file_that_is_no_toml(tmp_path, content, words):
     path = tmp_path / "live.toml"
     path.write_bytes(content)
     with pytest.raises(UserError, match=words) as error:
@@ -183,7 +175,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, words: str) -> N
     assert "\n" not in str(error.value) and "tvly" not in str(error.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     for path in (tmp_path / "none.toml", tmp_path):
         with pytest.raises(UserError, match="cannot be read"):
             load_services(path)
