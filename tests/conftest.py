@@ -3,8 +3,6 @@ for in TRIPWRIGHT_TRAVELPLANNER, else in ../shared/travelplanner beside the repo
 on this machine that answers what a test wants, and tiny models with a small tokenizer for what
 needs the 'train' extra."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What a model says at places of a batch, for tests that look at whole distributions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

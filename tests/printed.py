@@ -1,8 +1,6 @@
 """What a paper prints, for tests that hold a prompt to it word for word. The papers' texts lie
 beside the project, and not in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

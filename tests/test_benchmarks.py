@@ -1,8 +1,6 @@
 """Every benchmark starts and comes to its end, at the smallest size that it takes. What it prints
 is not looked at: figures of so little work say nothing."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

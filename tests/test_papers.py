@@ -1,8 +1,6 @@
 """docs/papers.md is a true index: every row that the house cites is in it, and every place that it
 names exists."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Journals and run folders: a torn last line, an id that comes again, an unscored episode, an older
 version; one rule each."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

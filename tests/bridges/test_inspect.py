@@ -1,8 +1,6 @@
 """Our tasks in Inspect AI: the same episodes with the same figures as `tripwright run`, whoever
 plays; nothing lost that can be kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -102,7 +100,6 @@ def expected(score: dict[str, Any]) -> dict[str, float]:
 
 
 def accuracy(log: EvalLog) -> float:
-    assert log.results is not None
     (found,) = [score for score in log.results.scores if score.name == "final"]
     return found.metrics["accuracy"].value
 

@@ -2,8 +2,6 @@
 and end to end, a tiny model behind an OpenAI-compatible address, made-up data in the published
 formats, Inspect's own log, our run folder."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -74,7 +72,6 @@ def evaluated(
 
 
 def accuracy(log: EvalLog, of: str = "all") -> float:
-    assert log.results is not None
     return log.results.scores[0].metrics[of].value
 
 

@@ -1,8 +1,6 @@
 """A recipe as verl's configuration, without verl: what is said, what is refused, what a failed run
 tells, and the table of Planner-R1's B.3 held to the code."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -38,7 +36,6 @@ CPU = ClusterSettings(gpus_per_node=2, sampler="cpu", episode_workers=1)
 def recipe(name: str, verl: ClusterSettings | None = CPU, **grpo: Any) -> Any:
     stem, *changes = name.split(" --set ")
     read = load_recipe(recipe_named(stem).path, changes)
-    assert read.rl is not None
     settings = dataclasses.replace(read.rl.settings, **grpo)
     return dataclasses.replace(read, verl=verl or read.verl, rl=read.rl._replace(settings=settings))
 

@@ -1,8 +1,6 @@
 """Debian's Chromium without a window, driven over its debugging pipe: a page that people use is
 tested as people use it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """The report's transcript browser as people use it, in a real browser, from a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

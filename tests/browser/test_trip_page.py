@@ -1,8 +1,6 @@
 """The travellers' page as people use it: the whole journey in Chromium, at the size of a desk and of
 a phone, light and dark, with nothing asked of anybody but this server."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import threading

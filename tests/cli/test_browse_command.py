@@ -1,7 +1,5 @@
 """`tripwright world browse`: what is unknown is not called none, and nobody waits for a number."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`data` as a user types it: from runs of the experts to the files of other trainers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tripwright fit`: the words, the figures for programs, and the exit code."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

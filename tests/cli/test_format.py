@@ -1,8 +1,6 @@
 """`tripwright format` as a user types it: by the parser, and by a real endpoint that dies, lies and
 comes back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

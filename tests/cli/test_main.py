@@ -1,8 +1,6 @@
 """The front door: help without loading anything, one line per user mistake, the promised exit
 codes."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -179,7 +177,6 @@ def test_a_reader_that_leaves_is_no_error(verbs, tmp_path):
         text=True,
         env=environment,
     )
-    assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
     assert (process.stderr.read(), process.wait(timeout=30)) == ("", 141)

@@ -1,8 +1,6 @@
 """`query make` and `query check` as typed: resumed after a kill, summed up, and one line for every
 mistake."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

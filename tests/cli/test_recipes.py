@@ -1,7 +1,5 @@
 """`tripwright recipes`: what comes with the package, listed without torch, and printed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

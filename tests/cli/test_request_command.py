@@ -1,8 +1,6 @@
 """`tripwright request …` as typed: files, proofs, review and stages, and one line for every
 mistake."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """`score` and `submission` as a user meets them: figures on stdout, problems on stderr, and the
 promised exit codes. What a line is judged and counted as, `tests/evals` says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """`tripwright show`: one plan on a terminal, whatever it holds, with what is wrong where it is
 wrong."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """`tripwright solve` on requests that can be met: its plans pass the judge, and a tight budget
 takes the cheapest."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The one printer of tables."""
 
-from __future__ import annotations
-
 from tripwright.cli.table import rate_cells, table_lines
 
 

@@ -1,8 +1,6 @@
 """`tripwright train` and `sft` as commands: what they refuse, and how they are stopped and
 continued."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

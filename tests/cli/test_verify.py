@@ -1,8 +1,6 @@
 """`tripwright verify` as a user types it: by rules and by an LLM judge that dies, comes back, and
 is held against labels."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,8 +1,6 @@
 """`tripwright watch`: one frame, and a file that grows and is cut. The runs are made up: test data,
 not measurements."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

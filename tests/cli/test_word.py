@@ -1,8 +1,6 @@
 """`tripwright query word` as a user types it: by the grammar, and by endpoints that lie, die in the
 middle and come back."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Mistakes that once cost a new user a traceback, silence, or half a run folder: one clear line and
 exit code 2."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs of the experts in a small world, one for each dialect, and copies of them to be spoilt."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which episodes are kept, which are not and why, and that the counts add up."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 """Runs of DeepTravel's kind as training data (row D6): what a verifier passed in the strict format,
 and what is told of it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Exports hold the transcript's messages to the letter, its ids and masks as stored, and what each
 reader looks for."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

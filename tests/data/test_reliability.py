@@ -1,7 +1,5 @@
 """Row S3's check: one policy on two sets of queries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

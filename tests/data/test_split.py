@@ -1,8 +1,6 @@
 """Row P8's split: nothing twice, nothing lost unsaid, the mix kept, and the same parts from the
 same requests."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Table 8's figures, counted by hand, and the unit that goes with them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

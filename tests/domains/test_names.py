@@ -49,4 +49,4 @@ def test_a_name_that_comes_twice_is_said(
 
 def test_a_name_out_of_a_file_may_be_anything() -> None:
     with pytest.raises(UserError, match="Unknown domain"):
-        domain_named(["x"])  # type: ignore[arg-type]
+        domain_named(["x"])

@@ -1,8 +1,6 @@
 """An endpoint on this machine that plays the expert and counts what it is asked, for the runs of
 several files."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

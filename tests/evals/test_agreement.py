@@ -1,7 +1,5 @@
 """The agreement figures, held against published worked examples."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.evals.study import majority

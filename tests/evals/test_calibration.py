@@ -1,7 +1,5 @@
 """Agreement beyond chance: against examples worked out in print, and where nothing can be said."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.statistics.agreement import agreement, cohens_kappa

@@ -1,8 +1,6 @@
 """Another harness's results as a run folder: its figures, with our intervals, in `compare` and
 `report`. The files are made up in the formats of evalscope 1.14.1 and inspect_ai 0.3.285; tests/bridges/test_inspect_outside.py imports what Inspect itself wrote."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@ failures; and several runs on one page.
 
 All figures are made up: test data, not measurements."""
 
-from __future__ import annotations
-
 import html
 import json
 import math

@@ -1,7 +1,5 @@
 """A run that is interrupted, torn, refused and taken up again; and the score of its lines."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

@@ -2,8 +2,6 @@
 mistake do to it. The endpoint plays the expert and counts what it is asked: no answer is paid for
 twice, no episode is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,8 +1,6 @@
 """How often intervals hold the truth: Wilson's exactly, by binomial sums; bootstraps in seeded
 simulations."""
 
-from __future__ import annotations
-
 import math
 import random
 

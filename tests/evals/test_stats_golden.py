@@ -1,8 +1,6 @@
 """Our statistics against scipy, statsmodels and definitions written out:
 tests/evals/golden/make_stats.py says how stats.json was made."""
 
-from __future__ import annotations
-
 import json
 import random
 from fractions import Fraction

@@ -1,8 +1,6 @@
 """How many queries it takes: published values, the limits of the formulas, and the exact power at
 what they say."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

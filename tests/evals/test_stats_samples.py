@@ -1,8 +1,6 @@
 """pass@k, pass^k, best and worst of k, against every choice of k samples counted out; and what a
 score makes of several samples."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations

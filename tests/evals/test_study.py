@@ -1,8 +1,6 @@
 """The human study: what is drawn and what raters may not find in it, labels that come in, and
 figures that can be counted by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -1,8 +1,6 @@
 """The leaderboard's file: what is written passes the check and scores the same; every way to get
 the format wrong is named."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """LoRA adapters: the engine, the update and a merged model compute the same, and a folder that is
 not one is refused in one line."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

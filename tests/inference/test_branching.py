@@ -1,8 +1,6 @@
 """ARPO's rollouts: where it forks, what a fork shares, and that a group has exactly its number of
 episodes."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -86,7 +84,6 @@ def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(gro
     assert trees.next() is None
     trees.heard(root, [0.9, 0.0, 0.7], False)  # a mean of 0.533, above the 0.5 of the first turn
     fork = trees.next()
-    assert fork is not None
     assert (fork.id, fork.transcript.parent) == ("0/1", "0/0")
     assert len(fork.transcript.calls) == 1
     trees.heard(root, [9.0] * 4, True)  # the same turn goes on
@@ -105,7 +102,6 @@ def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(gro
 def test_a_fork_does_not_fork_again_where_it_was_made(grouped):
     trees = Trees([grouped(4)[0]], Branching(initial=1, tokens=1, **ALWAYS), vocabulary=100)
     root = trees.next()
-    assert root is not None
     root.take(Turn(write_call("calculator", {"expression": "1+1"})))
     trees.heard(root, [1.0], True)
     fork = trees.next()
@@ -171,7 +167,6 @@ def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play):
         if transcript.parent is None:
             continue
         parent, n = found[transcript.parent], transcript.forked_at
-        assert n is not None
         assert parent.token_ids[:n] == transcript.token_ids[:n]
         assert parent.loss_mask[:n] == transcript.loss_mask[:n]
         assert parent.logprobs[:n] == transcript.logprobs[:n]

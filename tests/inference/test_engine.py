@@ -1,7 +1,5 @@
 """What the batched engine computes once, and tools that are waited for while other rows decode."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """The local engine against `transformers`, and against itself: what shares a batch, a cache or a
 prompt must not be seen in the result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

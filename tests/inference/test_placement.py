@@ -1,7 +1,5 @@
 """One device and one number format, said once and obeyed by whatever loads a model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The choice of a token, and that an episode's choices are its own."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The client against a real server on this machine, one misbehaviour at a time."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Connections for many threads: one each, used again, and room for them among the open files."""
 
-from __future__ import annotations
-
 import resource
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How fast an endpoint is asked: turns, pauses, and an end of both."""
 
-from __future__ import annotations
-
 import threading
 import time
 

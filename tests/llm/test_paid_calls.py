@@ -1,8 +1,6 @@
 """The journal of paid completions: nothing is asked twice, nothing torn is used, and the account
 adds up."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """A user and a password in a URL are nobody else's to read: not in a message, not in a run card."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

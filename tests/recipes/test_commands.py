@@ -3,8 +3,6 @@ tables are those of a generated world, models are tiny, counts are small, and th
 addresses are one server of the test's. Where a package is not installed its command is left out.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

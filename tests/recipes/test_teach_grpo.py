@@ -1,8 +1,6 @@
 """recipes/teach_grpo.py is short, runs, computes its own advantages and loss, and takes the same
 step as the GRPO of `tripwright train`."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import copy
@@ -37,7 +35,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture
 def teach() -> Any:
     spec = importlib.util.spec_from_file_location("teach_grpo", FILE)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -67,7 +64,6 @@ def test_two_steps_are_those_of_the_industrial_loop(teach, talker, caller, monke
 
     def reward(episode: Episode) -> RewardBreakdown:
         transcript = episode.transcript
-        assert episode.verdict is not None
         episodes.append((episode.task.id, transcript.token_ids, episode.verdict.rules))
         if episode.task.id.startswith("train-1/"):
             return RewardBreakdown(0.3, {})
@@ -76,7 +72,6 @@ def test_two_steps_are_those_of_the_industrial_loop(teach, talker, caller, monke
     monkeypatch.setitem(domain_named("travelplanner").rewards, "stage1", reward)
     teach.reward = reward
     recipe = load_recipe(ROOT / "recipes" / "nano" / "grpo.toml")
-    assert recipe.rl is not None
     settings = replace(recipe.rl.settings, prompts_per_step=4, group_size=3, dtype="float32")
     taught, trained = copy.deepcopy(talker), copy.deepcopy(talker)
     options = argparse.Namespace(

@@ -1,7 +1,5 @@
 """A real server in its own processes, on a free port."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -64,7 +62,6 @@ def serving(*options: str) -> Iterator[Served]:
     served, spoken = Served(process), threading.Event()
 
     def listen() -> None:
-        assert process.stderr is not None
         for line in process.stderr:
             served.said.append(line.rstrip("\n"))
             spoken.set()

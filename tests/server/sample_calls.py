@@ -1,7 +1,5 @@
 """Arguments with which each tool of both domains finds something, by the core's names."""
 
-from __future__ import annotations
-
 from datetime import date as calendar_date
 from datetime import timedelta
 from typing import Any

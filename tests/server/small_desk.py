@@ -1,8 +1,6 @@
 """A desk for tests of the server: its form has one number, which picks a drawn request. As an app
 it reads its settings from the environment: STATE, and SECONDS that each call takes."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator
@@ -82,7 +80,7 @@ class SlowExpert:
                 time.sleep(self.seconds)
                 return call(*words, **more)
 
-            tools.call = paused  # type: ignore[method-assign]
+            tools.call = paused
             return session
 
         yield from DOMAIN.expert().play(map(slowed, sessions))

@@ -1,8 +1,6 @@
 """Live tools over HTTP: the answers of the six tools in process, whoever answers them; a service
 that is silent is nobody's answer, and holds nobody up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace

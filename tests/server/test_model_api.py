@@ -1,7 +1,5 @@
 """`tripwright serve model` beside its engine: what it refuses before any model is asked."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

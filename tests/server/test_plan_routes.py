@@ -1,7 +1,5 @@
 """/v1/score and /v1/solve answer as the verbs do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +51,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     said.pop("seconds", None)
     if "problem" in said:
         said["problem"] = said["problem"].removeprefix("line 1: ")
-    return said  # type: ignore[no-any-return]
+    return said
 
 
 @pytest.mark.parametrize("rules", ["official", "star", "strict"])

@@ -1,7 +1,5 @@
 """Words read by an LLM: believed as far as they can be checked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +29,7 @@ def read(serve: Callable[..., str], said: Any, text: str = TEXT) -> Understood:
         return 200, json.dumps(body).encode(), {}
 
     reader = ModelReader(ChatEndpoint(serve(answer), "tiny", max_retries=0))
-    understood = reader.read(text, DOMAIN.desk, PLACE)  # type: ignore[arg-type]
+    understood = reader.read(text, DOMAIN.desk, PLACE)
     assert asked[0]["messages"][1]["content"] == text and HOME in asked[0]["messages"][0]["content"]
     return understood
 
@@ -83,11 +81,11 @@ def test_a_list_in_a_fence_or_after_thoughts_is_read(serve, around):
 
 @pytest.mark.parametrize("answer", ["I cannot do that.", "{}", "", "[[[["])
 def test_without_a_list_the_desk_reads(serve, answer):
-    assert read(serve, answer) == DOMAIN.desk.read(TEXT, PLACE)  # type: ignore[union-attr]
+    assert read(serve, answer) == DOMAIN.desk.read(TEXT, PLACE)
 
 
 def test_without_an_endpoint_the_desk_reads():
     wish = next(iter(DOMAIN.draw(None)(WORLD, 1, 1))).query
     nobody = ChatEndpoint("http://127.0.0.1:9/v1", "tiny", max_retries=0)
-    found = ModelReader(nobody).read(wish, DOMAIN.desk, PLACE)  # type: ignore[arg-type]
-    assert found == DOMAIN.desk.read(wish, PLACE) and found.values  # type: ignore[union-attr]
+    found = ModelReader(nobody).read(wish, DOMAIN.desk, PLACE)
+    assert found == DOMAIN.desk.read(wish, PLACE) and found.values

@@ -1,7 +1,5 @@
 """`tripwright run --server URL`: the same episodes, with the tools in other processes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Run folders in the browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """The life of a server: it says where it is, stops in order, and leaves nothing behind that hinders
 the next one, however it ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -141,7 +139,6 @@ def test_a_killed_worker_is_replaced_though_nobody_reads_stderr(world_folder):
     )
     served = Served(process)
     try:
-        assert process.stderr is not None
         url = process.stderr.readline().split(" at ")[1].split()[0]
         process.stderr.close()  # as `2>&1 | head -1` does
         assert "42" in calculated(url)

@@ -1,7 +1,5 @@
 """`tripwright serve` as it is started, and what only TravelPlanner's own desk shows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -45,12 +43,12 @@ def opened(world: Path, tmp_path: Path) -> Iterator[Open]:
 def ask(client: Any, values: Any, **more: Any) -> dict[str, Any]:
     answer = client.post("/v1/trips", json={"values": values, "wait": True, **more})
     assert answer.status_code == 200, answer.text
-    return answer.json()  # type: ignore[no-any-return]
+    return answer.json()
 
 
 def example(client: TestClient) -> dict[str, Any]:
     text = client.get("/v1/desk").json()["examples"][0]
-    return client.post("/v1/read", json={"text": text}).json()["values"]  # type: ignore[no-any-return]
+    return client.post("/v1/read", json={"text": text}).json()["values"]
 
 
 def test_trips_are_served_behind_keys(world, tmp_path):
@@ -62,14 +60,13 @@ def test_trips_are_served_behind_keys(world, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
     url = process.stderr.readline().rsplit(" ", 1)[1].strip()
     try:
         with httpx2.Client(base_url=url, timeout=60) as client:
             assert client.get("/healthz").json() == {"status": "ok"}
             assert client.get("/v1/desk").status_code == 401
             client.headers["Authorization"] = "Bearer two"
-            values = example(client)  # type: ignore[arg-type]
+            values = example(client)
             trips = [ask(client, values) for _ in range(4)]
             assert {trip["status"] for trip in trips} == {"done"}
             assert len(client.get("/v1/trips").json()["trips"]) == 4

@@ -1,8 +1,6 @@
 """The tools over HTTP: the answers of a ToolBox whatever is sent, counted over all workers, and
 described as they are."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """The trip server's contract: what a traveller and a program see (docs/serving.md)."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -43,7 +41,7 @@ def events(text: str) -> list[tuple[int, str, Any]]:
 def ask(client: TestClient, **more: Any) -> dict[str, Any]:
     answer = client.post("/v1/trips", json={"values": {"number": 0}, "wait": True, **more})
     assert answer.status_code == 200, answer.text
-    return answer.json()  # type: ignore[no-any-return]
+    return answer.json()
 
 
 def test_a_trip_is_planned_and_each_call_stands_with_its_answer(client):

@@ -1,8 +1,6 @@
 """Whatever is sent to the trip server, as its own /openapi.json describes requests: no failure of
 ours (5xx)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -20,7 +18,7 @@ from tripwright.server.trips import make_app
 HEADERS = {"Host": "127.0.0.1"}
 
 
-def test_no_request_makes_the_server_fail(tmp_path, monkeypatch):  # type: ignore[no-untyped-def]
+def test_no_request_makes_the_server_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(OwnerPace, "wait", lambda self, owner: 0.0)
     app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
     schema = schemathesis.openapi.from_dict(app.openapi())
@@ -33,7 +31,7 @@ def test_no_request_makes_the_server_fail(tmp_path, monkeypatch):  # type: ignor
             max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck)
         )
         @given(operation.as_strategy())
-        def fuzz(case) -> None:  # type: ignore[no-untyped-def]
+        def fuzz(case) -> None:
             assert case.call(headers=HEADERS).status_code < 500
 
         fuzz()

@@ -1,7 +1,5 @@
 """What is imported is declared, and a verb whose extra is not installed says so in one line."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import re

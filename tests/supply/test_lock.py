@@ -1,8 +1,6 @@
 """requirements.lock holds all that `make setup` installs, with hashes; docs/licences.md tells
 their licences."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import tomllib
@@ -24,7 +22,6 @@ ENTRIES = re.split(r"\n(?=[a-z])", LOCK.partition("make lock\n")[2].partition("\
 @pytest.fixture(scope="module")
 def licences() -> ModuleType:
     spec = importlib.util.spec_from_file_location("licences", ROOT / ".ci" / "licences.py")
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -34,7 +31,7 @@ def test_every_entry_is_one_version_with_hashes_and_none_is_of_cuda():
     assert len(ENTRIES) > 100
     for entry in ENTRIES:
         first, *hashes = entry.split("\\\n")
-        name, version = re.match(r"([\w.-]+)==([\w.]+)", first).groups()  # type: ignore[union-attr]
+        name, version = re.match(r"([\w.-]+)==([\w.]+)", first).groups()
         assert version and not re.match("nvidia|cuda|triton|torch", name), name
         assert hashes and all(
             re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}", one.split("\n")[0].rstrip())
@@ -45,7 +42,6 @@ def test_every_entry_is_one_version_with_hashes_and_none_is_of_cuda():
 def test_all_that_pyproject_asks_is_locked(licences):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = re.search(r"^EXTRAS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert extras is not None
     asked = [*project["dependencies"]]
     for extra in extras.group(1).split():
         asked += project["optional-dependencies"][extra]

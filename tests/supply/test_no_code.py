@@ -1,8 +1,6 @@
 """Which modules may run code that is not in them: every other way to do so is refused here, by
 reading the source."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -153,7 +153,7 @@ def test_it_comes_back_from_json_and_an_uncut_one_says_nothing_new(
 
 
 def rollout(transcript: Transcript, advantage: float = 1.0) -> Rollout:
-    return Rollout(Episode(None, transcript, None), RewardBreakdown(1.0, {}), advantage)  # type: ignore[arg-type]
+    return Rollout(Episode(None, transcript, None), RewardBreakdown(1.0, {}), advantage)
 
 
 def test_a_rollout_that_was_not_cut_is_one_row_of_its_own_lists(
@@ -206,7 +206,6 @@ def test_the_correction_finds_each_token_where_it_was_said(
     for each in found:
         t = each.episode.transcript
         own = [n for n, kept in enumerate(t.loss_mask) if kept]
-        assert each.old_T is not None and each.weights_T is not None
         assert [each.old_T[n] for n in own] == pytest.approx([t.logprobs[n] for n in own], abs=1e-4)
         assert [each.weights_T[n] for n in own] == pytest.approx([1.0] * len(own), abs=1e-3)
 

@@ -1,7 +1,5 @@
 """A world of four cities small enough to check every answer by eye."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.world.records import WorldTables
@@ -17,7 +15,7 @@ def calls_in(text: str) -> list[tuple[str, str, str]]:
     """(tool, JSON of its arguments, answer) of each call: ">>> tool arguments", and below it what
     is said."""
     return [
-        (*call.partition("\n")[0].split(" ", 1), call.partition("\n")[2].removesuffix("\n"))  # type: ignore[misc]
+        (*call.partition("\n")[0].split(" ", 1), call.partition("\n")[2].removesuffix("\n"))
         for call in text.split(">>> ")[1:]
     ]
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tripwright.domains import face_named

@@ -1,7 +1,5 @@
 """docs/tools.md runs as written: each block of Python prints what stands below it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

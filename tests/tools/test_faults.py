@@ -1,8 +1,6 @@
 """Injected faults: what each looks like, that they are noted, and that they depend on the seed and
 the episode alone."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

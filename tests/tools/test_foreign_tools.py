@@ -1,8 +1,6 @@
 """A tool that somebody else wrote fails in its own ways: whose fault that is, and what becomes of
 the run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`tripwright tool` with the faces of the six live tools, answered from a closed world."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

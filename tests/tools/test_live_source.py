@@ -1,8 +1,6 @@
 """What a run's live tools answer from: a world, services, a recorded day; what an agent is shown
 does not depend on which of them it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """The six tools of row D1: their schemas, what is checked before anyone is asked, what a model is
 shown of an answer, and what happens when a service does not answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Long answers in pages: every row is on exactly one page, and the answer says where it stands."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ wrong server is noticed at the start.
 The server here is a script; tests/server asks a real one.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

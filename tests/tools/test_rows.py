@@ -1,8 +1,6 @@
 """An answer as data is what its text says: the fields, the precision and the rows that a model was
 shown, and no more of them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

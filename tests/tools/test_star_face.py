@@ -1,8 +1,6 @@
 """STAR's tools as Appendix F of its paper shows them: each answer below is printed there, or
 follows one that is."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.tools.conftest import calls_in, rows

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import inspect
 import json
 import shlex
@@ -95,7 +93,6 @@ def test_the_examples_of_the_help_answer(tmp_path, capsys, monkeypatch):
 
 
 def test_the_example_on_the_official_tables_answers(real_world, tmp_path, capsys, monkeypatch):
-    assert real_world.folder is not None
     (tmp_path / "worlds").mkdir()
     (tmp_path / "worlds" / "real").symlink_to(real_world.folder)
     monkeypatch.chdir(tmp_path)

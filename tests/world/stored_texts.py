@@ -1,7 +1,5 @@
 """The rows of a world's store as the source wrote them: texts, where the world gives records."""
 
-from __future__ import annotations
-
 from tripwright.world.records import Texts
 from tripwright.world.store import CITY_COLUMNS, World
 

@@ -1,7 +1,5 @@
 """What people see of a world: lists with filters, and one line for what there is not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

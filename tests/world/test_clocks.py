@@ -1,8 +1,6 @@
 """The clocks at both ends: what known flights show comes first, and daylight saving is not
 forgotten."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,8 +1,6 @@
 """Flights for the searches nobody knows: they follow the known ones, change none of them, and
 cannot be told from them."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A kill at any moment leaves no half-made world, and the same command then succeeds."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal
@@ -94,7 +92,7 @@ def small_tables() -> WorldTables:
 def test_two_writers_of_one_world_do_not_meet(tmp_path):
     tables = small_tables()
 
-    def slow_rows():  # type: ignore[no-untyped-def]
+    def slow_rows():
         with pytest.raises(UserError, match=r"Another process is writing '.*/w'"):
             write_world(tmp_path / "w", small_tables())
         yield "Grill", "Aston", "Tea", "10", "4.0"

@@ -1,7 +1,5 @@
 """Cities lie where their sights are, unless roads or flights say otherwise."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.world.geography import KM_PER_MILE, Position, great_circle_km, locate

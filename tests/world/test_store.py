@@ -1,8 +1,6 @@
 """The store: three answers to a flight search, many readers at once, and folders that are whole or
 not there."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Lengths, durations and names as the tables write them and as people mistype them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.world.records import duration_minutes, nearest_name, road_distance_km

@@ -8,8 +8,6 @@ writes down what a step was made of, and breaks things on purpose.
     SABOTAGE=loop        an agent loop raises
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,6 @@
 MODEL is a cold-started nano model: `tripwright sft nano/cold_start`. Two FSDP2 workers on a CPU, in fp32.
 """  # noqa: E501
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -106,7 +104,6 @@ def local_step(path: Path, dtype: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
     torch.set_num_threads(1)
     read, seen, plain = load_recipe(path), {}, grpo.compared
-    assert read.rl is not None
     model, tokenizer = load_model(read.model.pretrained or "")
     dialect = read.dialect.dialect()
     loop = grpo.Grpo(

@@ -1,8 +1,6 @@
 """verl's own trainer on this CPU, with our episode: the proofs of docs/cluster.md held. Skipped
 where `make verl` was not run; all but the first, a short form of the second, are slow."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The contract of an answer in cards: what is read, what is refused with which words, and the page
 that people see."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

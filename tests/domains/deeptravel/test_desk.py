@@ -1,8 +1,6 @@
 """DeepTravel's desk: a form goes to a request and back, words are read or marked, a view rests on
 rows that were shown and adds up, and offered changes help."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator
@@ -64,7 +62,7 @@ def requests(place: Place) -> list[TravelRequest]:
             weights=(1, 0, 0) if shape == "one_way" else (1, 1, 1),
             plain_share=0.2,
             seed=5,
-            possible=lambda combination, shape=shape: combination.shape == shape,  # type: ignore[misc]
+            possible=lambda combination, shape=shape: combination.shape == shape,
         )[0]
     ]
     return made
@@ -185,12 +183,10 @@ def test_a_view_rests_on_rows_that_were_shown_and_adds_up(place, requests):
         record = json.loads(json.dumps(episode.record()))
         view = DESK.view(record, place)
         assert episode.passed and view.passed and view.budget == request.total_budget
-        assert episode.verdict is not None
         checks = {check.name: check.state for check in view.checks}
         for group in episode.verdict.groups[1:]:
             assert all(checks[name] in ("passed", "not_applicable") for name in group.asked)
         cards = read_cards(episode.transcript.answer or "")
-        assert cards.total is not None
         firsts = [i for p in view.parts for i in p.items if i.cost and not i.alternative]
         assert sum(item.cost or 0 for item in firsts) == view.cost == cards.total.amount
         assert len(firsts) == 1 + (request.return_date is not None) + (nights_of(request) > 0)

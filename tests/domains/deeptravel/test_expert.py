@@ -1,8 +1,6 @@
 """The errand expert: it plans from what it was shown, within its turns, and says what it could not
 meet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Claims of an answer in words that the verifier found to rest on nothing."""
 
-from __future__ import annotations
-
 from tripwright.domains.deeptravel.task import wrong_claims
 
 

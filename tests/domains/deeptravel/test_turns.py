@@ -1,8 +1,6 @@
 """Turns of the DeepTravel dialects (row D6): the tags of A.2.1, and calls in the paper's own
 notation."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

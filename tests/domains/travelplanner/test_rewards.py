@@ -40,7 +40,7 @@ def rewarded(
     held = [name for name, fact in (judged.hard or {}).items() if fact.state is not NOT_ASKED]
     asked = tuple(held or HARD_NAMES[-asked_hard:])
     assert len(asked) == asked_hard
-    return reward(Episode(None, None, judged.in_groups(asked, None if readable else "no plan")))  # type: ignore[arg-type]
+    return reward(Episode(None, None, judged.in_groups(asked, None if readable else "no plan")))
 
 
 def terms(*values: float) -> dict[str, float]:

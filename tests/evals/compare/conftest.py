@@ -1,7 +1,5 @@
 """Run folders whose passes are known, and the verb on them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Which runs may be compared, and what is said where they differ."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 """What `tripwright compare` says of runs whose passes are known: equal to a hand count, with
 samples, seeds and faults on our side."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

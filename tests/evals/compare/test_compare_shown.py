@@ -1,8 +1,6 @@
 """The comparison as text and on the page over several runs, and plans judged anew in a generated
 world."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -104,7 +102,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         dialect = dialect_named("compact")
         card = run_card({"kind": name}, {}, dialect, rules, root / "q.jsonl", place)
         how: dict[str, Any] = {"rules": rules, "card": card, "progress": False}
-        run_episodes(policy, tasks, root / name, dialect, **how)  # type: ignore[arg-type]
+        run_episodes(policy, tasks, root / name, dialect, **how)
     return root
 
 

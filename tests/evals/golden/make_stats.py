@@ -10,8 +10,6 @@ of McNemar's test), it is computed here from its definition: the likelihood is m
 search, and the power sums over every table of outcomes.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from functools import partial

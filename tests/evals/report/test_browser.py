@@ -1,8 +1,6 @@
 """What the transcript browser's page holds: columns about every episode, packed transcripts of as
 many as fit, and no way out for text."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Markdown as a tree: nothing that a model wrote is lost, none of it is markup."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Requests made of atomic intents: every combination is there once, each request is proved by the
 rows that the tools answer, and the files are what row D12 says."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -38,7 +36,7 @@ def made_of(world: World, count: int, **settings: object) -> list[ProvenRequest]
         RequestScope(list(world.cities), world.dates),
         count,
         **settings,
-    )[0]  # type: ignore[arg-type]
+    )[0]
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """Requests from live services: the same as from the world behind them, only what their tools can
 answer, in the currency of the prices, and nothing invented where a service is silent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -172,7 +170,7 @@ def test_refusals_find_nothing_and_names_are_data(world):
     found = LiveAsker(Changed(world, lambda tool, found: ProviderAnswer((hotel,), source))).ask(
         "poi_search", {"query": "a", "city_name": "b"}
     )
-    assert "<" not in found.records[0].name and "im_end" in found.records[0].name  # type: ignore[union-attr]
+    assert "<" not in found.records[0].name and "im_end" in found.records[0].name
 
 
 def test_cities_and_days_as_named():

@@ -1,8 +1,6 @@
 """People tick requests; difficulty is what repeated attempts say; nothing is accepted that was not
 ticked."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 """Every intent can be read out of the words again, however they were chosen, and words that say two
 things are refused."""
 
-from __future__ import annotations
-
 import random
 from datetime import date
 

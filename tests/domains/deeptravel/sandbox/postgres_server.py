@@ -1,8 +1,6 @@
 """A real PostgreSQL server for one test run or benchmark: its own folder, a Unix socket in it, no
 network."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """No room left in the middle of a run: it stops, says where, and the same command goes on."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

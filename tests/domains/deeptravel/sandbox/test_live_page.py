@@ -1,7 +1,5 @@
 """docs/live-tools.md: each example prints what stands below it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """One sandbox in one process: what is the same question, what each mode does, what is kept, and
 what a fault costs."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import threading

@@ -1,8 +1,6 @@
 """What the sandbox is for: a vendor that cannot be relied on, many processes, processes that are
 killed, and keys that nobody may see."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -21,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.domains.deeptravel.sandbox import unstable
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
@@ -59,7 +58,7 @@ def said(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def test_recorded_from_an_unstable_vendor_and_replayed_three_times(unstable, store_name, tmp_path):
+def test_recorded_from_an_unstable_vendor_and_replayed_three_times(store_name, tmp_path):
     """Prices change at every request, a tenth of the requests fail, and the vendor is asked faster
     than it likes."""
     terms = Terms(requests_per_second=180)
@@ -92,7 +91,7 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(unstable, sto
     store.close()
 
 
-def test_eight_processes_lose_nothing_and_ask_each_key_once(unstable, store_name, tmp_path):
+def test_eight_processes_lose_nothing_and_ask_each_key_once(store_name, tmp_path):
     client = unstable.Unstable(tmp_path / "log")
     asked = {"store": store_name, "client": client, "questions": 60}
     outs = [tmp_path / f"out {number}" for number in range(8)]
@@ -116,7 +115,7 @@ def test_eight_processes_lose_nothing_and_ask_each_key_once(unstable, store_name
     store.close()
 
 
-def test_a_kill_loses_no_committed_answer_and_blocks_no_key(unstable, store_name, tmp_path):
+def test_a_kill_loses_no_committed_answer_and_blocks_no_key(store_name, tmp_path):
     client, out = unstable.Unstable(tmp_path / "log"), tmp_path / "out"
     asked = {"store": store_name, "client": client, "questions": 25}
     process = recorder(unstable.record, out, **asked, shuffle=1)
@@ -143,7 +142,7 @@ def test_a_kill_loses_no_committed_answer_and_blocks_no_key(unstable, store_name
 
 
 def test_no_key_of_the_environment_gets_in_anywhere(
-    unstable, store_name, tmp_path, monkeypatch, caplog, capfd
+    store_name, tmp_path, monkeypatch, caplog, capfd
 ):
     """The vendor repeats the key in its answer, a client puts it into a fault, a model writes it
     into a question."""
@@ -157,7 +156,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     assert (
         isinstance(asked.answer, ProviderAnswer)
         and asked.answer.records[0].carrier == "Unstable Airways ***"
-    )  # type: ignore[union-attr]
+    )
     sandbox.ask("flight_search", {**unstable.question(2), "depart_poi": f"my key is {secret}"})
     total = sandbox.counts.as_dict()["total"]
     assert (total["redacted"], total["answered_live"]) == (2, 2)

@@ -1,8 +1,6 @@
 """A day as a thing of its own: counted and hashed, handed on as a file, asked anew as another
 day."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.domains.deeptravel.sandbox import unstable
 from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
@@ -60,7 +59,7 @@ class Railway:
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         self.calls += 1
         if self.fault:
-            raise ProviderFault(self.fault, "the railway said no")  # type: ignore[arg-type]
+            raise ProviderFault(self.fault, "the railway said no")
         self.price += 1
         source = Provenance(self.name, self.version, f"{DAY}T09:30:00Z", "© railway")
         if tool == "poi_search":
@@ -337,7 +336,7 @@ def test_the_command_line(store_name, tmp_path, monkeypatch, capsys):
     assert "No store at" in run("info", "--store", str(tmp_path / "none.sqlite"), code=2)
 
 
-def test_a_killed_refresh_goes_on(unstable, tmp_path):
+def test_a_killed_refresh_goes_on(tmp_path):
     """kill -9 in the middle; what was answered before it is not asked again."""
     store_name, log = str(tmp_path / "live.sqlite"), tmp_path / "log"
     client = unstable.Unstable(log, faults=0)

@@ -1,7 +1,5 @@
 """Both stores keep the same promises."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """Stores and snapshots that a stranger has made: refused or read, never obeyed."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A closed world behind the six live tools: its own facts, and made ones that agree with it and are
 equal everywhere."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import random

@@ -4,8 +4,6 @@ benchmarks/live_sandbox.py.
     python unstable.py --store live.sqlite --log seen.log --questions 100 --shuffle 3
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import hashlib
@@ -70,7 +68,7 @@ class Unstable:
             raise ProviderFault("rate_limit", "too many requests", 1 / self.per_second)
         if fate != "answered":
             time.sleep(self.hang_s if fate == "hang" else 0.0)
-            raise ProviderFault(FAULTS[fate], fate)  # type: ignore[arg-type]
+            raise ProviderFault(FAULTS[fate], fate)
         day = arguments["depart_date"]
         offer = FlightOffer(
             *(f"UN {number}", f"Unstable Airways {self.key}".strip()),

@@ -1,8 +1,6 @@
 """A judge's endpoint on this machine that says what it is told to, and what is judged: a request,
 an episode, judgements as text."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

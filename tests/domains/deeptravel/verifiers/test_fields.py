@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.domains.deeptravel.verifiers import hand_made as by_hand
 from tripwright.transcript import ToolCall
 
 STAY_PRICE = "stay.0.price"
@@ -25,7 +26,7 @@ STAY_PRICE = "stay.0.price"
         ("risks", [{"term": "last_departure", "part": "outbound"}]),
     ],
 )
-def test_true_in_other_fields(judged, by_hand, request_, path, value):
+def test_true_in_other_fields(judged, request_, path, value):
     asked = request_.model_copy(
         update={"depart_after": "06:00", "nightly_budget": 250, "hotel": "Riverside"}
     )
@@ -95,7 +96,7 @@ def test_true_in_other_fields(judged, by_hand, request_, path, value):
         ("outbound.0.call", 2, "wrong_reference"),
     ],
 )
-def test_untrue(judged, by_hand, path, value, kind):
+def test_untrue(judged, path, value, kind):
     found = judged(by_hand.changed((path, value)))
     assert found.reward == 0.0
     assert kind in {problem.kind for problem in found.problems}
@@ -104,7 +105,7 @@ def test_untrue(judged, by_hand, path, value, kind):
     assert any(problem.field.startswith(place) for problem in found.problems), found.problems
 
 
-def test_the_last_departure_is_the_last_of_all_that_was_shown(judged, by_hand):
+def test_the_last_departure_is_the_last_of_all_that_was_shown(judged):
     given = by_hand.made_calls()
     again = replace(given[0])
     given[0].result = given[0].result.partition(', {"row": 2')[0] + '], "source": "closed"}'
@@ -114,7 +115,7 @@ def test_the_last_departure_is_the_last_of_all_that_was_shown(judged, by_hand):
     assert "wrong_last_departure" in {problem.kind for problem in found.problems}
 
 
-def test_a_problem_names_its_field_its_row_and_both_values(judged, by_hand):
+def test_a_problem_names_its_field_its_row_and_both_values(judged):
     found = judged(by_hand.changed(("stay.0.price.amount", 310)))
     (problem,) = found.problems
     assert (problem.kind, problem.call, problem.row) == ("wrong_price", 2, 1)
@@ -145,7 +146,7 @@ def test_a_problem_names_its_field_its_row_and_both_values(judged, by_hand):
         ("outbound", {"term": "best_rated", "call": 1}, "best_rated has no meaning for a train"),
     ],
 )
-def test_a_false_reason_is_told_with_what_is_true(judged, by_hand, request_, path, reason, said):
+def test_a_false_reason_is_told_with_what_is_true(judged, request_, path, reason, said):
     asked = request_.model_copy(update={"nightly_budget": 250.0, "hotel": "Riverside"})
     found = judged(by_hand.changed((f"{path}.0.reasons", [reason])), asked)
     (message,) = {problem.message for problem in found.problems}
@@ -153,7 +154,7 @@ def test_a_false_reason_is_told_with_what_is_true(judged, by_hand, request_, pat
 
 
 @pytest.mark.parametrize("path", ["outbound.0.price", "stay.0.price", "return.0.price.currency"])
-def test_a_traveller_books_by_the_price(judged, by_hand, path):
+def test_a_traveller_books_by_the_price(judged, path):
     found = judged(by_hand.changed((path, None)))
     assert found.reward == 0.0 and found.problems[0].field == path
 
@@ -194,7 +195,7 @@ def test_an_exploration_may_ask_for_anything(judged, answer, calls):
     assert judged(answer, given=[*calls, extra, wrong]).reward == 1.0
 
 
-def test_rows_of_the_compact_face(judged, by_hand, request_):
+def test_rows_of_the_compact_face(judged, request_):
     """Cities and days are those that the call asked for; what the face does not show cannot be
     said."""
     given = by_hand.made_calls()[:3]
@@ -223,7 +224,7 @@ def test_rows_of_the_compact_face(judged, by_hand, request_):
         assert judged(by_hand.changed(*bare, (path, value)), plain, given=given).reward == 0.0
 
 
-def test_no_card_may_rest_on_a_strangers_tool(judged, by_hand, calls):
+def test_no_card_may_rest_on_a_strangers_tool(judged, calls):
     ferry = ToolCall("mcp_trains", {}, '[{"number": "G3124", "price": 1, "currency": "USD"}]')
     text = by_hand.changed(("outbound.0.call", 6), ("outbound.0.price.amount", 1))
     found = judged(text, given=[*calls, ferry])

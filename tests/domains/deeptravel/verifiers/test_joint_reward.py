@@ -1,9 +1,8 @@
 """Row D5: the trajectory first, then the turns; a fault of the verifier is no zero."""
 
-from types import ModuleType
-
 import pytest
 
+from tests.domains.deeptravel.verifiers import hand_made as by_hand
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
@@ -39,20 +38,20 @@ class Scripted:
 
 
 @pytest.fixture
-def run(by_hand: ModuleType):  # type: ignore[no-untyped-def]
+def run():
     def judge(verifier: object, **settings: object) -> JointFinding:
-        return joint(verifier, by_hand.REQUEST, by_hand.made_transcript(by_hand.ANSWER), **settings)  # type: ignore[arg-type]
+        return joint(verifier, by_hand.REQUEST, by_hand.made_transcript(by_hand.ANSWER), **settings)
 
     return judge
 
 
-def test_all_turns_pass(run):  # type: ignore[no-untyped-def]
+def test_all_turns_pass(run):
     verifier = Scripted("very_satisfied_without_backup", *["satisfied"] * 5)
     found = run(verifier)
     assert (found.reward, len(found.turns), found.turns_saved, verifier.asked) == (1.0, 5, 0, 5)
 
 
-def test_a_failed_trajectory_spares_every_turn(run):  # type: ignore[no-untyped-def]
+def test_a_failed_trajectory_spares_every_turn(run):
     verifier = Scripted("basically_satisfied")
     found = run(verifier)
     assert (found.reward, found.turns, found.turns_saved, verifier.asked) == (0.0, (), 5, 0)
@@ -64,7 +63,7 @@ def test_a_failed_trajectory_spares_every_turn(run):  # type: ignore[no-untyped-
     )
 
 
-def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the_same(run):  # type: ignore[no-untyped-def]
+def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the_same(run):
     verifier = Scripted(
         "basically_satisfied", "satisfied", "inconsistent_with_response", *["satisfied"] * 3
     )
@@ -73,7 +72,7 @@ def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the
     assert run(Scripted("basically_satisfied", *["satisfied"] * 5), every_turn=True).reward == 0.0
 
 
-def test_the_first_failed_turn_decides(run):  # type: ignore[no-untyped-def]
+def test_the_first_failed_turn_decides(run):
     verifier = Scripted(
         "very_satisfied", "satisfied", "inconsistent_with_response", NoVerdict("never asked")
     )
@@ -84,7 +83,7 @@ def test_the_first_failed_turn_decides(run):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("turns", [(), ("satisfied", NoVerdict("the endpoint is dead"))])
-def test_a_verifier_that_fails_is_unscored(run, turns):  # type: ignore[no-untyped-def]
+def test_a_verifier_that_fails_is_unscored(run, turns):
     verifier = (
         Scripted("very_satisfied", *turns) if turns else Scripted(NoVerdict("the endpoint is dead"))
     )
@@ -92,20 +91,20 @@ def test_a_verifier_that_fails_is_unscored(run, turns):  # type: ignore[no-untyp
     assert found.reward is None and found.unscored == "the endpoint is dead"
 
 
-def test_an_episode_that_our_side_broke_is_unscored(by_hand):
+def test_an_episode_that_our_side_broke_is_unscored():
     transcript = by_hand.made_transcript(by_hand.ANSWER)
     transcript.fault = "The tool host is down."
     assert joint(RuleVerifier(), by_hand.REQUEST, transcript).reward is None
 
 
-def test_no_answer_is_the_models_failure(by_hand):
+def test_no_answer_is_the_models_failure():
     transcript = by_hand.made_transcript("")
     transcript.answer = None
     found = joint(RuleVerifier(), by_hand.REQUEST, transcript)
     assert (found.reward, found.turns_saved) == (0.0, 5)
 
 
-def test_no_call_is_no_ground(by_hand):
+def test_no_call_is_no_ground():
     found = joint(
         Scripted("very_satisfied"),
         by_hand.REQUEST,
@@ -114,7 +113,7 @@ def test_no_call_is_no_ground(by_hand):
     assert found.reward == 0.0
 
 
-def test_the_rules_say_the_same_twice(by_hand):
+def test_the_rules_say_the_same_twice():
     verifier, spoilt = RuleVerifier(), by_hand.made_transcript(by_hand.ANSWER.replace("402", "410"))
     first = joint(verifier, by_hand.REQUEST, spoilt)
     sound = joint(verifier, by_hand.REQUEST, by_hand.made_transcript(by_hand.ANSWER))

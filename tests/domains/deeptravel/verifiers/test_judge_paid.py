@@ -1,7 +1,5 @@
 """An LLM judge's votes, their cost, and the log that keeps anything from being paid for twice."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.domains.deeptravel.verifiers import judge_server as said
 from tripwright.domains.deeptravel.verifiers.findings import NoVerdict
 from tripwright.domains.deeptravel.verifiers.judge import LlmJudge, load_rubrics
 from tripwright.errors import UserError
@@ -28,7 +27,7 @@ from tripwright.llm.paid_calls import JudgementLog, Prices
         (["BAD", "BAD", "WORSE", "GOOD", "BAD"], "dissatisfied_logic", 3 / 5),
     ],
 )
-def test_a_judge_that_disagrees_with_itself(judge, said, tmp_path, votes, conclusion, agreed):
+def test_a_judge_that_disagrees_with_itself(judge, tmp_path, votes, conclusion, agreed):
     judge.replies = [getattr(said, vote) for vote in votes]
     with JudgementLog(tmp_path / "judgements.jsonl") as log:
         verifier = LlmJudge(judge.endpoint(), votes=len(votes), log=log, prices=Prices(2.0, 8.0))
@@ -41,7 +40,7 @@ def test_a_judge_that_disagrees_with_itself(judge, said, tmp_path, votes, conclu
     assert told["votes_asked"] == len(said.lines(tmp_path)) == len(votes) and not told["unanimous"]
 
 
-def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(judge, said):
+def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(judge):
     judge.replies = [said.chat(said.judgement(), usage={})]
     verifier = LlmJudge(judge.endpoint())
     verifier.trajectory(said.REQUEST, said.episode())
@@ -49,7 +48,7 @@ def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(judge, said)
     assert account["replies_without_count"] == 1 and "prompt_tokens" not in account
 
 
-def test_nothing_is_paid_for_twice(judge, said, tmp_path):
+def test_nothing_is_paid_for_twice(judge, tmp_path):
     path = tmp_path / "judgements.jsonl"
     judge.replies = [said.GOOD, said.BAD, said.LIMITED, said.LIMITED, said.GOOD]
     with JudgementLog(path) as log, pytest.raises(NoVerdict):
@@ -74,7 +73,7 @@ def test_nothing_is_paid_for_twice(judge, said, tmp_path):
     assert len(judge.requests) == asked + 4
 
 
-def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(judge, said, tmp_path):
+def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(judge, tmp_path):
     judge.replies = [said.GOOD, said.BAD, said.BAD]
     conclusions = []
     with JudgementLog(tmp_path / "judgements.jsonl") as log:
@@ -86,7 +85,7 @@ def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(judge, said, t
     assert conclusions == ["very_satisfied", "dissatisfied_logic", "very_satisfied"]
 
 
-def test_threads_that_ask_the_same_pay_once(judge, said):
+def test_threads_that_ask_the_same_pay_once(judge):
     verifier = LlmJudge(judge.endpoint())
     found = list(
         map_unordered(
@@ -96,7 +95,7 @@ def test_threads_that_ask_the_same_pay_once(judge, said):
     assert found == [True] * 12 and len(judge.requests) == 1
 
 
-def test_a_killed_run_repeats_no_paid_call(judge, said, tmp_path):
+def test_a_killed_run_repeats_no_paid_call(judge, tmp_path):
     """A process judges 8 answers one after the other and is killed while it waits for the fifth;
     the next one asks for 4."""
     log = tmp_path / "judgements.jsonl"

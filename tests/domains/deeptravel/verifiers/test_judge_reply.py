@@ -1,7 +1,5 @@
 """What counts as a judge's verdict, what does not, and how several become one."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.domains.deeptravel.verifiers import hand_made as by_hand
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, JointFinding
 from tripwright.transcript import ToolCall
 
 
 def _conclusion(found: JointFinding) -> str:
-    assert found.trajectory is not None
     return found.trajectory.conclusion
 
 
@@ -21,12 +21,12 @@ def test_all_six_rubrics_are_told(judged, answer):
     assert found.conclusion == "very_satisfied" and all(found.rubrics.values())
 
 
-def test_without_a_backup(judged, by_hand):
+def test_without_a_backup(judged):
     found = judged(by_hand.changed(("risks", [])))
     assert _conclusion(found) == "very_satisfied_without_backup" and found.reward == 1.0
 
 
-def test_what_was_not_asked_is_none(judged, by_hand, request_):
+def test_what_was_not_asked_is_none(judged, request_):
     plain = request_.model_copy(update={"visit": (), "arrive_by": None, "total_budget": None})
     found = judged(by_hand.changed(("outbound.0.reasons", [])), plain).trajectory
     assert (
@@ -37,7 +37,7 @@ def test_what_was_not_asked_is_none(judged, by_hand, request_):
 
 
 @pytest.mark.parametrize("part", ["outbound", "stay", "return"])
-def test_a_missing_part(judged, by_hand, part):
+def test_a_missing_part(judged, part):
     found = judged(by_hand.changed((part, [])))
     assert _conclusion(found) == "dissatisfied_incomplete" and found.reward == 0.0
     assert part in {problem.field for problem in found.problems}
@@ -68,14 +68,14 @@ def test_a_missing_part(judged, by_hand, part):
         ({"nightly_budget": 201}, "very_satisfied"),
     ],
 )
-def test_the_request_decides(judged, by_hand, request_, change, conclusion):
+def test_the_request_decides(judged, request_, change, conclusion):
     """The same answer, asked for otherwise. Over is over: 1 USD above the budget fails."""
     changed = request_.model_copy(update=change)
     plain = by_hand.changed(("outbound.0.reasons", []), ("total", None))
     assert _conclusion(judged(plain, changed)) == conclusion
 
 
-def test_a_second_recommendation_must_keep_to_the_request_too(judged, by_hand):
+def test_a_second_recommendation_must_keep_to_the_request_too(judged):
     late = {
         **by_hand.SOUND["outbound"][0],
         "number": "G99",
@@ -100,7 +100,7 @@ def _change_row(calls: list[ToolCall], number: int, **values: Any) -> list[ToolC
     return calls
 
 
-def test_a_return_that_cannot_be_reached(judged, by_hand, calls, request_):
+def test_a_return_that_cannot_be_reached(judged, calls, request_):
     same_day = request_.model_copy(update={"return_date": "2026-06-26", "visit": ()})
     given = _change_row(calls, 3, departs_at="2026-06-26T11:30", arrives_at="2026-06-26T15:38")
     text = by_hand.changed(
@@ -127,9 +127,7 @@ def test_a_stay_that_does_not_fit(judged, answer, calls, values, kind):
     assert kind in {problem.kind for problem in found.problems} and found.reward == 0.0
 
 
-def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(
-    judged, by_hand, calls, request_
-):
+def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(judged, calls, request_):
     given = _change_row(calls, 1, arrives_at="2026-06-27T01:02")
     text = by_hand.changed(
         ("outbound.0.arrives", "01:02"), ("outbound.0.days_later", 1), ("outbound.0.reasons", [])
@@ -138,7 +136,7 @@ def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(
     assert "check_in_on_another_day" in {problem.kind for problem in found.problems}
 
 
-def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(judged, by_hand, calls, request_):
+def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(judged, calls, request_):
     """As a second recommendation it is refused, and among those that fit it is no rival."""
     first = by_hand.SOUND["outbound"][0]
     body = json.loads(calls[0].result)
@@ -164,7 +162,7 @@ def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(judged, by_hand
         ("return.0.number", "D3059"),
     ],
 )
-def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(judged, by_hand, path, value):
+def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(judged, path, value):
     """With a second hotel, from which no way begins, and a second ride, which is the alternative:
     neither becomes the first."""
     other = {
@@ -195,7 +193,7 @@ def test_a_ride_that_arrives_before_it_departs(judged, answer, calls):
     assert _conclusion(found) == "dissatisfied_logic"
 
 
-def test_a_way_in_another_city_proves_nothing(judged, by_hand, answer, calls, request_):
+def test_a_way_in_another_city_proves_nothing(judged, answer, calls, request_):
     near = request_.model_copy(update={"hotel_near": "Old Lighthouse"})
     assert judged(answer, near).reward == 1.0
     unsaid = judged(by_hand.changed(("stay.0.reasons", [])), near)
@@ -205,18 +203,18 @@ def test_a_way_in_another_city_proves_nothing(judged, by_hand, answer, calls, re
     assert {"hotel_near", "other_place"} <= kinds
 
 
-def test_a_way_that_does_not_begin_at_the_hotel(judged, by_hand, calls):
+def test_a_way_that_does_not_begin_at_the_hotel(judged, calls):
     given = _change_row(calls, 5, origin="Wuhan Station")
     found = judged(by_hand.changed(("visits.0.way.origin", "Wuhan Station")), given=given)
     assert {problem.kind for problem in found.trajectory.problems} == {"way_from_elsewhere"}
 
 
-def test_the_same_row_twice_is_no_second_recommendation(judged, by_hand):
+def test_the_same_row_twice_is_no_second_recommendation(judged):
     found = judged(by_hand.changed(("stay", 2 * by_hand.SOUND["stay"])))
     assert {problem.kind for problem in found.problems} == {"recommended_twice"}
 
 
-def test_a_risk_of_a_part_that_nobody_asked_for(judged, by_hand, request_):
+def test_a_risk_of_a_part_that_nobody_asked_for(judged, request_):
     one_way = request_.model_copy(update={"return_date": None, "nights": 2})
     for risk in (
         {"term": "not_found", "part": "return"},

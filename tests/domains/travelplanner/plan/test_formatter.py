@@ -1,8 +1,6 @@
 """The formatter against a real server on this machine: what it copies, what it makes up, and whose
 fault a failure is."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable, Sequence

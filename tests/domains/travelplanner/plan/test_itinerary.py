@@ -1,8 +1,6 @@
 """Itineraries in words: our own come back as they were, the layouts of row S's agents are read, and
 nothing is guessed or dropped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -49,7 +47,6 @@ def test_generated_expert_plans_come_back(tmp_path):
     requests = list(make_queries(world, 30, 3, Mix(days=(3, 5, 7))))
     for request in requests:
         days = parse_days((request.model_extra or {})["oracle"]["plan"]).days
-        assert days is not None
         plan = to_official(days, city_lookup(world))
         text = render_itinerary(request, plan)
         assert "exactly" not in text
@@ -93,7 +90,7 @@ def test_what_the_official_format_cannot_hold_is_not_written():
     odd = [{**PLAN[0], "lunch": None}], [{**PLAN[0], "days": 2}], [{}, PLAN[1]]
     for plan in ([], [{}], *odd, [{"days": 1}], ["day 1"]):
         with pytest.raises(ValueError):
-            render_itinerary(query(), plan)  # type: ignore[arg-type]
+            render_itinerary(query(), plan)
 
 
 # ---- the one layout

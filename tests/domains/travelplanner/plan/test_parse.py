@@ -24,7 +24,6 @@ def answer(days: Any) -> str:
 def test_a_plan_in_an_answer_block_is_read():
     parsed = parse_answer(answer([TRAVEL, STAY]))
     assert parsed.problem is None
-    assert parsed.days is not None
     assert [day.record() for day in parsed.days] == [TRAVEL, STAY]
 
 
@@ -46,7 +45,6 @@ def test_fences_and_blanks_are_forgiven(fence):
 
 def test_whole_numbers_may_be_written_as_json_floats():
     parsed = parse_answer(answer([TRAVEL | {"days": 1.0, "transportation": ROAD | {"cost": 70.0}}]))
-    assert parsed.days is not None
     assert parsed.days[0].days == 1
 
 
@@ -78,7 +76,6 @@ def test_whole_numbers_may_be_written_as_json_floats():
 def test_what_breaks_the_schema_is_named_in_one_line(days, expected):
     parsed = parse_answer(answer(days))
     assert parsed.days is None
-    assert parsed.problem is not None
     assert expected in parsed.problem
     assert "\n" not in parsed.problem
 

@@ -1,8 +1,6 @@
 """How answers are read: row P3's JSON in every dialect, an itinerary in words where the dialect
 allows it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Query files: whatever is wrong with a line, one sentence says which line and why."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

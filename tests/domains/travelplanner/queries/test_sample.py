@@ -173,7 +173,7 @@ def test_official_routes_and_dates(days: int) -> None:
     for home in CITIES.values():
         there = [c for c, s in CITIES.items() if s != home and (days == 3 or SIZES[s] > 3)]
         for city in there:
-            expected[city if days == 3 else CITIES[city]] += 1 / len(there)  # type: ignore[assignment]
+            expected[city if days == 3 else CITIES[city]] += 1 / len(there)
     assert_as_often((each["dest"] for each in drawn), expected)
     lengths = {(each["days"], each["visiting_city_number"], len(each["date"])) for each in drawn}
     assert lengths == {(days, CITIES_BY_DAYS[days], days)}
@@ -195,7 +195,7 @@ def test_official_parties_and_wishes() -> None:
         share, left = 1.0, 1.0
         for kind in drawn:
             share, left = share * KINDS[kind] / left, left - KINDS[kind]
-        left_out[last] += share  # type: ignore[assignment]
+        left_out[last] += share
     wishes = [each["local_constraint"] for each in hard]
     assert_as_often((next(kind for kind in KINDS if not each[kind]) for each in wishes), left_out)
 

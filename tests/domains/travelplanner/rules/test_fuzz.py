@@ -15,7 +15,6 @@ def fuzz() -> ModuleType:
     if not SCRIPT.is_file():
         pytest.skip("benchmarks/ is not part of this copy")
     spec = importlib.util.spec_from_file_location("fuzz_judge", SCRIPT)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -278,7 +278,7 @@ def test_no_plan_is_not_delivered(query, world, nothing, rules):
 
 def test_other_rules_are_refused(query, plan, world):
     with pytest.raises(UserError, match="Unknown rules 'mine'. Available: strict, star, official."):
-        judge(query, plan, world, "mine")  # type: ignore[arg-type]
+        judge(query, plan, world, "mine")
 
 
 FAR = "Home Cooking, Far"

@@ -1,7 +1,5 @@
 """A local HTTP server that gives the same answer to whatever it is asked."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ the standard library.
 It knows no `server/discover`, and dies in the middle of a call where a file is missing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

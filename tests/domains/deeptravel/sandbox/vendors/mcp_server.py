@@ -1,8 +1,6 @@
 """A server of MCP for the tests, made with the official package. Run, it speaks over stdin and
 stdout."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

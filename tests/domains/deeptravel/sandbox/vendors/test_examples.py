@@ -1,8 +1,6 @@
 """The functions of examples/vendors, each against its vendor's answers as the documentation shows
 them (recorded.json). No server is asked."""
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 from pathlib import Path

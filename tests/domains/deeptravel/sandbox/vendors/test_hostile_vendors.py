@@ -1,7 +1,5 @@
 """A vendor who means harm, on real sockets: it drips, floods, packs, repeats keys."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import socket

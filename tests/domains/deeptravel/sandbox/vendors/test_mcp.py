@@ -1,8 +1,6 @@
 """The MCP client against real servers of the official package on this machine, over stdio and over
 Streamable HTTP."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import socket
@@ -64,7 +62,6 @@ def provider_of(**options: Any) -> McpProvider:
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     spec = importlib.util.spec_from_file_location("mcp_server_of_the_tests", SERVER)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     listening = socket.create_server(("127.0.0.1", 0))

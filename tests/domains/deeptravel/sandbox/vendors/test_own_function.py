@@ -1,8 +1,6 @@
 """A function of the user's own behind a live tool: the example of docs/live-tools.md as written,
 and what is said of functions that cannot be one."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -309,5 +307,5 @@ def test_several_functions_answer_several_tools(tmp_path):
     )
     services = load_services(tmp_path / "services.toml")
     found = services["poi_search"].ask("poi_search", {"query": "Zoo", "city_name": "Rome"})
-    assert found.records[0].name == "Zoo" and not found.source.may_store  # type: ignore[union-attr]
+    assert found.records[0].name == "Zoo" and not found.source.may_store
     assert services["flight_search"].terms.requests_per_second == 5

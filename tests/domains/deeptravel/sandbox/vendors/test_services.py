@@ -1,7 +1,5 @@
 """From one TOML file to who answers which tool."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable
