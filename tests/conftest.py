@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -412,19 +412,6 @@ def trip_line() -> Callable[..., dict[str, Any]]:
         }
 
     return made
-
-
-@pytest.fixture
-def lines_to() -> Callable[[Path, Iterable[Any]], Path]:
-    """lines_to(path, records) writes one JSON object per line, makes the folder, and returns the
-    path."""
-
-    def write(path: Path, records: Iterable[Any]) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-        return path
-
-    return write
 
 
 # ---- training: a recipe whose stages take a second each, and made-up episodes for the arithmetic

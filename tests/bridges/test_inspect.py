@@ -17,6 +17,7 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 
 from tests.evals.conftest import choice_of
+from tests.files import write_lines
 from tripwright.bridges.inspect_ai import played, trips
 from tripwright.bridges.inspect_ai.trips import EPISODE, tool_infos
 from tripwright.cli.main import main
@@ -34,9 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A world, eight queries and six travellers' requests in it."""
     folder = tmp_path_factory.mktemp("inspect")
     world = build_world(folder / "world", "nano", 2)
-    (folder / "queries.jsonl").write_text(
-        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 8, 1))
-    )
+    write_lines(folder / "queries.jsonl", (query.record() for query in make_queries(world, 8, 1)))
     made = "--count 6 --constraints mixed --levels 2:1:1 --out".split()
     where = ["--world", str(folder / "world"), *made, str(folder / "requests.jsonl")]
     assert main(["request", "make", *where]) == 0
@@ -159,7 +158,7 @@ def test_an_unscored_episode_is_an_error_and_no_failure(folder, tmp_path):
     first, *rest = map(json.loads, path.read_text().splitlines())
     first["verdict"] = None
     first["transcript"] |= {"stop_reason": "unscored", "answer": None, "fault": "endpoint dead"}
-    path.write_text("".join(json.dumps(line) + "\n" for line in (first, *rest)))
+    write_lines(path, (first, *rest))
     log = evaluated(played(run=str(tmp_path / "run")), tmp_path)
     failed = [sample for sample in log.samples or [] if sample.error]
     assert len(failed) == 1 and "endpoint dead" in failed[0].error.message and not failed[0].scores

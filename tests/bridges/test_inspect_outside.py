@@ -20,6 +20,7 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, get_model
 
+from tests.files import write_lines
 from tests.printed import printed
 from tripwright.bridges.inspect_ai import natural_plan, star_search
 from tripwright.bridges.inspect_ai.out_of_domain import (
@@ -188,11 +189,12 @@ def test_stars_questions_are_searched_and_scored(endpoint, retriever, tmp_path, 
     }
     for name, texts in questions.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "test.jsonl").write_text(
-            "".join(
-                json.dumps({"id": f"t{n}", "question": text, "golden_answers": ["Rome"]}) + "\n"
+        write_lines(
+            tmp_path / name / "test.jsonl",
+            (
+                {"id": f"t{n}", "question": text, "golden_answers": ["Rome"]}
                 for n, text in enumerate(texts)
-            )
+            ),
         )
     log = evaluated(star_search(str(tmp_path), retriever), tmp_path, endpoint(say))
     samples = {str(sample.id): sample for sample in log.samples or []}

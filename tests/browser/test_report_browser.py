@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import fact_record, verdict_record
+from tests.files import write_lines
 from tripwright.evals.report import write_report
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
@@ -62,7 +63,6 @@ def report(
     opened: Callable[..., Any],
     written: tuple[Path, dict[str | None, Path]],
     trip_line: Callable[..., Any],
-    lines_to: Callable[..., Path],
 ) -> Callable[..., Any]:
     """report(anchor, transcripts=…, …) → the browser with the page of a run of two evaluations on
     40 requests, and one errand."""
@@ -77,8 +77,8 @@ def report(
                 trip["transcript"]["segments"][2]["call"]["arguments"]["destination"] = looks_for
                 trips.append(trip)
             odd = trip_line("odd", HOSTILE, None, HOSTILE)
-            lines_to(evaluations / name / "transcripts.jsonl", [*trips, odd])
-        lines_to(evaluations / "errands" / "transcripts.jsonl", [errand_line()])
+            write_lines(evaluations / name / "transcripts.jsonl", [*trips, odd])
+        write_lines(evaluations / "errands" / "transcripts.jsonl", [errand_line()])
         (evaluations / "after_rl" / "score.json").write_text('{"metrics": {}, "n": 41}')
         return write_report(folder / "run", transcripts, folder / f"{transcripts}.html")
 

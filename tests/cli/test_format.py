@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
@@ -32,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines.append({"query": query.record(), "itinerary": itinerary})
     lines[2]["itinerary"], plans[2] = "I am sorry, I cannot plan this.", None
     lines[4]["itinerary"], plans[4] = None, None
-    (folder / "itineraries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(folder / "itineraries.jsonl", lines)
     (folder / "expected.json").write_text(json.dumps(plans))
     return folder
 
@@ -160,11 +161,11 @@ def test_the_answers_of_a_run_are_read_and_scored(folder, tmp_path, formatter):
     """By the parser and by a model: the plans of the run itself, under the same verdicts."""
     queries = tmp_path / "q.jsonl"
     lines = (folder / "itineraries.jsonl").read_text().splitlines()
-    queries.write_text("".join(json.dumps(json.loads(line)["query"]) + "\n" for line in lines))
+    write_lines(queries, (json.loads(line)["query"] for line in lines))
     world, run = ["--world", str(folder / "world")], tmp_path / "run"
     play = ["run", "--policy", "expert", "--dialect", "star", "--queries", str(queries)]
     assert main([*play, *world, "--out", str(run)]) == 0
-    episodes = [json.loads(line) for line in (run / "transcripts.jsonl").read_text().splitlines()]
+    episodes = read_lines(run / "transcripts.jsonl")
     formatter.plans = {each["transcript"]["answer"]: each["plan"] for each in episodes}
     for name, words in (("parser", []), ("model", by(formatter))):
         out = tmp_path / f"{name}.jsonl"

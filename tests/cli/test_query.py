@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 
 MAKE = "--seed 2 --days 7 --levels 0:0:1"
@@ -22,10 +22,6 @@ COUNT = 60
 def words(place: Path, out: Path, *options: str) -> list[str]:
     given = ["query", "make", "--world", str(place / "w"), "--out", str(out)]
     return [*given, *" ".join(options).split()]
-
-
-def records(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +66,7 @@ def test_the_summary_says_what_was_made(place, tmp_path, capsys):
     out = tmp_path / "q.jsonl"
     given = words(place, out, "--count 20 --days 3,5")
     assert main([*given, "--json"]) == 0
-    summary, made = json.loads(capsys.readouterr().out), records(out)
+    summary, made = json.loads(capsys.readouterr().out), read_lines(out)
     assert summary["queries"] == len(made) == 20 and summary["files"] == {str(out): 20}
     assert sum(summary["levels"].values()) == sum(summary["days"].values()) == 20
     assert summary["per_second"] > 0 and all(count > 0 for count in summary["rejected"].values())
@@ -106,20 +102,19 @@ def test_official_elements_bring_the_official_days_and_levels(place, tmp_path):
     out = tmp_path / "q.jsonl"
     given = words(place, out, "--count 24 --elements official --workers 1")
     assert main(given) == 0
-    assert {record["days"] for record in records(out)} == {3, 5, 7}
-    wishes = [record["local_constraint"] for record in records(out)]
+    assert {record["days"] for record in read_lines(out)} == {3, 5, 7}
+    wishes = [record["local_constraint"] for record in read_lines(out)]
     assert {len(wish["cuisine"] or ()) for wish in wishes} <= {0, 2, 4}
     assert main([*given, *"--days 5 --levels 1:0:0 --count 3 --restart".split()]) == 0
-    assert {(record["days"], record["level"]) for record in records(out)} == {(5, "easy")}
+    assert {(record["days"], record["level"]) for record in read_lines(out)} == {(5, "easy")}
 
 
 def test_check_sums_up_by_kind(place, tmp_path, capsys):
-    given = records(place / "q.jsonl")[:5]
+    given = read_lines(place / "q.jsonl")[:5]
     given[1]["budget"] = 10
     given[2]["oracle"]["cheapest_cost_usd"] += 1
     given[3] = given[0]
-    path = tmp_path / "q.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in given))
+    path = write_lines(tmp_path / "q.jsonl", given)
     check = ["query", "check", str(path), "--world", str(place / "w"), "--workers", "1"]
     assert main([*check, "--json"]) == 1
     *lines, problems, summary = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

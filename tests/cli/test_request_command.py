@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.world.folder import write_world
@@ -29,10 +30,6 @@ def made(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def lines(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def command(*words: str | Path) -> int:
     return main(["request", *map(str, words)])
 
@@ -40,7 +37,7 @@ def command(*words: str | Path) -> int:
 def test_requests_come_with_their_proofs_and_equal_seeds_with_equal_bytes(
     world, made, tmp_path, capsys
 ):
-    requests, proofs = lines(made), lines(made.with_name("few.proofs.jsonl"))
+    requests, proofs = read_lines(made), read_lines(made.with_name("few.proofs.jsonl"))
     assert [one["id"] for one in requests] == [one["id"] for one in proofs] and len(requests) == 12
     assert all(proof["witnesses"] for proof in proofs)
     assert main([*MAKE, "--json", "--world", str(world), "--out", str(tmp_path / "few.jsonl")]) == 0
@@ -67,7 +64,7 @@ def test_live_services_and_a_recorded_day_give_the_requests_of_their_world(world
     assert command(*few, "--replay", *live, "--out", files["replayed"], "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["services"]["mode"], said["services"]["snapshot"]) == ("replay", "2026-06-20")
-    assert len(lines(files["direct"])) == 6
+    assert len(read_lines(files["direct"])) == 6
     for ending in (".jsonl", ".proofs.jsonl"):
         texts = {path.with_name(path.stem + ending).read_bytes() for path in files.values()}
         assert len(texts) == 1
@@ -83,21 +80,21 @@ def test_review_and_accept(made, tmp_path, capsys):
     assert command(*accept) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["accepted"], said["not_ticked"]) == (3, 9)
-    assert lines(out) == lines(made)[:3]
+    assert read_lines(out) == read_lines(made)[:3]
 
 
 def test_difficulty_writes_stages(made, tmp_path, capsys):
-    requests, out, attempts = lines(made), tmp_path / "staged", tmp_path / "t.jsonl"
+    requests, out, attempts = read_lines(made), tmp_path / "staged", tmp_path / "t.jsonl"
     episodes = [
         {"id": f"{one['id']}/{k}", "request": one, "verdict": {"final": place < 6 or k == 0}}
         for place, one in enumerate(requests)
         for k in range(4)
     ]
-    attempts.write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
+    write_lines(attempts, episodes)
     asked = ("difficulty", made, attempts, "--out", out)
     assert command(*asked, "--share", "0", "--json") == 0
     assert json.loads(capsys.readouterr().out)["levels"] == {"easy": 6, "hard": 6}
-    stages = {name: lines(out / f"{name}.jsonl") for name in ("difficulty", "sft", "rl")}
+    stages = {name: read_lines(out / f"{name}.jsonl") for name in ("difficulty", "sft", "rl")}
     assert [one["difficulty"] for one in stages["difficulty"]] == [0.0] * 6 + [0.75] * 6
     assert [one["id"] for one in stages["sft"]] == [one["id"] for one in requests[:6]]
     assert {one["level"] for one in stages["rl"]} == {"hard"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
@@ -150,7 +151,7 @@ def test_a_mistake_is_one_line(place, run, words, said):
 
 
 def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(place, run, tmp_path):
-    good = [json.loads(line) for line in (place / "plans.jsonl").read_text().splitlines()]
+    good = read_lines(place / "plans.jsonl")
     query = good[0]["query"]
     off = [{**day, "lunch": 7} for day in query["oracle"]["plan"]]
     other_texts = [{**good[0], "query": {**query, "query": f"request {n}"}} for n in range(46)]

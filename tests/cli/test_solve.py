@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.planning import solve_query
@@ -37,9 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Query.model_validate(met.record() | {"local_constraint": hopeless, "budget": 1}),
         met.model_copy(update={"org": "Atlan\ttis"}),
     ]
-    (folder / "queries.jsonl").write_text(
-        "".join(json.dumps(query.record()) + "\n" for query in queries)
-    )
+    write_lines(folder / "queries.jsonl", (query.record() for query in queries))
     return folder
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
@@ -21,9 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("solve")
     world = build_world(folder / "world", "nano", 2)
     queries = list(make_queries(world, 12, 1))
-    (folder / "queries.jsonl").write_text(
-        "".join(json.dumps(query.record()) + "\n" for query in queries)
-    )
+    write_lines(folder / "queries.jsonl", (query.record() for query in queries))
     return folder
 
 
@@ -65,11 +64,8 @@ def test_a_tight_budget_takes_the_cheapest_and_none_takes_none(folder, world, tm
         for cost in (proof["cheapest_cost_usd"], proof["cheapest_cost_usd"] - 1)
     )
     path = tmp_path / "q.jsonl"
-    path.write_text(
-        "".join(
-            json.dumps(q.record()) + "\n"
-            for q in (tight, poor, query.model_copy(update={"dest": "Atlantis"}))
-        )
+    write_lines(
+        path, (q.record() for q in (tight, poor, query.model_copy(update={"dest": "Atlantis"})))
     )
     met, unmet, nowhere = solved(folder, capsys, path)
     assert (met["status"], met["cost_usd"]) == ("optimal", proof["cheapest_cost_usd"])

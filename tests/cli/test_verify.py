@@ -4,12 +4,13 @@ is held against labels."""
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.request import TravelRequest
@@ -51,18 +52,13 @@ def episode(number: int, answer: str, stop: StopReason = StopReason.ANSWER) -> R
     return {"id": f"e{number}", "request": request.record(), "transcript": transcript.to_json()}
 
 
-def written(path: Path, records: Iterable[Record]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """Ten transcripts of two calls: e0 to e5 are good, e6 and e7 badly grounded in turn 2, e8 and
     e9 not feasible."""
     answers = [*["good"] * 6, *["ungrounded"] * 2, *["infeasible"] * 2]
     episodes = [episode(n, f"{answer} answer {n}") for n, answer in enumerate(answers)]
-    return written(tmp_path / "transcripts.jsonl", episodes)
+    return write_lines(tmp_path / "transcripts.jsonl", episodes)
 
 
 class Rules:
@@ -152,7 +148,7 @@ def refused(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> str:
 def test_by_rules_in_words_and_as_json(run, tmp_path, capsys):
     out = tmp_path / "sub" / "verdicts.jsonl"
     lines, summary, _ = told(capsys, run, "--out", str(out))
-    assert [json.loads(line) for line in out.read_text().splitlines()] == lines
+    assert read_lines(out) == lines
     assert [line["reward"] for line in lines] == [1.0] * 6 + [0.0] * 4
     assert lines[9]["turns_saved"] == 2 and lines[9]["turns"] == [] and lines[9]["passes"] is False
     assert summary["trajectory"] == {GOOD: 8, BAD: 2}
@@ -170,7 +166,7 @@ def test_by_rules_in_words_and_as_json(run, tmp_path, capsys):
 def test_the_real_rules_and_an_episode_without_answer(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(verify, "RuleVerifier", RuleVerifier)
     episodes = [episode(0, "invented"), episode(1, "", StopReason.MAX_TURNS)]
-    path = written(tmp_path / "transcripts.jsonl", episodes)
+    path = write_lines(tmp_path / "transcripts.jsonl", episodes)
     (invented, missing), summary, _ = told(capsys, path)
     assert invented["reward"] == 0 and invented["trajectory"]["problems"][0]["kind"] == "format"
     assert missing["reward"] == 0 and missing["trajectory"] is None
@@ -190,7 +186,7 @@ def test_answers_without_typed_rows_are_refused_by_the_rules_alone(tmp_path, jud
     for segment in old["transcript"]["segments"]:
         if segment["call"]:
             del segment["call"]["rows"]
-    path = written(tmp_path / "transcripts.jsonl", [old])
+    path = write_lines(tmp_path / "transcripts.jsonl", [old])
     assert "typed rows" in refused(capsys, path)
     told(capsys, path, *by(judge))
 
@@ -236,7 +232,7 @@ def test_after_twenty_faults_in_a_row_nobody_is_asked(tmp_path, judge, capsys):
     judge.mood = "dead"
     dead = [episode(n, "", StopReason.UNSCORED) for n in range(25)]
     asked = [episode(n, "good answer 1") for n in range(25, 65)]
-    path = written(tmp_path / "transcripts.jsonl", [*dead, *asked])
+    path = write_lines(tmp_path / "transcripts.jsonl", [*dead, *asked])
     lines, summary, _ = told(capsys, path, *by(judge))
     assert summary["unscored"] == 65 and 20 <= judge.requests < 2 * 30
     assert "tool host down" in lines[0]["unscored"] and "not asked" in lines[-1]["unscored"]
@@ -252,7 +248,7 @@ def test_calibration_against_rules_and_labels(run, judge, tmp_path, capsys):
         }
         for n in range(1, 10)
     ]
-    file = written(tmp_path / "labels.jsonl", labels)
+    file = write_lines(tmp_path / "labels.jsonl", labels)
     judge.mood = "lenient"  # it lets e8 pass
     words = by(judge, "--labels", str(file), "--against-rules", "--every-turn")
     lines, summary, _ = told(capsys, run, *words)
@@ -270,17 +266,17 @@ def test_calibration_against_rules_and_labels(run, judge, tmp_path, capsys):
 
 
 def test_labels_that_cannot_be_used_cost_nothing(run, judge, tmp_path, capsys):
-    other = written(tmp_path / "labels.jsonl", [{"id": "x1", "trajectory": True}])
+    other = write_lines(tmp_path / "labels.jsonl", [{"id": "x1", "trajectory": True}])
     assert "'x1'" in refused(capsys, run, *by(judge, "--labels", str(other)))
     nameless = [{**episode(n, "good"), "id": None} for n in (0, 0, 1)]
-    twice = refused(capsys, written(run, nameless), *by(judge, "--against-rules"))
+    twice = refused(capsys, write_lines(run, nameless), *by(judge, "--against-rules"))
     assert "'r0'" in twice and judge.requests == 0
 
 
 def test_an_episode_played_again_counts_once(run, tmp_path, capsys):
     """Of a run folder they are one episode, tried again; a torn last line is none."""
     again, dead = episode(3, "infeasible answer 3"), episode(3, "", StopReason.UNSCORED)
-    written(run, [dead, episode(4, "", StopReason.UNSCORED), again])
+    write_lines(run, [dead, episode(4, "", StopReason.UNSCORED), again])
     run.write_text(run.read_text() + '{"id": "e4", "requ')
     lines, summary, error = told(capsys, run)
     assert {line["id"]: line["reward"] for line in lines} == {"e3": 0.0, "e4": None}

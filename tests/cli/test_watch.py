@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.cli.main import main
 from tripwright.cli.watch import BLOCKS, frame, sparkline
 from tripwright.training.watched import duration, read, signature
@@ -42,9 +43,7 @@ def row(step: int, **changed: Any) -> dict[str, Any]:
 
 def write(folder: Path, rows: list[dict[str, Any]], recipe: dict[str, Any] | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "metrics.jsonl").write_text(
-        "".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8"
-    )
+    write_lines(folder / "metrics.jsonl", rows)
     settings = recipe or {
         "sft": {"steps": 10},
         "grpo": {"curriculum": {}, "steps": 60, "max_minutes": None},

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -77,7 +78,7 @@ def worded(folder: Path, out: Path) -> list[dict[str, Any]]:
     fields."""
     world = World.open(folder / "world")
     asked = [query.record() for query in read_queries(folder / "queries.jsonl")]
-    records = [json.loads(line) for line in out.read_text().splitlines()]
+    records = read_lines(out)
     for record in records:
         before = asked[record["wording"]["line"] - 1]
         assert {name: record[name] for name in before} == {**before, "query": record["query"]}

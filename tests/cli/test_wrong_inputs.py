@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 
 
@@ -29,10 +30,8 @@ def place(tmp_path_factory):
         )
         == 0
     )
-    records = [json.loads(line) for line in (folder / "q.jsonl").read_text().splitlines()]
-    (folder / "far.jsonl").write_text(
-        "".join(json.dumps({**record, "org": "Atlantis"}) + "\n" for record in records)
-    )
+    records = read_lines(folder / "q.jsonl")
+    write_lines(folder / "far.jsonl", ({**record, "org": "Atlantis"} for record in records))
     (folder / "dateless.jsonl").write_text(json.dumps({**records[0], "date": []}) + "\n")
     (folder / "empty").write_text("")
     (folder / "t.jsonl").write_text("{}\n")

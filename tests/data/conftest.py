@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.data.collect import collect
 from tripwright.data.files import open_runs
 from tripwright.domains import dialect_named
@@ -37,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = build_world(folder / "world", "nano", 2)
     queries = list(make_queries(world, QUERIES, 1))
     path = folder / "queries.jsonl"
-    path.write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    write_lines(path, (query.record() for query in queries))
     tasks = [
         TripTask(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)
     ]
@@ -105,10 +106,6 @@ Line = dict[str, Any]
 Lines = list[Line]
 
 
-def read_lines(path: Path) -> Lines:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def collected(folder: Path, out: Path, most_per_query: int | None = None) -> dict[str, Any]:
     return collect(open_runs([folder]), out, most_per_query=most_per_query)
 
@@ -152,8 +149,8 @@ def copied(made: Path, errands: Path, tmp_path: Path) -> Callable[..., Path]:
         folder = tmp_path / name
         shutil.copytree((errands if dialect in ERRAND_DIALECTS else made) / dialect, folder)
         path = folder / "transcripts.jsonl"
-        lines = change([json.loads(line) for line in path.read_text().splitlines()])
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        lines = change(read_lines(path))
+        write_lines(path, lines)
         (folder / "score.json").write_text(
             json.dumps({"n": len({line["id"] for line in lines}), "unscored": 0})
         )

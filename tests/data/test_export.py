@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.data.collect import collect
@@ -63,9 +64,7 @@ def test_messages_are_the_transcript_s_to_the_letter(trajectories, tmp_path):
 def test_json_lines_hold_what_parquet_holds(trajectories, tmp_path, layout):
     export(trajectories, layout, tmp_path / "a.jsonl")
     export(trajectories, layout, tmp_path / "a.parquet")
-    assert [
-        json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()
-    ] == parquet_rows(tmp_path / "a.parquet")
+    assert read_lines(tmp_path / "a.jsonl") == parquet_rows(tmp_path / "a.parquet")
 
 
 def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world, made, small_tokenizer):

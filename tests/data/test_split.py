@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.files import read_lines, write_lines
 from tripwright.data.split import (
     REST,
     SplitRequest,
@@ -43,11 +44,6 @@ def record(number: int, level: str, days: int, **more: Any) -> dict[str, Any]:
     }
 
 
-def write(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in records))
-    return path
-
-
 @pytest.fixture
 def official(tmp_path: Path) -> list[Path]:
     """Files of the official sizes and mix: 45 and 180, each level and length of trip alike, `idx`
@@ -56,8 +52,8 @@ def official(tmp_path: Path) -> list[Path]:
     train = [record(n, *cells[n % 9]) for n in range(45)]
     validation = [record(n, *cells[n % 9]) | {"query": f"Validation trip {n}"} for n in range(180)]
     return [
-        write(tmp_path / "train.jsonl", train),
-        write(tmp_path / "validation.jsonl", validation),
+        write_lines(tmp_path / "train.jsonl", train),
+        write_lines(tmp_path / "validation.jsonl", validation),
     ]
 
 
@@ -77,7 +73,7 @@ def test_the_official_files_divide_without_a_remainder(official):
 def test_parts_depend_on_the_requests_and_the_seed_alone(official, tmp_path):
     sizes = {"train": 100, "validation": 30}
     parts = divide(merge(official).requests, sizes, seed=1)
-    backwards = write(
+    backwards = write_lines(
         tmp_path / "b.jsonl",
         [json.loads(line) for path in official for line in path.read_text().splitlines()][::-1],
     )
@@ -122,7 +118,9 @@ def test_duplicates_are_dropped_and_told(tmp_path):
         record(2, "hard", 5, budget=7),
         record(3, "easy", 3) | {"query": "Trip  number 1,\neasy, 3 days. "},
     ]
-    merged = merge([write(tmp_path / "a.jsonl", first), write(tmp_path / "b.jsonl", second)])
+    merged = merge(
+        [write_lines(tmp_path / "a.jsonl", first), write_lines(tmp_path / "b.jsonl", second)]
+    )
     assert merged.duplicates == [
         ("b.jsonl:1", "a.jsonl:1"),
         ("b.jsonl:2", "a.jsonl:2"),
@@ -144,7 +142,7 @@ def test_records_come_out_whole_with_their_source_and_a_new_idx(official, tmp_pa
         "train.jsonl",
     ]
     for name, path in places.items():
-        records = [json.loads(line) for line in path.read_text().splitlines()]
+        records = read_lines(path)
         assert [each["idx"] for each in records] == list(range(len(parts[name])))
         for each in records:
             file, _, line = each["source"].partition(":")
@@ -160,13 +158,13 @@ def test_what_cannot_be_divided(official, tmp_path):
     with pytest.raises(UserError, match="of another division"):
         write_parts(divide(requests, {"train": 5}, seed=0), tmp_path)
     with pytest.raises(UserError, match="No queries in"):
-        merge([write(tmp_path / "empty.jsonl", [])])
+        merge([write_lines(tmp_path / "empty.jsonl", [])])
     with pytest.raises(UserError, match="No query file at"):
         merge([tmp_path / "none.jsonl"])
 
 
 def test_requests_without_a_level_are_counted_as_such(tmp_path):
-    path = write(
+    path = write_lines(
         tmp_path / "q.jsonl",
         [
             {key: value for key, value in record(n, "easy", 3).items() if key != "level"}

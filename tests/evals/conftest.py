@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -82,9 +83,7 @@ def nano_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paid")
     world = build_world(folder / "world", "nano", 2)
     queries = list(make_queries(world, 12, 1))
-    (folder / "queries.jsonl").write_text(
-        "".join(json.dumps(query.record()) + "\n" for query in queries)
-    )
+    write_lines(folder / "queries.jsonl", (query.record() for query in queries))
     return folder
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.runs import episodes
 
@@ -107,9 +108,9 @@ def test_each_part_weighs_the_same_in_the_mean_over_parts(tmp_path):
 
 def test_what_the_harness_could_not_score_is_unscored(tmp_path):
     file = evalscope_file(tmp_path, "English", [(1.0, 1.0, 1), (1.0, 1.0, 1)])
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = read_lines(file)
     lines[1]["sample_score"]["score"] |= {"value": {}, "status": "transport_error"}
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(file, lines)
     score = imported("evalscope", tmp_path / "run", file)
     assert (score["n"], score["unscored"]) == (1, 1)
     assert "transport_error" in score["warning"] and score["worst_case"]["final"]["value"] == 0.5

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import fact_record, verdict_record
+from tests.files import write_lines
 from tripwright.cli.main import main
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
@@ -32,11 +33,6 @@ HOSTILE = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)
 def write_json(path: Path, record: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record), encoding="utf-8")
-
-
-def write_lines(path: Path, records: list[Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
 def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:

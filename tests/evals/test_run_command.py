@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.errors import UserError
@@ -319,7 +320,7 @@ def test_a_polite_stop_waits_for_what_is_under_way(words, tmp_path, paid_expert)
 
 
 def calls(out: Path) -> dict[str, list[str | None]]:
-    lines = [json.loads(line) for line in (out / TRANSCRIPTS).read_text().splitlines()]
+    lines = read_lines(out / TRANSCRIPTS)
     return {
         line["id"]: [s["call"]["fault"] for s in line["transcript"]["segments"] if s["call"]]
         for line in lines

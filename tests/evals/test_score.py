@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, PlanVerdict
@@ -78,16 +79,14 @@ def scored(path: Path, world: World, *reading: Any, **settings: Any) -> Iterator
         yield SimpleNamespace(line=line, verdict=judge_line(line, world, "official"))
 
 
-def write_lines(folder: Path, *records: Any) -> Path:
-    path = folder / "plans.jsonl"
-    path.write_text(
-        "\n".join(record if isinstance(record, str) else json.dumps(record) for record in records)
-    )
+def plans_at(folder: Path, *records: Any) -> Path:
+    lines = (each if isinstance(each, str) else json.dumps(each) for each in records)
+    (path := folder / "plans.jsonl").write_text("\n".join(lines))
     return path
 
 
 def test_p3_plans_are_recognised_and_placed_in_their_cities(world, tmp_path):
-    path = write_lines(tmp_path, {"query": EASY, "plan": P3_PLAN})
+    path = plans_at(tmp_path, {"query": EASY, "plan": P3_PLAN})
     verdict, summary = score_file(path, world, "official")
     assert verdict["final"]
     # breakfast is charged at home, so it was found there
@@ -98,7 +97,7 @@ def test_p3_plans_are_recognised_and_placed_in_their_cities(world, tmp_path):
 def test_counts_behind_the_metrics(world, tmp_path):
     broken = [P3_PLAN[0] | {"attraction": "Lake"}, *P3_PLAN[1:]]
     nulls = EASY | {"query": None, "budget": None}
-    path = write_lines(
+    path = plans_at(
         tmp_path,
         {"query": EASY, "plan": P3_PLAN},
         {"query": QUERY, "plan": P3_PLAN},
@@ -136,7 +135,7 @@ def test_counts_behind_the_metrics(world, tmp_path):
     ],
 )
 def test_a_bad_line_is_named_and_the_others_are_scored(world, tmp_path, line, expected):
-    path = write_lines(tmp_path, line, {"query": EASY, "plan": P3_PLAN})
+    path = plans_at(tmp_path, line, {"query": EASY, "plan": P3_PLAN})
     bad, good = scored(path, world)
     assert bad.verdict.error == BAD_LINE
     assert expected in (bad.line.problem or "")
@@ -165,7 +164,7 @@ def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(
     world, tmp_path, query, expected
 ):
     """The limit is our reader's, but a pass cannot be claimed for what was not judged."""
-    path = write_lines(
+    path = plans_at(
         tmp_path,
         {"query": query, "plan": P3_PLAN},
         {"query": query, "plan": None},
@@ -189,7 +188,7 @@ def counts_of(rates: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(world, tmp_path):
     query = EASY | {"level": "easy"}
-    path = write_lines(
+    path = plans_at(
         tmp_path,
         {"query": query, "plan": P3_PLAN},
         {"query": query | {"query": "other"}, "plan": None},
@@ -261,7 +260,7 @@ TEXT = "Please plan a 3-day trip from Homer to Aston for one person, from 2022-0
 
 
 def test_a_request_without_fields_is_read_from_its_text_and_labelled(world, tmp_path):
-    path = write_lines(
+    path = plans_at(
         tmp_path,
         {"query": {"query": TEXT, "level": "easy", "days": 3}, "plan": P3_PLAN},
         {"query": EASY, "plan": P3_PLAN},
@@ -282,7 +281,7 @@ def test_a_request_without_fields_is_read_from_its_text_and_labelled(world, tmp_
 
 def query_file(folder: Path, *records: dict[str, Any]) -> QueryFile:
     path = folder / "queries.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_lines(path, records)
     return QueryFile(path)
 
 
@@ -293,7 +292,7 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(w
         EASY | {"query": "non-smoker", "idx": 8},
         QUERY | {"query": "softer", "idx": 5},
     )
-    path = write_lines(
+    path = plans_at(
         tmp_path,
         {"idx": 8, "query": "smoker", "plan": P3_PLAN},  # the text counts
         {"idx": 8, "plan": P3_PLAN},
@@ -315,7 +314,7 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(w
 def test_a_file_of_queries_is_counted_whole(world, tmp_path):
     """One passing plan five times is one answer, and the requests without one are not delivered."""
     queries = query_file(tmp_path, *(EASY | {"query": f"request {n}"} for n in range(4)))
-    path = write_lines(tmp_path, *[{"query": EASY | {"query": "request 2"}, "plan": P3_PLAN}] * 5)
+    path = plans_at(tmp_path, *[{"query": EASY | {"query": "request 2"}, "plan": P3_PLAN}] * 5)
     *verdicts, summary = score_file(path, world, "official", queries)
     assert [verdict["error"] for verdict in verdicts] == [None, *["BadLine"] * 4]
     assert "a second plan for the request of line 1" in verdicts[4]["problem"]
@@ -333,18 +332,18 @@ def test_a_json_file_is_one_plan(world, tmp_path):
 
 
 def test_a_split_has_one_plan_per_request(world, tmp_path):
-    path = write_lines(tmp_path, *[{"query": EASY, "plan": P3_PLAN}] * 2)
+    path = plans_at(tmp_path, *[{"query": EASY, "plan": P3_PLAN}] * 2)
     assert [line.verdict.final for line in scored(path, world)] == [True, True]
     first, second = scored(path, world, split="train")
     assert first.verdict.final and second.verdict.error == BAD_LINE
     texts = [EASY | {"query": f"to{blanks}Rome"} for blanks in (" ", "  ", " \t")]
-    path = write_lines(tmp_path, *({"query": text, "plan": P3_PLAN} for text in texts))
+    path = plans_at(tmp_path, *({"query": text, "plan": P3_PLAN} for text in texts))
     found = scored(path, world, split="train")
     assert [line.verdict.error for line in found] == [None, BAD_LINE, BAD_LINE]
 
 
 def test_a_request_of_another_world_is_named_and_judged(world, tmp_path):
-    path = write_lines(
+    path = plans_at(
         tmp_path,
         {"query": EASY | {"org": "Rivendell"}, "plan": P3_PLAN},
         {"query": EASY, "plan": P3_PLAN},
@@ -356,13 +355,13 @@ def test_a_request_of_another_world_is_named_and_judged(world, tmp_path):
 
 
 def test_an_empty_file_has_no_rates(world, tmp_path):
-    (summary,) = score_file(write_lines(tmp_path), world, "official")
+    (summary,) = score_file(plans_at(tmp_path), world, "official")
     assert summary["n"] == 0
     assert summary["final_pass_rate"]["value"] is None is summary["final_pass_rate"]["low"]
 
 
 def test_the_verb_prints_json_lines_with_the_summary_last(world, tmp_path, capsys):
-    path = write_lines(tmp_path, {"query": EASY, "plan": P3_PLAN}, {"query": EASY, "plan": None})
+    path = plans_at(tmp_path, {"query": EASY, "plan": P3_PLAN}, {"query": EASY, "plan": None})
     assert (
         main(["score", str(path), "--world", str(world.folder), "--rules", "official", "--json"])
         == 0

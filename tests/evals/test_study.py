@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.verifiers import verification
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -115,9 +116,7 @@ def run_folder(tmp_path: Path) -> Maker:
     def make(name: str, lines: list[dict[str, Any]]) -> Path:
         folder = tmp_path / name
         folder.mkdir(parents=True)
-        (folder / "transcripts.jsonl").write_text(
-            "".join(json.dumps(line) + "\n" for line in lines)
-        )
+        write_lines(folder / "transcripts.jsonl", lines)
         return folder
 
     return make
@@ -133,18 +132,15 @@ def study(run_folder: Maker, tmp_path: Path) -> Study:
 
 
 def items_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+    return read_lines(folder / "items.jsonl")
 
 
 def label(study: Study, *rows: tuple[str, str, Mapping[str, Any]]) -> Labels:
     """rows: (rater, item, values)"""
     path = study.folder.parent / "labels.jsonl"
     empty = dict.fromkeys(study.names)
-    path.write_text(
-        "".join(
-            json.dumps({"rater": rater, "item": item, **empty, **values}) + "\n"
-            for rater, item, values in rows
-        )
+    write_lines(
+        path, ({"rater": rater, "item": item, **empty, **values} for rater, item, values in rows)
     )
     return read_labels(study, [path])
 
@@ -298,7 +294,7 @@ def test_a_bad_line_is_named(changed, words, study, tmp_path):
     item = next(iter(study.key))
     good = {"item": item, "rater": "ann", **all_true(study)}
     lines = [good, {**good, "rater": "bob", **changed}, {**good, "rater": "cid"}]
-    (path := tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(path := tmp_path / "x.jsonl", lines)
     with pytest.raises(UserError, match=f"x.jsonl:2: .*{words}"):
         read_labels(study, [path])
 
@@ -431,17 +427,15 @@ def readings(tmp_path: Path) -> list[Path]:
     """What two formatters made of the same run: one reads truly, one loses every lunch."""
     world = build_world(tmp_path / "world", "nano", 2)
     queries = tmp_path / "q.jsonl"
-    queries.write_text(
-        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 6, 1))
-    )
+    write_lines(queries, (query.record() for query in make_queries(world, 6, 1)))
     play = ["run", "--policy", "expert", "--dialect", "star", "--queries", str(queries)]
     assert main([*play, "--world", str(tmp_path / "world"), "--out", str(tmp_path / "run")]) == 0
     true, lossy = tmp_path / "true.jsonl", tmp_path / "lossy.jsonl"
     assert main(["format", str(tmp_path / "run"), "--out", str(true)]) == 0
-    lines = [json.loads(line) for line in true.read_text().splitlines()]
+    lines = read_lines(true)
     for line in lines:
         line["plan"] = [{**day, "lunch": "-"} for day in line["plan"]]
-    lossy.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(lossy, lines)
     return [true, lossy]
 
 
@@ -452,7 +446,7 @@ def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys):
     assert main(make) == 0
     assert "8 items from 2 runs, 4 requests answered by several" in capsys.readouterr().err
     items = items_of(study)
-    keys = [json.loads(line) for line in (study / "key.jsonl").read_text().splitlines()]
+    keys = read_lines(study / "key.jsonl")
     names = list(Study(study).names)
     rows = []
     for item, key in zip(items, keys, strict=True):
@@ -463,7 +457,7 @@ def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys):
         assert item["calls"] == "" and set(key) == {"item", "run", "id"}
         says = dict.fromkeys(names, True) | {"meals": faithful}
         rows += [{"item": item["item"], "rater": rater, **says} for rater in ("Ann", "Bo")]
-    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(labels, rows)
     capsys.readouterr()
     assert main(["study", "agreement", str(study), str(labels), "--unblind", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
@@ -46,14 +47,8 @@ def requests(world: World) -> list[Query]:
 
 @pytest.fixture
 def queries(requests: list[Query], tmp_path: Path) -> QueryFile:
-    path = tmp_path / "queries.jsonl"
-    path.write_text(
-        "".join(
-            json.dumps(request.record() | {"idx": idx}) + "\n"
-            for idx, request in enumerate(requests)
-        )
-    )
-    return QueryFile(path)
+    records = (request.record() | {"idx": idx} for idx, request in enumerate(requests))
+    return QueryFile(write_lines(tmp_path / "queries.jsonl", records))
 
 
 def lines(path: Path, *records: Any) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.domains.travelplanner.scoring.score import METRICS, score_file
@@ -14,10 +15,7 @@ from tripwright.domains.travelplanner.scoring.score import METRICS, score_file
 
 @pytest.fixture(scope="session")
 def train(travelplanner: Path) -> list[dict]:
-    return [
-        json.loads(line)
-        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
-    ]
+    return read_lines(travelplanner / "queries" / "train.jsonl")
 
 
 def test_every_gold_plan_passes(train, real_world):

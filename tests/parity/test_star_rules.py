@@ -1,13 +1,13 @@
 """STAR's rules on the authors' own plans. STAR drops no state in parentheses, and all 5- and 7-day
 gold plans are written with them."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.star import STAR
 
@@ -16,10 +16,7 @@ STATE = re.compile(r"\([A-Z][\w ]*\)")
 
 @pytest.fixture(scope="module")
 def train(travelplanner: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line)
-        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
-    ]
+    return read_lines(travelplanner / "queries" / "train.jsonl")
 
 
 def without_states(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:

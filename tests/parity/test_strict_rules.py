@@ -1,16 +1,12 @@
 """The strict rules on the authors' annotated plans: all but one pass, and that one says why."""
 
-import json
-
+from tests.files import read_lines
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.scoring.lines import read_query
 
 
 def test_annotated_plans_pass_but_for_one(travelplanner, real_world):
-    records = [
-        json.loads(line)
-        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
-    ]
+    records = read_lines(travelplanner / "queries" / "train.jsonl")
     verdicts = {
         record["idx"]: judge(read_query(record), record["annotated_plan"], real_world, "strict")
         for record in records

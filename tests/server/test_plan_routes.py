@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from tests.files import write_lines
 from tests.server import small_desk
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.planning import solve_query
@@ -65,7 +66,7 @@ def test_a_plan_is_judged_as_the_verb_judges_it(
     asked = {"query": QUERIES[query], "plan": PLANS[plan]}
     # a line that says why it cannot be judged is printed only where another one can be
     lines = [asked, {"query": QUERY, "plan": PLAN}]
-    (tmp_path / "plans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(tmp_path / "plans.jsonl", lines)
     words = ("score", str(tmp_path / "plans.jsonl"), "--world", str(world_folder))
     answer = client.post("/v1/score", json=asked | {"rules": rules})
     assert answer.status_code == 200

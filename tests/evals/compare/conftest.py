@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import verdict_record
+from tests.files import write_lines
 from tripwright.cli.main import Verb
 from tripwright.cli.main import main as run_main
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
@@ -84,9 +85,7 @@ def made(tmp_path: Path) -> Maker:
             lines += [
                 line(query, sample, passed, 3 + 2 * (query % 3)) for sample, passed in samples
             ]
-        (folder / "transcripts.jsonl").write_text(
-            "".join(json.dumps(each) + "\n" for each in lines)
-        )
+        write_lines(folder / "transcripts.jsonl", lines)
         card = copy.deepcopy(CARD)
         for entry, value in changes.items():
             card[entry] = (

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import verdict_record
+from tests.files import write_lines
 from tripwright.statistics.rates import rate
 
 COMMONSENSE = (
@@ -98,9 +99,7 @@ def write_evaluation(
 ) -> Path:
     """RUN/eval/NAME with its transcripts, score and card."""
     folder.mkdir(parents=True)
-    (folder / "transcripts.jsonl").write_text(
-        "".join(json.dumps(each) + "\n" for each in episodes), encoding="utf-8"
-    )
+    write_lines(folder / "transcripts.jsonl", episodes)
     passed = sum(bool(each["verdict"] and each["verdict"]["final"]) for each in episodes)
     metrics = {
         name: rate(passed, len(episodes)) for name in ("final", "schema", "commonsense_micro")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import fact_record, verdict_record
+from tests.files import write_lines
 from tripwright.agent.chat import TokenWords
 from tripwright.cli.main import main
 from tripwright.errors import UserError
@@ -29,7 +30,6 @@ from tripwright.evals.report.viewer import (
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 Line = Callable[..., dict[str, Any]]
-Writer = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><!--<script>\u2028 ü \ud800"
 
 
@@ -51,14 +51,14 @@ def indexed(folder: Path) -> Any:
 
 
 @pytest.fixture
-def run(tmp_path: Path, trip_line: Line, lines_to: Writer) -> Path:
+def run(tmp_path: Path, trip_line: Line) -> Path:
     """Two evaluations on the same three requests, and a script's, in a folder as training leaves
     it."""
     folder = tmp_path / "run"
     passes = {"after_sft": (), "after_rl": (0, 2), "difficulty/expert": (0, 1, 2)}
     for name, passing in passes.items():
         lines = [trip_line(f"t{i}", f"Trip number {i}.", i in passing) for i in range(3)]
-        lines_to(folder / "eval" / name / "transcripts.jsonl", lines)
+        write_lines(folder / "eval" / name / "transcripts.jsonl", lines)
     return folder
 
 
@@ -85,15 +85,15 @@ def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(
     assert columns["query"] == [0, 1, 2] * 3 and columns["verdict"][:3] == [1, 0, 1]
 
 
-def test_the_same_words_about_another_world_are_another_request(tmp_path, trip_line, lines_to):
-    lines_to(
+def test_the_same_words_about_another_world_are_another_request(tmp_path, trip_line):
+    write_lines(
         tmp_path / "transcripts.jsonl", [trip_line("a"), {**trip_line("b"), "world": "elsewhere"}]
     )
     assert len(indexed(tmp_path).queries) == 2
 
 
-def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(tmp_path, trip_line, lines_to):
-    path = lines_to(
+def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(tmp_path, trip_line):
+    path = write_lines(
         tmp_path / "transcripts.jsonl",
         [trip_line("a", passed=None), trip_line("b"), trip_line("a", passed=False)],
     )
@@ -106,10 +106,10 @@ def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(tmp_path, trip
     assert columns_of(page)["id"] == ["b", "a"]
 
 
-def test_an_unscored_episode_is_listed_with_its_fault(tmp_path, trip_line, lines_to):
+def test_an_unscored_episode_is_listed_with_its_fault(tmp_path, trip_line):
     line = trip_line("a", passed=None)
     line["transcript"]["fault"] = "the endpoint is dead"
-    lines_to(tmp_path / "transcripts.jsonl", [line])
+    write_lines(tmp_path / "transcripts.jsonl", [line])
     page = write_report(tmp_path).read_text()
     assert (
         columns_of(page)["verdict"] == [-1]
@@ -174,10 +174,10 @@ def test_the_verb_takes_the_budget(run, tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_text_of_any_kind_stays_data(tmp_path, trip_line, lines_to):
+def test_text_of_any_kind_stays_data(tmp_path, trip_line):
     line = trip_line(HOSTILE, query=HOSTILE, passed=False, text=HOSTILE, level=HOSTILE)
     line["verdict"]["groups"][2]["facts"] = {HOSTILE: fact_record(False, HOSTILE)}
-    lines_to(tmp_path / "transcripts.jsonl", [line])
+    write_lines(tmp_path / "transcripts.jsonl", [line])
     page = write_report(tmp_path).read_text(encoding="utf-8")
     outside = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)
     assert (
@@ -260,7 +260,7 @@ def test_a_travellers_answer_has_its_cards_and_findings():
     assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
 
 
-def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(tmp_path, lines_to):
+def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(tmp_path):
     request = {"query": "You are an expert. " * 90, "question": "trip_7", "golden": "x" * 900}
     line = {
         "id": "t1", "domain": "outside", "request": request,
@@ -272,14 +272,14 @@ def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(tmp
     ((group),) = found["verdict"]["groups"]
     assert group["facts"][0]["title"] == "Solved" and found["noted"] == line["outside"]
     assert dict(found["asked"])["Golden"].endswith("x…")
-    lines_to(tmp_path / "transcripts.jsonl", [line])
+    write_lines(tmp_path / "transcripts.jsonl", [line])
     (_, work) = indexed(tmp_path).entries[0]
     assert work.text.startswith("trip_7: You are")
 
 
-def test_samples_of_another_benchmarks_question_are_one_request(tmp_path, lines_to):
+def test_samples_of_another_benchmarks_question_are_one_request(tmp_path):
     """A simulated customer opens each sample in words of its own."""
-    lines_to(
+    write_lines(
         tmp_path / "transcripts.jsonl",
         [
             {"id": f"{question}-{opening}", "domain": "outside", "request": {"query": opening, "question": question, "level": None},
@@ -343,12 +343,12 @@ def test_what_is_no_tokenizer_gives_no_words(run, content):
 
 @pytest.mark.parametrize("named", [False, True])
 def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
-    run, trip_line, lines_to, named, tmp_path, byte_level
+    run, trip_line, named, tmp_path, byte_level
 ):
     line = trip_line("a")
     said = {"text": "Hello", "token_ids": [0, 1], "loss_mask": [1, 1], "logprobs": [-0.1, -0.2]}
     line["transcript"]["segments"][2] |= said
-    lines_to(run / "eval/after_rl/transcripts.jsonl", [line])
+    write_lines(run / "eval/after_rl/transcripts.jsonl", [line])
     model = tmp_path / "elsewhere" if named else run / "model/rl"
     model.mkdir(parents=True)
     byte_level.save(str(model / "tokenizer.json"))
@@ -359,9 +359,9 @@ def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
     assert found["turns"][2]["tokens"]["words"] == ["He", "llo"]
 
 
-def test_runs_together_are_told_apart(run, tmp_path, trip_line, lines_to):
+def test_runs_together_are_told_apart(run, tmp_path, trip_line):
     other = tmp_path / "other"
-    lines_to(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
+    write_lines(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
     runs: dict[str, ReportedRun] = {"run": read_run(run), "other": read_run(other)}
     page = report_page([run, other], allow_unlike=True).html()
     assert columns_of(page)["sources"][-1] == {"key": "other/run", "name": "other · This run"}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.files import read_lines
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.llm.client import ChatEndpoint
@@ -102,7 +103,7 @@ class Judge:
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "judgements.jsonl").read_text().splitlines()]
+    return read_lines(folder / "judgements.jsonl")
 
 
 LIMITED: Reply = (429, b'{"error": {"message": "slow down"}}', {"Retry-After": "0"})
