@@ -7,9 +7,10 @@ import gc
 import itertools
 import json
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +24,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
@@ -90,6 +92,54 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a command printed, as text and read as JSON."""
+
+    out: str
+    err: str
+
+    @property
+    def record(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def records(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Line = str | Sequence[object]
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Callable[..., Printed]:
+    """typed(line, …, code=0) runs `tripwright line …` in this process, which must end with `code`.
+    Text is split as a shell does, a list is words as they are."""
+
+    def run(*lines: Line, code: int = 0) -> Printed:
+        capsys.readouterr()
+        parts = (shlex.split(line) if isinstance(line, str) else line for line in lines)
+        ended = main([str(word) for part in parts for word in part])
+        printed = Printed(*capsys.readouterr())
+        assert ended == code, printed
+        return printed
+
+    return run
+
+
+@pytest.fixture
+def refused(typed: Callable[..., Printed]) -> Callable[..., str]:
+    """refused(line, …) → the one line on stderr of a command that a user got wrong."""
+
+    def run(*lines: Line) -> str:
+        printed = typed(*lines, code=2)
+        assert printed.err.startswith("tripwright: ") and printed.err.count("\n") == 1, printed
+        assert not printed.out
+        return printed.err
+
+    return run
 
 
 class Listener(ThreadingHTTPServer):

@@ -107,10 +107,9 @@ def test_split(capsys):
     assert "left out: 1 of 10" in said
 
 
-def test_reliability_and_its_check(capsys):
+def test_reliability_and_its_check(capsys, typed):
     assert "+0.0 [-" in asked("reliability runs/a runs/b", capsys)
-    assert main(["data", "reliability", "runs/a", "runs/b", "--within", "5", "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
+    found = typed("data reliability runs/a runs/b --within 5 --json", code=1).record
     assert found["inside"] is False and found["synthetic"]["k"] == found["given"]["k"] == 5
     assert main(["data", "reliability", "runs/a", "runs/b", "--within", "60"]) == 0
 

@@ -19,21 +19,15 @@ def recipe(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_enough_memory_is_exit_code_0_and_too_little_1(recipe, capsys):
-    assert main(["fit", recipe, "--memory", "200", "--device", "cuda", "--tokens", "500"]) == 0
-    text = capsys.readouterr().out
+def test_enough_memory_is_exit_code_0_and_too_little_1(recipe, typed):
+    text = typed(f"fit {recipe} --memory 200 --device cuda --tokens 500").out
     assert "8,190.7 million parameters" in text and "It fits: " in text
-    assert main(["fit", recipe, "--memory", "24", "--device", "cuda", "--tokens", "500"]) == 1
-    text = capsys.readouterr().out
+    text = typed(f"fit {recipe} --memory 24 --device cuda --tokens 500", code=1).out
     assert "It does not fit: " in text and "--set 'sft.micro_batch_size = 1'" in text
 
 
-def test_the_figures_for_programs_are_those_in_the_words(recipe, capsys):
-    assert (
-        main(["fit", recipe, "--memory", "10", "--device", "cuda", "--tokens", "500", "--json"])
-        == 1
-    )
-    found = json.loads(capsys.readouterr().out)
+def test_the_figures_for_programs_are_those_in_the_words(recipe, typed):
+    found = typed(f"fit {recipe} --memory 10 --device cuda --tokens 500 --json", code=1).record
     assert (
         found["model"]["parameters"] == 8_190_735_360
         and found["available_gb"] == 10
@@ -47,11 +41,10 @@ def test_the_figures_for_programs_are_those_in_the_words(recipe, capsys):
     assert found["steps"][0]["tokens"] == 4 * 500 and found["steps"][0]["seconds"] is None
 
 
-def test_what_each_of_several_gpus_would_hold(recipe, capsys):
+def test_what_each_of_several_gpus_would_hold(recipe, typed):
     """And that nothing of it was measured."""
     command = ["fit", recipe, "--memory", "200", "--device", "cuda", "--tokens", "500"]
-    assert main([*command, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = typed(command, "--json").record
     rows = found["devices"]
     assert [(row["devices"], row["checkpoint_activations"]) for row in rows[:3]] == [
         (1, False),
@@ -60,26 +53,23 @@ def test_what_each_of_several_gpus_would_hold(recipe, capsys):
     ]
     assert rows[0]["peak_gb"] == found["peak_gb"] > rows[1]["peak_gb"]
     assert all(row["fits"] == {f"{n}_gb": row["peak_gb"] <= n for n in (80, 141)} for row in rows)
-    assert main(command) == 0
-    text = capsys.readouterr().out
+    text = typed(command).out
     assert f"{rows[1]['peak_gb']:.1f} GB" in text and "not verified" in text
 
 
-def test_time_is_estimated_on_this_machine(tmp_path, capsys):
+def test_time_is_estimated_on_this_machine(tmp_path, typed):
     path = tmp_path / "small.toml"
     path.write_text(
         "threads = 1\n[model.shape]\nhidden = 32\nlayers = 1\nhead_size = 16\nfeed_forward ="
         ' 48\n[sft]\nsteps = 5\ndtype = "float32"\n'
     )
-    assert main(["fit", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = typed(f"fit {path} --json").record
     assert found["steps"][0]["seconds"] > 0 and found["episode"]["measured"] and found["fits"]
 
 
-def test_its_advice_is_settings_that_can_be_given(recipe, capsys):
+def test_its_advice_is_settings_that_can_be_given(recipe, capsys, typed):
     command = ["fit", recipe, "--memory", "60", "--device", "cuda", "--tokens", "500", "--json"]
-    assert main(command) == 1
-    changes = json.loads(capsys.readouterr().out)["changes"]
+    changes = typed(command, code=1).record["changes"]
     given = [word for change in changes for word in ("--set", change["setting"])]
     main([*command, *given])
     assert json.loads(capsys.readouterr().out)["peak_gb"] == changes[-1]["peak_gb"]
@@ -99,9 +89,8 @@ def test_its_advice_is_settings_that_can_be_given(recipe, capsys):
         ("[sft\n", [], "not TOML"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(text, options, words, tmp_path, capsys):
+def test_what_cannot_be_is_said_in_one_line(text, options, words, tmp_path, refused):
     path = tmp_path / "r.toml"
     path.write_text(text)
-    assert main(["fit", str(path), *options]) == 2
-    error = capsys.readouterr().err
-    assert words in error and error.count("\n") == 1
+    error = refused(f"fit {path}", options)
+    assert words in error

@@ -196,15 +196,13 @@ def test_an_output_that_is_closed_or_full(tmp_path, redirect, told):
     assert (done.returncode, done.stderr) == told
 
 
-def test_version(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"tripwright {__version__}\n"
+def test_version(typed):
+    assert typed("--version").out == f"tripwright {__version__}\n"
 
 
 @pytest.mark.parametrize("verb", all_verbs(), ids=lambda verb: verb.words)
-def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(verb, capsys):
-    assert main([*verb.words.split(), "--help"]) == 0
-    page = capsys.readouterr().out
+def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(verb, typed):
+    page = typed(verb.words, "--help").out
     assert f"tripwright {verb.words}" in page.partition("Examples:")[2]
     options = page.partition("Options:")[2]
     assert not [word for word in OLD_WORDS if f"  {word}" in options]

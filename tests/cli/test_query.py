@@ -1,7 +1,6 @@
 """`query make` and `query check` as typed: resumed after a kill, summed up, and one line for every
 mistake."""
 
-import json
 import os
 import signal
 import subprocess
@@ -43,7 +42,7 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
 @pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="finds the worker processes in /proc"
 )
-def test_killed_and_run_again_it_writes_the_same_bytes(place, tmp_path, capsys):
+def test_killed_and_run_again_it_writes_the_same_bytes(place, tmp_path, typed):
     out, journal = tmp_path / "q.jsonl", tmp_path / "q.jsonl.journal"
     given = words(place, out, MAKE, f"--count {COUNT}")
     process = subprocess.Popen(
@@ -55,47 +54,45 @@ def test_killed_and_run_again_it_writes_the_same_bytes(place, tmp_path, capsys):
     process.wait()
     assert process.returncode == -signal.SIGKILL and not out.exists() and len(workers) >= 2
     until(lambda: not any(os.path.exists(f"/proc/{worker}") for worker in workers))
-    assert main([*given, "--workers", "1", "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = typed(given, "--workers 1 --json").record
     assert summary["resumed"] > 4 and summary["queries"] == COUNT
     assert out.read_bytes() == (place / "q.jsonl").read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]
 
 
-def test_the_summary_says_what_was_made(place, tmp_path, capsys):
+def test_the_summary_says_what_was_made(place, tmp_path, typed):
     out = tmp_path / "q.jsonl"
     given = words(place, out, "--count 20 --days 3,5")
-    assert main([*given, "--json"]) == 0
-    summary, made = json.loads(capsys.readouterr().out), read_lines(out)
+    summary, made = typed(given, "--json").record, read_lines(out)
     assert summary["queries"] == len(made) == 20 and summary["files"] == {str(out): 20}
     assert sum(summary["levels"].values()) == sum(summary["days"].values()) == 20
     assert summary["per_second"] > 0 and all(count > 0 for count in summary["rejected"].values())
     hard, spread = [r["budget"] for r in made if r["level"] == "hard"], summary["budget_usd"]
     assert (spread["hard"]["low"], spread["hard"]["high"]) == (min(hard), max(hard))
     assert summary["slack"]["low"] == min(record["oracle"]["slack"] for record in made)
-    assert main([*given, "--restart"]) == 0
-    told = capsys.readouterr().out
+    told = typed(given, "--restart").out
     assert all(
         f"{count} " in told and reason in told for reason, count in summary["rejected"].items()
     )
 
 
-def test_what_is_proved_impossible_is_made_and_checked(place, tmp_path, capsys):
+def test_what_is_proved_impossible_is_made_and_checked(place, tmp_path, capsys, typed):
     assert main(words(place, tmp_path / "q", "--count 3 --keep infeasible")) == 0
     capsys.readouterr()
-    assert main(["query", "check", str(tmp_path / "q"), "--world", str(place / "w")]) == 0
-    assert capsys.readouterr().out.startswith("0 of 3 queries can be met, 3 are proved impossible")
+    assert typed(f"query check {tmp_path}/q --world {place}/w").out.startswith(
+        "0 of 3 queries can be met, 3 are proved impossible"
+    )
 
 
-def test_what_is_given_is_left_out(place, tmp_path, capsys):
+def test_what_is_given_is_left_out(place, tmp_path, typed):
     out, given = tmp_path / "q.jsonl", place / "q.jsonl"
     more = words(place, out, MAKE, f"--count 12 --not-in {given} --workers 1")
-    assert main([*more, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rejected"]["excluded"] >= 12
+    assert typed(more, "--json").record["rejected"]["excluded"] >= 12
     both = tmp_path / "both.jsonl"
     both.write_text(given.read_text() + out.read_text())
-    assert main(["query", "check", str(both), "--world", str(place / "w"), "--workers", "1"]) == 0
-    assert capsys.readouterr().out.startswith(f"{COUNT + 12} of {COUNT + 12} queries can be met")
+    assert typed(f"query check {both} --world {place}/w --workers 1").out.startswith(
+        f"{COUNT + 12} of {COUNT + 12} queries can be met"
+    )
 
 
 def test_official_elements_bring_the_official_days_and_levels(place, tmp_path):
@@ -109,23 +106,21 @@ def test_official_elements_bring_the_official_days_and_levels(place, tmp_path):
     assert {(record["days"], record["level"]) for record in read_lines(out)} == {(5, "easy")}
 
 
-def test_check_sums_up_by_kind(place, tmp_path, capsys):
+def test_check_sums_up_by_kind(place, tmp_path, typed):
     given = read_lines(place / "q.jsonl")[:5]
     given[1]["budget"] = 10
     given[2]["oracle"]["cheapest_cost_usd"] += 1
     given[3] = given[0]
     path = write_lines(tmp_path / "q.jsonl", given)
     check = ["query", "check", str(path), "--world", str(place / "w"), "--workers", "1"]
-    assert main([*check, "--json"]) == 1
-    *lines, problems, summary = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    *lines, problems, summary = typed(check, "--json", code=1).records
     kinds = [[], ["infeasible", "wrong", "ambiguous"], ["wrong"], ["duplicate"], []]
     assert [line["kinds"] for line in lines] == kinds
     assert [line["ok"] for line in lines] == [not each for each in kinds]
     counts = {"infeasible": 1, "wrong": 2, "ambiguous": 1, "duplicate": 1}
     assert problems == {"kind": "problems", **counts}
     assert summary == {"kind": "summary", "queries": 5, "failed": 3}
-    assert main(check) == 1
-    told = capsys.readouterr().out.splitlines()
+    told = typed(check, code=1).out.splitlines()
     assert [line.split(":")[1] for line in told[:3]] == ["2", "3", "4"]
     assert told[3:] == [
         "2 of 5 queries can be met",
@@ -151,19 +146,17 @@ def test_check_sums_up_by_kind(place, tmp_path, capsys):
         ("--out {place}", "--out names a file"),
     ],
 )
-def test_a_mistake_is_one_line_and_writes_nothing(place, capsys, options, said):
+def test_a_mistake_is_one_line_and_writes_nothing(place, refused, options, said):
     before = sorted(place.iterdir())
-    assert main(words(place, place / "new.jsonl", "--count 2", options.format(place=place))) == 2
-    error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1
+    error = refused(words(place, place / "new.jsonl", "--count 2", options.format(place=place)))
+    assert said in error
     assert sorted(place.iterdir()) == before
 
 
-def test_an_interrupted_file_is_not_mixed_with_other_settings(place, tmp_path, capsys):
+def test_an_interrupted_file_is_not_mixed_with_other_settings(place, tmp_path, refused):
     (tmp_path / "q.jsonl.journal").write_text('{"seed": 1}\n')
     given = words(place, tmp_path / "q.jsonl", "--count 2")
-    assert main(given) == 2
-    error = capsys.readouterr().err
-    assert "--restart" in error and error.count("\n") == 1
+    error = refused(given)
+    assert "--restart" in error
     assert main([*given, "--restart"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]

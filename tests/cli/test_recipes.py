@@ -22,7 +22,7 @@ def listed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return found
 
 
-def test_all_are_listed_with_what_they_do_and_need(capsys):
+def test_all_are_listed_with_what_they_do_and_need(capsys, typed):
     found = listed(capsys)
     assert {recipe["name"] for recipe in found} == {
         p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")
@@ -32,8 +32,7 @@ def test_all_are_listed_with_what_they_do_and_need(capsys):
         all(recipe[key] for key in ("command", "does", "rows", "needs", "memory", "time", "path"))
         for recipe in found
     )
-    assert main(["recipes"]) == 0
-    text = capsys.readouterr().out
+    text = typed("recipes").out
     assert all(
         f"{recipe['name']}  [{', '.join(recipe['rows'])}]\n  {recipe['does']}\n" in text
         for recipe in found
@@ -46,10 +45,9 @@ def test_one_is_printed(name, capsys):
     assert main(["recipes", name]) == 0 and capsys.readouterr().out == text
 
 
-def test_a_name_that_is_none_is_told_with_the_names_there_are(capsys):
-    assert main(["recipes", "nano/gpro"]) == 2
-    error = capsys.readouterr().err
-    assert "No recipe 'nano/gpro'. Did you mean nano/grpo or" in error and error.count("\n") == 1
+def test_a_name_that_is_none_is_told_with_the_names_there_are(refused):
+    error = refused("recipes nano/gpro")
+    assert "No recipe 'nano/gpro'. Did you mean nano/grpo or" in error
 
 
 def test_they_are_found_in_an_installed_package_first(tmp_path, monkeypatch):

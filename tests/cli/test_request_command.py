@@ -35,13 +35,12 @@ def command(*words: str | Path) -> int:
 
 
 def test_requests_come_with_their_proofs_and_equal_seeds_with_equal_bytes(
-    world, made, tmp_path, capsys
+    world, made, tmp_path, typed
 ):
     requests, proofs = read_lines(made), read_lines(made.with_name("few.proofs.jsonl"))
     assert [one["id"] for one in requests] == [one["id"] for one in proofs] and len(requests) == 12
     assert all(proof["witnesses"] for proof in proofs)
-    assert main([*MAKE, "--json", "--world", str(world), "--out", str(tmp_path / "few.jsonl")]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = typed(MAKE, f"--json --world {world} --out {tmp_path}/few.jsonl").record
     assert said["requests"] == 12 == sum(said["levels"].values()) and 0 < said["with_wishes"] < 12
     for name in ("few.jsonl", "few.proofs.jsonl"):
         assert (tmp_path / name).read_bytes() == made.with_name(name).read_bytes()
@@ -131,6 +130,5 @@ def test_mistakes_are_one_line(words, names, world, made, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verb", ("make", "difficulty", "review", "accept"))
-def test_help_has_examples(verb, capsys):
-    assert main(["request", verb, "--help"]) == 0
-    assert f"tripwright request {verb}" in capsys.readouterr().out.split("Examples:")[1]
+def test_help_has_examples(verb, typed):
+    assert f"tripwright request {verb}" in typed(f"request {verb} --help").out.split("Examples:")[1]

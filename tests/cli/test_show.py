@@ -249,11 +249,10 @@ def test_the_verdict_as_json_is_that_of_score(folder, world, shown):
         ("{folder}/world/world.sqlite", "not JSON"),
     ],
 )
-def test_mistakes_are_one_line(folder, words, told, capsys):
+def test_mistakes_are_one_line(folder, words, told, refused):
     before = sorted(folder.iterdir())
-    assert main(["show", *words.format(folder=folder).split()]) == 2
-    problem = capsys.readouterr().err
-    assert told in problem and problem.count("\n") == 1 and sorted(folder.iterdir()) == before
+    problem = refused("show", words.format(folder=folder))
+    assert told in problem and sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -266,8 +265,7 @@ def test_mistakes_are_one_line(folder, words, told, capsys):
         ("p.json", "[" * 100_000, "p.json: not JSON (nested too deeply)"),
     ],
 )
-def test_where_a_file_is_not_json(tmp_path, name, text, told, capsys):
+def test_where_a_file_is_not_json(tmp_path, name, text, told, refused):
     (tmp_path / name).write_bytes(text.encode())
     line = ["--line", "2"] if name == "p.jsonl" else []
-    assert main(["show", str(tmp_path / name), *line]) == 2
-    assert told in capsys.readouterr().err
+    assert told in refused(f"show {tmp_path}/{name}", line)

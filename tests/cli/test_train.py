@@ -54,15 +54,16 @@ def recipe(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("verb", "words"), [("train", "no [grpo], [ppo] or [rft] table"), ("sft", "no [sft] table")]
 )
-def test_a_recipe_without_the_stage_is_refused(verb, words, recipe, tmp_path, capsys):
+def test_a_recipe_without_the_stage_is_refused(verb, words, recipe, tmp_path, refused):
     recipe.write_text(RECIPE.partition("[sft]")[0])
-    assert main([verb, str(recipe), "--out", str(tmp_path / "run")]) == 2
-    assert words in capsys.readouterr().err and not (tmp_path / "run").exists()
+    assert (
+        words in refused(f"{verb} {recipe} --out {tmp_path}/run")
+        and not (tmp_path / "run").exists()
+    )
 
 
-def test_an_engine_that_is_not_there_is_refused(recipe, capsys):
-    assert main(["train", str(recipe), "--engine", "cloud"]) == 2
-    assert "'local', 'verl'" in capsys.readouterr().err
+def test_an_engine_that_is_not_there_is_refused(recipe, refused):
+    assert "'local', 'verl'" in refused(f"train {recipe} --engine cloud")
 
 
 def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
@@ -111,7 +112,7 @@ def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
     )
 
 
-def test_a_finished_run_is_left_as_it_is(recipe, tmp_path, capsys):
+def test_a_finished_run_is_left_as_it_is(recipe, tmp_path, capsys, refused):
     """And another setting on the command line is another recipe."""
     arguments = ["sft", str(recipe), "--set", "sft.steps=1", "--out", str(tmp_path / "run")]
     assert main(arguments) == 0
@@ -120,11 +121,10 @@ def test_a_finished_run_is_left_as_it_is(recipe, tmp_path, capsys):
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
     assert json.loads((tmp_path / "run" / "recipe.json").read_text())["sft"]["steps"] == 1
     capsys.readouterr()
-    assert main([*arguments, "--set", "sft.batch_size=3"]) == 2
-    assert "sft.batch_size: 2 -> 3" in capsys.readouterr().err
+    assert "sft.batch_size: 2 -> 3" in refused(arguments, "--set sft.batch_size=3")
 
 
-def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, capsys):
+def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, refused):
     """Until something was trained, nothing hangs on the recipe and the data of a start that was
     refused."""
     turns = [
@@ -135,16 +135,16 @@ def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, ca
     data, out = tmp_path / "mine.jsonl", tmp_path / "run"
     data.write_text(json.dumps({"messages": turns}) + "\n{broken\n")
     recipe.write_text(RECIPE.replace("\nbatch_size = 2", f'\nbatch_size = 2\ndata = "{data}"'))
-    assert main(["sft", str(recipe), "--out", str(out)]) == 2
-    said = capsys.readouterr().err
+    said = refused(f"sft {recipe} --out {out}")
     assert "mine.jsonl:2" in said and "Traceback" not in said
     data.write_text(json.dumps({"messages": turns}) + "\n")
     recipe.write_text(recipe.read_text().replace("steps = 2", "steps = 3"))
     assert main(["sft", str(recipe), "--out", str(out)]) == 0
     assert json.loads((out / "recipe.json").read_text())["sft"]["steps"] == 3
     recipe.write_text(recipe.read_text().replace("steps = 3", "steps = 4"))
-    assert main(["sft", str(recipe), "--out", str(out)]) == 2
-    assert "holds a run of another recipe: sft.steps: 3 -> 4" in capsys.readouterr().err
+    assert "holds a run of another recipe: sft.steps: 3 -> 4" in refused(
+        f"sft {recipe} --out {out}"
+    )
 
 
 def test_a_run_folder_is_a_source_of_data(recipe, tmp_path):
@@ -176,10 +176,9 @@ def test_a_run_folder_is_a_source_of_data(recipe, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["runs/nano/cold_start/model/sft", "./here", "/nowhere/model"])
-def test_a_model_that_is_not_there_is_told_before_anything_is_made(name, recipe, tmp_path, capsys):
+def test_a_model_that_is_not_there_is_told_before_anything_is_made(name, recipe, tmp_path, refused):
     recipe.write_text(RECIPE.replace("[model]\n", f'[model]\npretrained = "{name}"\n'))
-    assert main(["train", str(recipe), "--out", str(tmp_path / "run")]) == 2
-    said = capsys.readouterr().err
+    said = refused(f"train {recipe} --out {tmp_path}/run")
     assert (
         f"model.pretrained: no folder '{name}'. Make it first" in said
         and not (tmp_path / "run").exists()

@@ -69,9 +69,8 @@ def run(tmp_path: Path) -> Path:
     return write(tmp_path / "a", [*SFT, *(row(step) for step in range(1, 31))])
 
 
-def test_one_frame_tells_stage_time_left_figures_and_endings(run, capsys):
-    assert main(["watch", str(run), "--once"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+def test_one_frame_tells_stage_time_left_figures_and_endings(run, typed):
+    text = " ".join(typed(f"watch {run} --once").out.split())
     assert "stage rl step 30 of 60 (50%)" in text
     assert "left in this stage, about 15 min" in text  # as long as it took so far
     for figure in ("reward_mean", "entropy", "kept_groups", "grad_norm", "tokens_per_second"):
@@ -80,13 +79,11 @@ def test_one_frame_tells_stage_time_left_figures_and_endings(run, capsys):
     assert any(block in text for block in BLOCKS) and "!" not in text and "\x1b" not in text
 
 
-def test_warnings_are_shown_with_their_advice(tmp_path, capsys):
+def test_warnings_are_shown_with_their_advice(tmp_path, typed):
     stops = {"answer": 0.6, "context_overflow": 0.4}
     run = write(tmp_path / "b", [row(step, stop_reasons=stops) for step in range(1, 21)])
-    assert main(["watch", str(run), "--json"]) == 0
-    warning = json.loads(capsys.readouterr().out)["warnings"][0]
-    assert main(["watch", str(run), "--once"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    warning = typed(f"watch {run} --json").record["warnings"][0]
+    text = " ".join(typed(f"watch {run} --once").out.split())
     assert warning["what"] in text and warning["advice"] in text
 
 
@@ -127,17 +124,15 @@ def test_a_stage_that_ends_by_minutes_and_one_without_an_end(tmp_path):
 
 
 @pytest.mark.parametrize("options", [["--once"], ["--json"], []])
-def test_a_folder_that_is_no_training_is_refused(tmp_path, capsys, options):
+def test_a_folder_that_is_no_training_is_refused(tmp_path, refused, options):
     (tmp_path / "manifest.json").write_text("{}")
-    assert main(["watch", str(tmp_path), *options]) == 2
-    assert "manifest.json" in capsys.readouterr().err
+    assert "manifest.json" in refused(f"watch {tmp_path}", options)
 
 
-def test_a_run_that_has_not_begun_is_no_error(tmp_path, capsys):
+def test_a_run_that_has_not_begun_is_no_error(tmp_path, typed):
     write(tmp_path / "new", [])
     (tmp_path / "new" / "metrics.jsonl").unlink()
-    assert main(["watch", str(tmp_path / "new"), "--once"]) == 0
-    assert "no steps yet" in capsys.readouterr().out
+    assert "no steps yet" in typed(f"watch {tmp_path}/new --once").out
 
 
 def test_a_run_that_is_cut_by_a_resume_is_read_anew(run):
@@ -150,14 +145,13 @@ def test_a_run_that_is_cut_by_a_resume_is_read_anew(run):
     assert read(run, "a").last["step"] == 20 and len(read(run, "a").stage_rows) == 20
 
 
-def test_watching_a_finished_run_shows_it_once_and_ends(run, capsys):
+def test_watching_a_finished_run_shows_it_once_and_ends(run, typed):
     (run / "model" / "rl").mkdir(parents=True)
-    assert main(["watch", str(run)]) == 0
-    text = capsys.readouterr().out
+    text = typed(f"watch {run}").out
     assert text.count("step 30 of 60") == 1 and "training finished" in " ".join(text.split())
 
 
-def test_watching_follows_growth_and_cuts_and_ends_with_the_training(run, monkeypatch, capsys):
+def test_watching_follows_growth_and_cuts_and_ends_with_the_training(run, monkeypatch, typed):
     acts = [
         lambda: write(run, [row(step) for step in range(1, 41)]),
         lambda: None,  # nothing new is shown
@@ -165,8 +159,7 @@ def test_watching_follows_growth_and_cuts_and_ends_with_the_training(run, monkey
         lambda: (run / "model" / "rl").mkdir(parents=True),
     ]
     monkeypatch.setattr("tripwright.cli.watch.time.sleep", lambda _: acts.pop(0)())
-    assert main(["watch", str(run)]) == 0
-    text = capsys.readouterr().out
+    text = typed(f"watch {run}").out
     assert re.findall(r"step (\d+) of 60", text) == ["30", "40", "35", "35"]
     assert " ".join(text.split()).count("training finished") == 1
 

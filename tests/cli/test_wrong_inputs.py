@@ -151,48 +151,45 @@ def place(tmp_path_factory):
         ),
     ],
 )
-def test_it_is_one_line_and_leaves_nothing(place, capsys, words, said):
+def test_it_is_one_line_and_leaves_nothing(place, refused, words, said):
     before = sorted(place.iterdir())
-    assert main(words.format(place=place).split()) == 2
-    problem = capsys.readouterr().err
-    assert problem.startswith("tripwright: ") and problem.count("\n") == 1 and said in problem
+    problem = refused(words.format(place=place))
+    assert said in problem
     assert sorted(place.iterdir()) == before
 
 
-def test_queries_of_another_world_are_noticed(place, capsys):
-    assert main(["solve", str(place / "far.jsonl"), "--world", str(place / "w"), "--json"]) == 0
-    told = capsys.readouterr()
+def test_queries_of_another_world_are_noticed(place, typed):
+    told = typed(f"solve {place}/far.jsonl --world {place}/w --json")
     assert [json.loads(line)["status"] for line in told.out.splitlines()] == ["infeasible"] * 2
     assert "is it the right world?" in told.err
 
 
-def test_a_trip_on_none_of_the_worlds_days_has_no_plan(place, capsys):
+def test_a_trip_on_none_of_the_worlds_days_has_no_plan(place, refused, typed):
     """It could be driven, as roads have no dates: of 2022, nobody knows about 1999."""
     words = [str(place / "past.jsonl"), "--world", str(place / "w")]
-    assert main(["solve", *words, "--why", "--json"]) == 0
-    solved = json.loads(capsys.readouterr().out)
+    solved = typed("solve", words, "--why --json").record
     assert solved["status"] == "infeasible" and "the world's days are 2022-03-01" in solved["why"]
     assert solved["explanation"]["conflict"] == ["dates: 1999-03-09 to 1999-03-11"]
     assert [change["kind"] for change in solved["changes"]] == ["dates"]
-    assert main(["query", "check", *words]) == 1
-    assert "cannot be met: the world's days are" in capsys.readouterr().out
+    assert "cannot be met: the world's days are" in typed("query check", words, code=1).out
     record = json.loads((place / "past.jsonl").read_text())
     plan = json.dumps({"query": record, "plan": record["oracle"]["plan"]})
     (place / "plan.json").write_text(plan)
-    assert main(["score", str(place / "plan.json"), *words[1:]]) == 2
-    problem = capsys.readouterr().err
-    assert "the world's days are" in problem and problem.count("\n") == 1
+    problem = refused(f"score {place}/plan.json", words[1:])
+    assert "the world's days are" in problem
 
 
 @pytest.mark.parametrize("verb", ["sft", "train"])
-def test_a_recipe_without_the_stage_makes_no_folder(place, capsys, verb):
+def test_a_recipe_without_the_stage_makes_no_folder(place, refused, verb):
     pytest.importorskip("torch")
     recipe = place / "empty"
-    assert main([verb, str(recipe), "--out", str(place / "trained")]) == 2
-    assert "there is nothing to" in capsys.readouterr().err and not (place / "trained").exists()
+    assert (
+        "there is nothing to" in refused(f"{verb} {recipe} --out {place}/trained")
+        and not (place / "trained").exists()
+    )
 
 
-def test_the_same_command_continues_a_run_after_midnight(place, capsys):
+def test_the_same_command_continues_a_run_after_midnight(place, refused):
     """Without --snapshot the day of the run's first start counts, not that of the next."""
     run = (
         f"run --policy errand-expert --dialect deeptravel_cards --queries {place}/r.jsonl --world"
@@ -205,5 +202,4 @@ def test_the_same_command_continues_a_run_after_midnight(place, capsys):
         == "2026-06-20"
     )
     assert len((place / "days" / "transcripts.jsonl").read_text().splitlines()) == 1
-    assert main([*run.split(), "--snapshot", "2026-06-21"]) == 2
-    assert "holds another run" in capsys.readouterr().err
+    assert "holds another run" in refused(run, "--snapshot 2026-06-21")

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.comparison import run_names
 from tripwright.evals.report import report_page, write_report
@@ -240,7 +239,7 @@ def test_names_tell_runs_apart(tmp_path):
     assert run_names(folders[1:]) == ["seed0", "seed1"]
 
 
-def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, capsys):
+def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, typed):
     for folders, found in (
         ([tmp_path / str(i) for i in range(9)], "9 runs in one chart"),
         ([two[0], two[0]], "given twice"),
@@ -248,11 +247,9 @@ def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, capsy
     ):
         with pytest.raises(UserError, match=found):
             report_page(folders)
-    assert (
-        main(["report", str(two[0]), str(two[1]), "--out", str(tmp_path / "out.html"), "--json"])
-        == 0
-    )
-    told = json.loads(capsys.readouterr().out)
+    told = typed(
+        ["report", str(two[0]), str(two[1]), "--out", str(tmp_path / "out.html"), "--json"]
+    ).record
     assert (
         told["runs"] == [str(folder) for folder in two]
         and told["bytes"] == (tmp_path / "out.html").stat().st_size

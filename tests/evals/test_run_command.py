@@ -64,13 +64,11 @@ def finished(out: Path) -> list[str]:
 # ---- what it says and leaves
 
 
-def test_the_expert_by_name_and_again_in_json(words, tmp_path, capsys):
-    assert main(words(tmp_path / "a", "--policy expert")) == 0
-    printed = capsys.readouterr()
+def test_the_expert_by_name_and_again_in_json(words, tmp_path, typed):
+    printed = typed(words(tmp_path / "a", "--policy expert"))
     assert "12 episodes, strict rules" in printed.out and "12/12" in printed.out
     assert "12/12 episodes" in printed.err and "faults" not in printed.out
-    assert main(words(tmp_path / "a", "--policy expert --json --quiet")) == 0
-    printed = capsys.readouterr()
+    printed = typed(words(tmp_path / "a", "--policy expert --json --quiet"))
     assert json.loads(printed.out) == score_of(tmp_path / "a") and printed.err == ""
     assert not {"usage", "faults"} & (score_of(tmp_path / "a").keys())
 
@@ -147,7 +145,7 @@ def test_steps_that_the_last_play_never_came_to_are_paid_for_too(words, tmp_path
     assert not (tmp_path / "b" / "calls.jsonl").exists()
 
 
-def test_an_endpoint_that_does_not_count(words, tmp_path, paid_expert, capsys):
+def test_an_endpoint_that_does_not_count(words, tmp_path, paid_expert, capsys, typed):
     paid_expert.counts = False
     assert main(words(tmp_path / "a", f"{PRICES} --count 2")) == 0
     usage = score_of(tmp_path / "a")["usage"]
@@ -155,14 +153,17 @@ def test_an_endpoint_that_does_not_count(words, tmp_path, paid_expert, capsys):
     unknown = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
     assert [usage[name] for name in unknown] == [None] * 4
     assert "the endpoint counted no tokens in" in capsys.readouterr().out
-    assert main(words(tmp_path / "b", f"{PRICES} --count 2 --max-cost-usd 1")) == 1
-    assert "does not say how many tokens it used" in capsys.readouterr().err
+    assert (
+        "does not say how many tokens it used"
+        in typed(words(tmp_path / "b", f"{PRICES} --count 2 --max-cost-usd 1"), code=1).err
+    )
 
 
-def test_a_limit_on_the_cost_stops_and_a_higher_one_goes_on(words, tmp_path, paid_expert, capsys):
+def test_a_limit_on_the_cost_stops_and_a_higher_one_goes_on(words, tmp_path, paid_expert, typed):
     limited = words(tmp_path, f"{PRICES} --concurrency 1 --max-cost-usd 0.0024")
-    assert main(limited) == 1
-    assert "Stopped by --max-cost-usd 0.0024: the run has cost $0.0024" in capsys.readouterr().err
+    assert (
+        "Stopped by --max-cost-usd 0.0024: the run has cost $0.0024" in typed(limited, code=1).err
+    )
     assert paid_expert.requests == 20 and not (tmp_path / "score.json").exists()
     assert main(limited) == 1 and paid_expert.requests == 20  # still spent
     assert main([*limited[:-1], "1"]) == 0
@@ -216,15 +217,14 @@ def test_a_sick_endpoint_loses_nothing_and_the_same_command_continues(
 
 @pytest.mark.parametrize("good", [0, 10])
 def test_a_wrong_key_is_one_line_and_what_was_paid_is_kept(
-    words, tmp_path, paid_expert, good, capsys
+    words, tmp_path, paid_expert, good, refused
 ):
     expired = paid_expert.serve(
         lambda request: (
             paid_expert.answer(request) if paid_expert.requests < good else (401, b"{}", {})
         )
     )
-    assert main(words(tmp_path, url=expired)) == 2
-    assert "OPENAI_API_KEY" in capsys.readouterr().err
+    assert "OPENAI_API_KEY" in refused(words(tmp_path, url=expired))
     assert main(words(tmp_path)) == 0 and set(paid_expert.asked.values()) == {1}
 
 
@@ -382,10 +382,11 @@ def test_mistakes_are_one_line(words, tmp_path, more, told, capsys):
     assert told in printed.err and printed.err.count("\n") == 1 and not (tmp_path / "a").exists()
 
 
-def test_another_world_is_refused(words, tmp_path, capsys):
+def test_another_world_is_refused(words, tmp_path, refused):
     build_world(tmp_path / "other", "nano", 3)
-    assert main([*words(tmp_path / "b", "--policy expert"), "--world", f"{tmp_path}/other"]) == 2
-    assert "is it the right world?" in capsys.readouterr().err
+    assert "is it the right world?" in refused(
+        words(tmp_path / "b", "--policy expert"), f"--world {tmp_path}/other"
+    )
 
 
 def test_what_a_policy_refuses_leaves_no_card_behind(words, tmp_path, monkeypatch):
@@ -414,7 +415,7 @@ def test_what_a_policy_refuses_leaves_no_card_behind(words, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("model", ["nowhere", "here/model"])
 def test_a_model_that_is_neither_a_folder_nor_a_hubs_name_is_refused_at_once(
-    words, tmp_path, model, monkeypatch, capsys
+    words, tmp_path, model, monkeypatch, refused
 ):
     """`from_pretrained` would ask a hub for half a minute."""
     transformers = pytest.importorskip("transformers")
@@ -422,15 +423,14 @@ def test_a_model_that_is_neither_a_folder_nor_a_hubs_name_is_refused_at_once(
     (tmp_path / "here").mkdir()
     monkeypatch.setattr(transformers, "AutoModelForCausalLM", None)
     command = words(tmp_path / "out", f"--policy local --model {model} --dialect compact")
-    assert main(command) == 2
-    problem = capsys.readouterr().err
-    assert "No model folder at" in problem and problem.count("\n") == 1
+    problem = refused(command)
+    assert "No model folder at" in problem
 
 
 # ---- folders that cannot be read
 
 
-def test_a_folder_of_another_version_is_refused_and_left_as_it_is(words, tmp_path, capsys):
+def test_a_folder_of_another_version_is_refused_and_left_as_it_is(words, tmp_path, capsys, refused):
     run = tmp_path / "run"
     command = words(run, "--policy greedy-search --count 2")
     assert main(command) == 0
@@ -445,7 +445,6 @@ def test_a_folder_of_another_version_is_refused_and_left_as_it_is(words, tmp_pat
         ["compare", str(run), str(again)],
         ["data", "collect", str(run), "--out", str(tmp_path / "collected.jsonl")],
     ):
-        assert main(each) == 2
-        told = capsys.readouterr().err
-        assert "made by another version" in told and told.count("\n") == 1
+        told = refused(each)
+        assert "made by another version" in told
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.files import write_lines
-from tripwright.cli.main import main
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import (
@@ -360,13 +359,9 @@ def test_an_empty_file_has_no_rates(world, tmp_path):
     assert summary["final_pass_rate"]["value"] is None is summary["final_pass_rate"]["low"]
 
 
-def test_the_verb_prints_json_lines_with_the_summary_last(world, tmp_path, capsys):
+def test_the_verb_prints_json_lines_with_the_summary_last(world, tmp_path, typed):
     path = plans_at(tmp_path, {"query": EASY, "plan": P3_PLAN}, {"query": EASY, "plan": None})
-    assert (
-        main(["score", str(path), "--world", str(world.folder), "--rules", "official", "--json"])
-        == 0
-    )
-    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    records = typed(f"score {path} --world {world.folder} --rules official --json").records
     assert records == list(score_file(path, world, "official"))
     assert records[-1]["kind"] == "summary"
 

@@ -398,21 +398,20 @@ def test_what_most_say_calibrates_a_judge(study, tmp_path):
 # ---- the verbs
 
 
-def test_from_runs_to_figures(run_folder, tmp_path, capsys):
+def test_from_runs_to_figures(run_folder, tmp_path, typed):
     runs = [str(run_folder(name, [errand(n) for n in range(5)])) for name in ("alpha", "beta")]
     out = str(tmp_path / "study")
-    assert main(["study", "make", *runs, "--out", out, "--per-run", "3", "--seed", "4"]) == 0
-    assert "6 items from 2 runs, 3 requests answered by several" in capsys.readouterr().err
-    assert main(["study", "agreement", out]) == 0
-    assert "nobody yet" in capsys.readouterr().out
+    assert (
+        "6 items from 2 runs, 3 requests answered by several"
+        in typed("study make", runs, f"--out {out} --per-run 3 --seed 4").err
+    )
+    assert "nobody yet" in typed(f"study agreement {out}").out
     study = Study(Path(out))
     label(study, *((r, item, all_true(study)) for r in ("ann", "bob") for item in study.key))
     labels = str(tmp_path / "labels.jsonl")
-    assert main(["study", "agreement", out, labels, "--unblind"]) == 0
-    said = capsys.readouterr().out
+    said = typed(f"study agreement {out} {labels} --unblind").out
     assert "all 7 TRUE" in said and "100.0%" in said and "alpha (3 items)" in said
-    assert main(["study", "agreement", out, labels, "--json"]) == 0
-    assert "runs" not in json.loads(capsys.readouterr().out)
+    assert "runs" not in typed(f"study agreement {out} {labels} --json").record
     assert main(["study", "agreement", str(tmp_path / "nowhere")]) == 2
     people = tmp_path / "people.jsonl"
     assert main(["study", "export", out, labels, "--out", str(people), "--run", "beta"]) == 0
@@ -439,12 +438,11 @@ def readings(tmp_path: Path) -> list[Path]:
     return [true, lossy]
 
 
-def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys):
+def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys, typed):
     study, labels = tmp_path / "study", tmp_path / "labels.jsonl"
     files = [str(path) for path in readings]
     make = ["study", "make", *files, "--formatted", "--per-run", "4", "--out", str(study)]
-    assert main(make) == 0
-    assert "8 items from 2 runs, 4 requests answered by several" in capsys.readouterr().err
+    assert "8 items from 2 runs, 4 requests answered by several" in typed(make).err
     items = items_of(study)
     keys = read_lines(study / "key.jsonl")
     names = list(Study(study).names)
@@ -459,17 +457,15 @@ def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys):
         rows += [{"item": item["item"], "rater": rater, **says} for rater in ("Ann", "Bo")]
     write_lines(labels, rows)
     capsys.readouterr()
-    assert main(["study", "agreement", str(study), str(labels), "--unblind", "--json"]) == 0
-    figures = json.loads(capsys.readouterr().out)
+    figures = typed(f"study agreement {study} {labels} --unblind --json").record
     assert set(figures["dimensions"]) == {*names, "all"}
     meals = {run: said["true"]["meals"]["k"] for run, said in figures["runs"].items()}
     assert meals == {"true": 4, "lossy": 0}
     assert figures["runs"]["lossy"]["true"]["accommodation"]["k"] == 4
 
 
-def test_answers_that_are_data_are_not_labelled(readings, tmp_path, capsys):
+def test_answers_that_are_data_are_not_labelled(readings, tmp_path, refused):
     line = json.loads(readings[0].read_text().splitlines()[0])
     line["transcript"]["answer"] = json.dumps(line["plan"])
     (path := tmp_path / "data.jsonl").write_text(json.dumps(line) + "\n")
-    assert main(["study", "make", str(path), "--formatted", "--out", str(tmp_path / "s")]) == 2
-    assert "No transcript to label" in capsys.readouterr().err
+    assert "No transcript to label" in refused(f"study make {path} --formatted --out {tmp_path}/s")

@@ -11,7 +11,6 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from tripwright.cli.main import main
 from tripwright.server.agency import TripServer, open_agency
 from tripwright.server.trips import make_app
 from tripwright.world.generator import build_world
@@ -126,9 +125,8 @@ def test_a_checkpoint_plans_first_and_may_fail(opened, tmp_path):
         ("--runs nowhere", "No folder"),
     ],
 )
-def test_a_wrong_option_is_one_line(options, said, world, tmp_path, capsys):
+def test_a_wrong_option_is_one_line(options, said, world, tmp_path, refused):
     place = [] if "--world" in options else ["--world", str(world)]
     state = ["--state", str(tmp_path / "t.sqlite"), "--port", "0"]
-    assert main(["serve", *place, *state, *options.split()]) == 2
-    error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1
+    error = refused("serve", place, state, options)
+    assert said in error

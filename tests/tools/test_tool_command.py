@@ -1,5 +1,4 @@
 import inspect
-import json
 import shlex
 from pathlib import Path
 
@@ -28,27 +27,26 @@ def folder(tmp_path: Path) -> str:
         ("SearchRestaurant", "star", "1. [Café] Avg. Cost $12. Cuisines: Tea. Rating: 4.0\n"),
     ],
 )
-def test_every_face_can_be_tried(folder, capsys, tool, face, said):
-    assert main(["tool", tool, '{"city": "Boston"}', "--world", folder, "--face", face]) == 0
-    assert said in capsys.readouterr().out
-    assert main(["tool", "--list", "--face", face]) == 0
-    assert tool in [s["function"]["name"] for s in json.loads(capsys.readouterr().out)]
+def test_every_face_can_be_tried(folder, typed, tool, face, said):
+    assert (
+        said in typed(["tool", tool, '{"city": "Boston"}', "--world", folder, "--face", face]).out
+    )
+    assert tool in [s["function"]["name"] for s in typed(f"tool --list --face {face}").record]
 
 
-def test_a_page_of_a_long_answer(tmp_path, capsys):
+def test_a_page_of_a_long_answer(tmp_path, refused, typed):
     eaten = [(f"Café {n}", "Boston", "Tea", "12", "4.0") for n in range(1, 46)]
     write_world(tmp_path / "w", WorldTables([("Boston", "Massachusetts")], [], [], eaten, [], []))
     at, rows = ["--world", str(tmp_path / "w"), "--page-rows"], list[list[str]]()
     for arguments, count in (('{"city": "Boston"}', 44), ('{"city": "Boston", "page": 3}', 20)):
-        assert main(["tool", "search_restaurants", arguments, *at, str(count)]) == 0
-        answer = json.loads(capsys.readouterr().out)
+        answer = typed(["tool", "search_restaurants", arguments, *at, str(count)]).record
         rows.append([row["name"] for row in answer["rows"]])
     assert (len(rows[0]), rows[1][0]) == (44, "Café 41")
     assert (answer["page"], answer["pages"], answer["total_rows"]) == (3, 3, 45)
-    assert main(["tool", "search_restaurants", '{"city": "Boston", "page": 4}', *at, "20"]) == 2
-    assert "Page 4 does not exist: the pages are 1 to 3." in capsys.readouterr().err
-    assert main(["tool", "--list", "--page-rows", "1"]) == 0
-    assert capsys.readouterr().out.count('"page"') == 4
+    assert "Page 4 does not exist: the pages are 1 to 3." in refused(
+        ["tool", "search_restaurants", '{"city": "Boston", "page": 4}', *at, "20"]
+    )
+    assert typed("tool --list --page-rows 1").out.count('"page"') == 4
 
 
 @pytest.mark.parametrize(
@@ -92,10 +90,9 @@ def test_the_examples_of_the_help_answer(tmp_path, capsys, monkeypatch):
         assert main(words) == 0, (words, capsys.readouterr().err)
 
 
-def test_the_example_on_the_official_tables_answers(real_world, tmp_path, capsys, monkeypatch):
+def test_the_example_on_the_official_tables_answers(real_world, tmp_path, typed, monkeypatch):
     (tmp_path / "worlds").mkdir()
     (tmp_path / "worlds" / "real").symlink_to(real_world.folder)
     monkeypatch.chdir(tmp_path)
     (words,) = [words for words in examples() if "worlds/real" in words]
-    assert main(words) == 0
-    assert "35 flights" in capsys.readouterr().out
+    assert "35 flights" in typed(words).out

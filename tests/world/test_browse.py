@@ -1,10 +1,7 @@
 """What people see of a world: lists with filters, and one line for what there is not."""
 
-import json
-
 import pytest
 
-from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.world.browse import LISTINGS, Filters, browse
 from tripwright.world.generator import build_world
@@ -89,24 +86,22 @@ def test_what_there_is_not_is_one_line(nano, what, filters, told):
     assert "\n" not in str(problem.value)
 
 
-def test_the_command_says_when_a_list_is_cut(nano, capsys):
-    assert main(["world", "browse", str(nano.folder), "cities", "--count", "3"]) == 0
-    told = capsys.readouterr()
+def test_the_command_says_when_a_list_is_cut(nano, typed):
+    told = typed(f"world browse {nano.folder} cities --count 3")
     assert len(told.out.splitlines()) == 4 and told.err == "the first 3 rows; --count 0 shows all\n"
-    assert main(["world", "browse", str(nano.folder), "cities", "--count", "0", "--json"]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    rows = typed(f"world browse {nano.folder} cities --count 0 --json").records
     assert [row["city"] for row in rows] == list(nano.cities)
-    assert main(["world", "browse", str(nano.folder), "restaurants", "--word", "no such dish"]) == 0
-    assert "0 rows" in capsys.readouterr().err
+    assert (
+        "0 rows"
+        in typed(["world", "browse", str(nano.folder), "restaurants", "--word", "no such dish"]).err
+    )
 
 
-def test_info_says_size_dates_and_coverage(nano, capsys):
-    assert main(["world", "info", str(nano.folder), "--verify"]) == 0
-    told = capsys.readouterr().out
+def test_info_says_size_dates_and_coverage(nano, typed):
+    told = typed(f"world info {nano.folder} --verify").out
     assert "MB)" in told and "flights from 2022-03-01 to 2022-03-14, on 14 days" in told
     for words in ("every search is known", nano.content_hash, "the rows match the hash"):
         assert words in told
-    assert main(["world", "info", str(nano.folder), "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
+    record = typed(f"world info {nano.folder} --json").record
     assert record["first_date"] == "2022-03-01"
     assert record["flights_complete"] and record["size_mb"] > 0

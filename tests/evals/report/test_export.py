@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from xml.etree import ElementTree
 
 import pytest
@@ -100,14 +99,13 @@ def test_a_folder_of_other_files_is_refused_in_one_line(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_the_verb_exports_the_figures_of_its_page(tmp_path, capsys):
+def test_the_verb_exports_the_figures_of_its_page(tmp_path, typed):
     run, out = tmp_path / "run", tmp_path / "out"
     run.mkdir()
     (run / "metrics.jsonl").write_text(
         '{"stage": "sft", "step": 1, "seconds": 1, "loss": 2.0}\n' * 2
     )
-    assert main(["report", str(run), "--export", str(out), "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
+    record = typed(f"report {run} --export {out} --json").record
     assert record["export"] == {"folder": str(out), "figures": 1, "tables": 0}
     assert (out / INDEX).is_file()
     assert main(["report", str(run), "--export", str(tmp_path)]) == 2

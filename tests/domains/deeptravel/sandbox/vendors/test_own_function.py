@@ -69,13 +69,12 @@ def at_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_example_runs_as_written_and_its_rows_reach_the_transcripts(at_the_root, capsys):
+def test_the_example_runs_as_written_and_its_rows_reach_the_transcripts(at_the_root, typed):
     here = [each for each in COMMANDS if not re.search(" (serve|sft|train) |--server", each)]
     assert [each.split()[1] for each in here] == ["world", "tool", "request", "run"]
     printed = {}
     for command in here:
-        assert main(shlex.split(command)[1:]) == 0
-        printed[command.split()[1]] = capsys.readouterr().out
+        printed[command.split()[1]] = typed(shlex.split(command)[1:]).out
     assert json.loads(printed["tool"])["rows"][0]["number"] == "OWN 1"
     played = list(episodes(transcripts_in(at_the_root / "runs" / "own_expert")))
     flights = [
