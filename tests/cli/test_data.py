@@ -1,7 +1,9 @@
 """`data` as a user types it: from runs of the experts to the files of other trainers."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,75 +45,68 @@ def there(
     capsys.readouterr()
 
 
-def asked(words: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["data", *words.split()]) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def asked(typed: Callable[..., Any]) -> Callable[[str], str]:
+    """asked(words) → what `tripwright data` prints."""
+    return lambda words: typed(f"data {words}").out
 
 
-def test_collect_and_stats(capsys):
-    told = asked("collect runs/a runs/b --out sft.jsonl", capsys)
+def test_collect_and_stats(asked):
+    told = asked("collect runs/a runs/b --out sft.jsonl")
     assert told.splitlines()[0] == "a: 5 of 5 episodes kept"
     assert told.splitlines()[-1] == "sft.jsonl: 10 trajectories of 10 requests"
-    found = json.loads(asked("collect runs/a --world world --out again.jsonl --json", capsys))
-    assert found == {
-        "out": "again.jsonl",
-        "rules": "strict",
-        "episodes": 5,
-        "kept": 5,
-        "requests": 5,
-        "judged_again": 5,
-        "dropped": {},
-        "runs": {"a": {"episodes": 5, "kept": 5}},
-    }
-    assert asked("stats sft.jsonl", capsys).startswith(
-        "lengths in characters; dialects: planner_r1 10\n"
-    )
-    assert json.loads(asked("stats sft.jsonl --json", capsys))["levels"]["all"]["n"] == 10
+    found = json.loads(asked("collect runs/a --world world --out again.jsonl --json"))
+    counts = dict.fromkeys(("episodes", "kept", "requests", "judged_again"), 5)
+    runs = {"a": {"episodes": 5, "kept": 5}}
+    assert found == {"out": "again.jsonl", "rules": "strict", "dropped": {}, "runs": runs, **counts}
+    said = asked("stats sft.jsonl")
+    assert said.startswith("lengths in characters; dialects: planner_r1 10\n")
+    assert json.loads(asked("stats sft.jsonl --json"))["levels"]["all"]["n"] == 10
 
 
-def test_exports(capsys):
-    asked("collect runs/a --out sft.jsonl --restart", capsys)
+def test_exports(asked):
+    asked("collect runs/a --out sft.jsonl --restart")
     for words, said in {
         "sft.jsonl --layout trl --out trl.jsonl": "trl.jsonl: 5 rows",
         "sft.jsonl --layout llama-factory --out lf/mine.jsonl": "lf/mine.jsonl: 5 rows",
         "sft.jsonl --layout messages --out m.parquet": "m.parquet: 5 rows",
     }.items():
-        assert asked(f"export {words}", capsys) == f"{said}\n"
+        assert asked(f"export {words}") == f"{said}\n"
 
 
-def test_a_cold_start_of_deeptravel_s_kind(capsys):
+def test_a_cold_start_of_deeptravel_s_kind(asked):
     """From its run to the files, without rules and without a world."""
-    found = json.loads(asked("collect runs/errands --out cold.jsonl --json", capsys))
+    found = json.loads(asked("collect runs/errands --out cold.jsonl --json"))
     passed = json.loads(Path("runs/errands/score.json").read_text())["metrics"]["final"]["k"]
     assert found["kept"] + sum(found["dropped"].values()) == found["episodes"] == 6
     assert found["rules"] == json.loads(Path("runs/errands/run_card.json").read_text())["rules"]
     assert found["judged_again"] == 0 and 1 <= found["kept"] == passed
-    stats = asked("stats cold.jsonl", capsys).splitlines()
+    stats = asked("stats cold.jsonl").splitlines()
     assert stats[0] == f"lengths in characters; dialects: deeptravel_cards_compact {passed}"
     assert any(line.split()[0] == "wishes" for line in stats)
-    said = asked("export cold.jsonl --layout trl --out c.jsonl", capsys)
+    said = asked("export cold.jsonl --layout trl --out c.jsonl")
     assert said == f"c.jsonl: {passed} rows\n"
     split = "split requests.jsonl --parts train:4,validation:2 --out request_parts --json"
-    parts = json.loads(asked(split, capsys))["parts"]
+    parts = json.loads(asked(split))["parts"]
     assert [sum(part["mix"].values()) for part in parts.values()] == [4, 2]
     told(f"{RUN} {ERRANDS} --queries request_parts/validation.jsonl --out runs/part")
 
 
-def test_split(capsys):
+def test_split(asked):
     words = "split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts"
-    found = json.loads(asked(f"{words} --json", capsys))
+    found = json.loads(asked(f"{words} --json"))
     assert (found["requests"], found["duplicates"], found["left_out"]) == (10, 5, 1)
     assert [part["n"] for part in found["parts"].values()] == [6, 3]
-    said = asked(f"{words} --restart", capsys)
+    said = asked(f"{words} --restart")
     assert "5 duplicates ('a.jsonl:1' has the text of 'queries.jsonl:1')" in said
     assert "left out: 1 of 10" in said
 
 
-def test_reliability_and_its_check(capsys, typed):
-    assert "+0.0 [-" in asked("reliability runs/a runs/b", capsys)
+def test_reliability_and_its_check(asked, typed):
+    assert "+0.0 [-" in asked("reliability runs/a runs/b")
     found = typed("data reliability runs/a runs/b --within 5 --json", code=1).record
     assert found["inside"] is False and found["synthetic"]["k"] == found["given"]["k"] == 5
-    assert main(["data", "reliability", "runs/a", "runs/b", "--within", "60"]) == 0
+    typed("data reliability runs/a runs/b --within 60")
 
 
 WRONG = """
@@ -140,10 +135,8 @@ reliability runs/a nowhere | 'nowhere'
 
 
 @pytest.mark.parametrize("wrong", WRONG.strip().splitlines())
-def test_wrong_inputs_are_one_line_and_write_nothing(folder, wrong, capsys):
+def test_wrong_inputs_are_one_line_and_write_nothing(folder, wrong, refused):
     pytest.importorskip("pyarrow")
     words, why = wrong.split(" | ")
-    assert main(["data", *words.split()]) == 2
-    printed = capsys.readouterr()
-    assert why in printed.err and len(printed.err.splitlines()) == 1 and not printed.out
+    assert why in refused(f"data {words}")
     assert not list(folder.glob("x*"))

@@ -43,7 +43,7 @@ def test_the_figures_for_programs_are_those_in_the_words(recipe, typed):
 
 def test_what_each_of_several_gpus_would_hold(recipe, typed):
     """And that nothing of it was measured."""
-    command = ["fit", recipe, "--memory", "200", "--device", "cuda", "--tokens", "500"]
+    command = f"fit {recipe} --memory 200 --device cuda --tokens 500"
     found = typed(command, "--json").record
     rows = found["devices"]
     assert [(row["devices"], row["checkpoint_activations"]) for row in rows[:3]] == [
@@ -68,7 +68,7 @@ def test_time_is_estimated_on_this_machine(tmp_path, typed):
 
 
 def test_its_advice_is_settings_that_can_be_given(recipe, capsys, typed):
-    command = ["fit", recipe, "--memory", "60", "--device", "cuda", "--tokens", "500", "--json"]
+    command = f"fit {recipe} --memory 60 --device cuda --tokens 500 --json"
     changes = typed(command, code=1).record["changes"]
     given = [word for change in changes for word in ("--set", change["setting"])]
     main([*command, *given])

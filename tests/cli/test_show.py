@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.cli.main import main
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS, to_official
 from tripwright.domains.travelplanner.plan_view import plan_view
@@ -66,14 +65,9 @@ def query(folder: Path) -> Query:
 
 
 @pytest.fixture
-def shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str], str]:
+def shown(folder: Path, typed: Callable[..., Any]) -> Callable[[str], str]:
     """{p} is the folder, {w} names its world."""
-
-    def shown(words: str) -> str:
-        assert main(["show", *words.format(p=folder, w=f"--world {folder}/world").split()]) == 0
-        return capsys.readouterr().out
-
-    return shown
+    return lambda words: typed(f"show {words}".format(p=folder, w=f"--world {folder}/world")).out
 
 
 # ---- the view

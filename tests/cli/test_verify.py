@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from tests.files import read_lines, write_lines
-from tripwright.cli.main import main
-from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
 from tripwright.domains.deeptravel.verifiers.findings import (
@@ -24,7 +22,6 @@ from tripwright.domains.deeptravel.verifiers.findings import (
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
-VERBS = (Verb("verify", "tripwright.domains.deeptravel.verbs.verify", "verify", "Verify answers."),)
 GOOD, BAD = "very_satisfied", "dissatisfied_logic"
 Record = dict[str, Any]
 
@@ -126,28 +123,21 @@ def by(judge: Judge, *words: str, **settings: Any) -> list[str]:
     return ["--judging", str(judge.file), *words]
 
 
-def told(
-    capsys: pytest.CaptureFixture[str], path: Path, *words: str
-) -> tuple[list[Record], Record, str]:
-    """The verdicts, the summary and stderr of a command that succeeds."""
-    assert main(["verify", str(path), *words, "--json"], VERBS) == 0
-    captured = capsys.readouterr()
-    *lines, summary = [json.loads(line) for line in captured.out.splitlines()]
-    return lines, summary, captured.err
+@pytest.fixture
+def verified(typed: Callable[..., Any]) -> Callable[..., tuple[list[Record], Record, str]]:
+    """verified(path, *words) → the verdicts, the summary and stderr of a command that succeeds."""
+
+    def run(path: Path, *words: str) -> tuple[list[Record], Record, str]:
+        printed = typed("verify --json", [path, *words])
+        *lines, summary = printed.records
+        return lines, summary, printed.err
+
+    return run
 
 
-def refused(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> str:
-    """The one line of a command that is wrong."""
-    capsys.readouterr()
-    assert main(["verify", str(path), *words], VERBS) == 2
-    captured = capsys.readouterr()
-    assert captured.err.count("\n") == 1 and captured.out == ""
-    return captured.err
-
-
-def test_by_rules_in_words_and_as_json(run, tmp_path, capsys):
+def test_by_rules_in_words_and_as_json(run, tmp_path, verified, typed):
     out = tmp_path / "sub" / "verdicts.jsonl"
-    lines, summary, _ = told(capsys, run, "--out", str(out))
+    lines, summary, _ = verified(run, "--out", str(out))
     assert read_lines(out) == lines
     assert [line["reward"] for line in lines] == [1.0] * 6 + [0.0] * 4
     assert lines[9]["turns_saved"] == 2 and lines[9]["turns"] == [] and lines[9]["passes"] is False
@@ -155,90 +145,91 @@ def test_by_rules_in_words_and_as_json(run, tmp_path, capsys):
     assert summary["turn"] == {"satisfied": 14, "inconsistent_with_response": 2}
     assert (summary["turns"], summary["turns_saved"]) == (20, 4)
     assert not (tmp_path / "judgements.jsonl").exists(), "the rules keep no votes"
-    assert main(["verify", str(run)], VERBS) == 0
-    shown = capsys.readouterr().out
+    shown = typed(f"verify {run}").out
     rows = [line.split() for line in shown.splitlines()]
     assert ["reward", "60.0%", "[31.3%,", "83.2%]", "6/10"] in rows, "Wilson's interval"
     assert ["logic", "2", "e8:", "arrives", "before", "it", "departs"] in rows
     assert ["inconsistent_with_response", "2", "e6"] in rows and "e0: " not in shown
 
 
-def test_the_real_rules_and_an_episode_without_answer(tmp_path, monkeypatch, capsys):
+def test_the_real_rules_and_an_episode_without_answer(tmp_path, monkeypatch, verified, typed):
     monkeypatch.setattr(verify, "RuleVerifier", RuleVerifier)
     episodes = [episode(0, "invented"), episode(1, "", StopReason.MAX_TURNS)]
     path = write_lines(tmp_path / "transcripts.jsonl", episodes)
-    (invented, missing), summary, _ = told(capsys, path)
+    (invented, missing), summary, _ = verified(path)
     assert invented["reward"] == 0 and invented["trajectory"]["problems"][0]["kind"] == "format"
     assert missing["reward"] == 0 and missing["trajectory"] is None
     assert summary["trajectory"] == {"dissatisfied_incomplete": 1, "no_answer": 1}
-    assert main(["verify", str(path)], VERBS) == 0
+    typed(f"verify {path}")
 
 
-def test_answers_in_free_words_are_refused_by_the_rules_alone(run, judge, capsys):
+def test_answers_in_free_words_are_refused_by_the_rules_alone(run, judge, verified, refused):
     run.write_text(run.read_text().replace('"answer": "{', '"answer": "So: {'))
-    assert "prose" in refused(capsys, run)
-    assert "prose" in refused(capsys, run, *by(judge), "--against-rules")
-    told(capsys, run, *by(judge))
+    assert "prose" in refused("verify", [run])
+    assert "prose" in refused("verify", [run, *by(judge), "--against-rules"])
+    verified(run, *by(judge))
 
 
-def test_answers_without_typed_rows_are_refused_by_the_rules_alone(tmp_path, judge, capsys):
+def test_answers_without_typed_rows_are_refused_by_the_rules_alone(
+    tmp_path, judge, verified, refused
+):
     old = episode(0, "good answer 0")
     for segment in old["transcript"]["segments"]:
         if segment["call"]:
             del segment["call"]["rows"]
     path = write_lines(tmp_path / "transcripts.jsonl", [old])
-    assert "typed rows" in refused(capsys, path)
-    told(capsys, path, *by(judge))
+    assert "typed rows" in refused("verify", [path])
+    verified(path, *by(judge))
 
 
-def test_a_run_folder_is_its_transcripts(run, judge, tmp_path, capsys):
+def test_a_run_folder_is_its_transcripts(run, judge, tmp_path, verified, refused):
     """The votes of a judge are kept in the folder, so that folder and file are one run."""
-    assert told(capsys, run) == told(capsys, tmp_path)
-    told(capsys, tmp_path, *by(judge))
+    assert verified(run) == verified(tmp_path)
+    verified(tmp_path, *by(judge))
     asked = judge.requests
     assert (tmp_path / "judgements.jsonl").is_file() and asked > 0
-    told(capsys, run, *by(judge))
+    verified(run, *by(judge))
     assert judge.requests == asked, "asked once, whether the folder or the file is named"
     (tmp_path / "none").mkdir()
-    refused(capsys, tmp_path / "none")
+    refused("verify", [tmp_path / "none"])
 
 
-def test_a_judge_with_votes_and_its_cost(run, judge, capsys):
-    _, summary, _ = told(capsys, run, *by(judge, votes=2, price_in=1.0, price_out=2.0))
+def test_a_judge_with_votes_and_its_cost(run, judge, verified):
+    _, summary, _ = verified(run, *by(judge, votes=2, price_in=1.0, price_out=2.0))
     items, account = 10 + 2 * 8, summary["judge"]  # the turns of two failed trajectories are saved
     assert account["votes_asked"] == judge.requests == 2 * items and summary["turns_saved"] == 4
     assert account["items"] == account["unanimous"] == items and account["agreement"] == 1
     assert account["usd"] == pytest.approx(2 * items * (500 * 1 + 50 * 2) / 1e6)
     assert summary["reward"]["k"] == 6
-    _, summary, _ = told(capsys, run, *by(judge, votes=2))
+    _, summary, _ = verified(run, *by(judge, votes=2))
     assert judge.requests == 2 * items, "the same command asks for nothing again"
     assert (summary["judge"]["votes_asked"], summary["judge"]["votes_reused"]) == (0, 2 * items)
 
 
-def test_an_endpoint_that_dies_leaves_unscored_and_the_same_command_goes_on(run, judge, capsys):
+def test_an_endpoint_that_dies_leaves_unscored_and_the_same_command_goes_on(run, judge, verified):
     judge.mood = "dies at 5"
-    lines, summary, error = told(capsys, run, *by(judge))
+    lines, summary, error = verified(run, *by(judge))
     assert "5 of 10 unscored" in error and "server_error" in lines[5]["unscored"]
     assert lines[5]["reward"] is None and "trajectory" not in lines[5], "never a 0"
     assert (summary["reward"]["k"], summary["reward"]["n"]) == (5, 5)
     assert (summary["worst_case"]["k"], summary["worst_case"]["n"]) == (5, 10)
     paid, judge.mood, judge.requests = 5 * 3, "well", 0
-    _, summary, _ = told(capsys, run, *by(judge))
+    _, summary, _ = verified(run, *by(judge))
     assert judge.requests == 26 - paid and summary["unscored"] == 0 and "worst_case" not in summary
 
 
-def test_after_twenty_faults_in_a_row_nobody_is_asked(tmp_path, judge, capsys):
+def test_after_twenty_faults_in_a_row_nobody_is_asked(tmp_path, judge, verified):
     """Unscored episodes of the run itself are no faults of the judge."""
     judge.mood = "dead"
     dead = [episode(n, "", StopReason.UNSCORED) for n in range(25)]
     asked = [episode(n, "good answer 1") for n in range(25, 65)]
     path = write_lines(tmp_path / "transcripts.jsonl", [*dead, *asked])
-    lines, summary, _ = told(capsys, path, *by(judge))
+    lines, summary, _ = verified(path, *by(judge))
     assert summary["unscored"] == 65 and 20 <= judge.requests < 2 * 30
     assert "tool host down" in lines[0]["unscored"] and "not asked" in lines[-1]["unscored"]
 
 
-def test_calibration_against_rules_and_labels(run, judge, tmp_path, capsys):
+def test_calibration_against_rules_and_labels(run, judge, tmp_path, verified, typed):
     labels = [
         {
             "id": f"e{n}",
@@ -251,7 +242,7 @@ def test_calibration_against_rules_and_labels(run, judge, tmp_path, capsys):
     file = write_lines(tmp_path / "labels.jsonl", labels)
     judge.mood = "lenient"  # it lets e8 pass
     words = by(judge, "--labels", str(file), "--against-rules", "--every-turn")
-    lines, summary, _ = told(capsys, run, *words)
+    lines, summary, _ = verified(run, *words)
     rules, people = summary["calibration"]["rules"], summary["calibration"]["labels"]
     assert rules["trajectory"]["confusion"] == [[8, 0], [1, 1]] and rules["compared"] == 10
     # p_o = 0.9, p_e = 0.8 · 0.9 + 0.2 · 0.1 = 0.74
@@ -261,35 +252,34 @@ def test_calibration_against_rules_and_labels(run, judge, tmp_path, capsys):
     assert (people["compared"], people["without_label"], people["turns"]["n"]) == (9, 1, 18)
     assert list(people["rubrics"]) == ["logic"]
     assert len(lines[9]["turns"]) == 2 and lines[9]["reward"] == 0
-    assert main(["verify", str(run), *words], VERBS) == 0
-    assert "8 pass→pass, 1 fail→pass, 1 fail→fail" in capsys.readouterr().out
+    assert "8 pass→pass, 1 fail→pass, 1 fail→fail" in typed(f"verify {run}", words).out
 
 
-def test_labels_that_cannot_be_used_cost_nothing(run, judge, tmp_path, capsys):
+def test_labels_that_cannot_be_used_cost_nothing(run, judge, tmp_path, refused):
     other = write_lines(tmp_path / "labels.jsonl", [{"id": "x1", "trajectory": True}])
-    assert "'x1'" in refused(capsys, run, *by(judge, "--labels", str(other)))
+    assert "'x1'" in refused("verify", [run, *by(judge, "--labels", str(other))])
     nameless = [{**episode(n, "good"), "id": None} for n in (0, 0, 1)]
-    twice = refused(capsys, write_lines(run, nameless), *by(judge, "--against-rules"))
+    twice = refused("verify", [write_lines(run, nameless), *by(judge, "--against-rules")])
     assert "'r0'" in twice and judge.requests == 0
 
 
-def test_an_episode_played_again_counts_once(run, tmp_path, capsys):
+def test_an_episode_played_again_counts_once(run, tmp_path, verified):
     """Of a run folder they are one episode, tried again; a torn last line is none."""
     again, dead = episode(3, "infeasible answer 3"), episode(3, "", StopReason.UNSCORED)
     write_lines(run, [dead, episode(4, "", StopReason.UNSCORED), again])
     run.write_text(run.read_text() + '{"id": "e4", "requ')
-    lines, summary, error = told(capsys, run)
+    lines, summary, error = verified(run)
     assert {line["id"]: line["reward"] for line in lines} == {"e3": 0.0, "e4": None}
     assert summary["n"] == 2 and "1 of 3 lines" in error
-    assert "lines in" not in told(capsys, tmp_path)[2]
+    assert "lines in" not in verified(tmp_path)[2]
 
 
-def test_nobody_is_asked_once_judging_has_cost_enough(run, judge, capsys):
+def test_nobody_is_asked_once_judging_has_cost_enough(run, judge, verified, refused):
     """500 prompt tokens a request at 1,000 USD a million are half a dollar."""
     limits = {"price_in": 1000.0, "price_out": 0.0, "concurrency": 1}
-    assert "$2.00" in refused(capsys, run, *by(judge, max_cost_usd=2.0, **limits))
+    assert "$2.00" in refused("verify", [run, *by(judge, max_cost_usd=2.0, **limits)])
     assert judge.requests == 4
-    told(capsys, run, *by(judge, max_cost_usd=20.0, **limits))
+    verified(run, *by(judge, max_cost_usd=20.0, **limits))
 
 
 # ---- what a user gets wrong is one line that names it
@@ -305,8 +295,8 @@ def test_nobody_is_asked_once_judging_has_cost_enough(run, judge, capsys):
         (["--out", "{run}"], "transcripts.jsonl"),
     ],
 )
-def test_wrong_options(run, words, names, capsys):
-    assert names in refused(capsys, run, *(word.format(run=run) for word in words))
+def test_wrong_options(run, words, names, refused):
+    assert names in refused("verify", [run, *(word.format(run=run) for word in words)])
 
 
 @pytest.mark.parametrize(
@@ -319,8 +309,8 @@ def test_wrong_options(run, words, names, capsys):
         ({"base_url": "http://u:secret@x/v1"}, "base_url"),
     ],
 )
-def test_wrong_settings_of_a_judge(run, judge, settings, names, capsys):
-    error = refused(capsys, run, *by(judge, **settings))
+def test_wrong_settings_of_a_judge(run, judge, settings, names, refused):
+    error = refused("verify", [run, *by(judge, **settings)])
     assert names in error and "secret" not in error
 
 
@@ -337,9 +327,9 @@ def test_wrong_settings_of_a_judge(run, judge, settings, names, capsys):
         ("", "No transcripts in"),
     ],
 )
-def test_wrong_transcripts(tmp_path, line, names, capsys):
+def test_wrong_transcripts(tmp_path, line, names, refused):
     (tmp_path / "transcripts.jsonl").write_text(line + "\n")
-    assert names in refused(capsys, tmp_path / "transcripts.jsonl")
+    assert names in refused("verify", [tmp_path / "transcripts.jsonl"])
 
 
 @pytest.mark.parametrize(
@@ -357,6 +347,6 @@ def test_wrong_transcripts(tmp_path, line, names, capsys):
         ("", "No labels in"),
     ],
 )
-def test_wrong_labels(run, tmp_path, label, names, capsys):
+def test_wrong_labels(run, tmp_path, label, names, refused):
     (tmp_path / "labels.jsonl").write_text(label + "\n")
-    assert names in refused(capsys, run, "--labels", str(tmp_path / "labels.jsonl"))
+    assert names in refused("verify", [run, "--labels", str(tmp_path / "labels.jsonl")])

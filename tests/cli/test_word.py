@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.files import read_lines
-from tripwright.cli.main import main
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
@@ -64,9 +63,11 @@ def writer(folder: Path, serve: Callable[..., str]) -> Writer:
     return Writer(folder, serve)
 
 
-def word(folder: Path, out: Path, *words: str) -> int:
-    given = ["query", "word", str(folder / "queries.jsonl"), "--world", str(folder / "world")]
-    return main([*given, "--out", str(out), *words])
+@pytest.fixture
+def word(folder: Path) -> Callable[..., list[object]]:
+    """word(out, *words) → the command that words the requests."""
+    given = ["query", "word", folder / "queries.jsonl", "--world", folder / "world"]
+    return lambda out, *words: [*given, "--out", out, *words]
 
 
 def by(writer: Writer, *words: str) -> list[str]:
@@ -92,94 +93,78 @@ def worded(folder: Path, out: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("style", ["rich", "plain"])
-def test_by_the_grammar(folder, tmp_path, style, capsys):
+def test_by_the_grammar(folder, tmp_path, style, word, typed):
     out = tmp_path / "new" / "worded.jsonl"
-    assert word(folder, out, "--style", style, "--seed", "3", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["accepted"] == COUNT
+    assert typed(word(out, "--style", style), "--seed 3 --json").record["accepted"] == COUNT
     records = worded(folder, out)
-    assert len(records) == COUNT and {record["worded_by"] for record in records} == {
-        f"grammar:{style}"
-    }
+    assert [record["worded_by"] for record in records] == [f"grammar:{style}"] * COUNT
     again, other = tmp_path / "again.jsonl", tmp_path / "other.jsonl"
-    assert (
-        word(folder, again, "--style", style, "--seed", "3")
-        == word(folder, other, "--style", style, "--seed", "4")
-        == 0
-    )
+    for path, seed in ((again, 3), (other, 4)):
+        typed(word(path, "--style", style), f"--seed {seed}")
     assert again.read_bytes() == out.read_bytes() != other.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.jsonl", "new", "other.jsonl"]
 
 
-def test_by_a_model_that_has_to_be_corrected(folder, tmp_path, writer, capsys):
+def test_by_a_model_that_has_to_be_corrected(folder, tmp_path, writer, word, typed):
     writer.mood, out = "lies at first", tmp_path / "worded.jsonl"
-    assert word(folder, out, *by(writer, "--json")) == 0
-    counts = json.loads(capsys.readouterr().out)
+    counts = typed(word(out, *by(writer, "--json"))).record
     assert (counts["accepted"], counts["rejected"], counts["unscored"]) == (COUNT, 0, 0)
     assert counts["rejected_texts_by_field"] == {"budget": COUNT}
     assert counts["by_model"] == {"m": {"accepted": COUNT, "rejected_texts": COUNT}}
     assert {record["worded_by"] for record in worded(folder, out)} == {"m"}
 
 
-def test_a_model_that_stays_wrong_is_left_out_or_replaced(folder, tmp_path, writer, capsys):
+def test_a_model_that_stays_wrong_is_left_out_or_replaced(folder, tmp_path, writer, word, typed):
     writer.mood, out = "lies", tmp_path / "worded.jsonl"
-    assert word(folder, out, *by(writer, "--retries", "1")) == 0
-    told = capsys.readouterr()
-    assert (
-        f"{COUNT} requests: 0 worded, {COUNT} rejected, 0 unscored" in told.out
-        and f"rejected for budget {2 * COUNT}" in told.out
-    )
+    told = typed(word(out, *by(writer, "--retries", "1")))
+    assert f"0 worded, {COUNT} rejected, 0 unscored" in told.out
+    assert f"rejected for budget {2 * COUNT}" in told.out
     assert "line 1: rejected: m: budget: it must say" in told.err and f"{COUNT} not in" in told.err
     assert worded(folder, out) == []
     with_fallback = tmp_path / "fallback.jsonl"
-    assert word(folder, with_fallback, *by(writer, "--retries", "0", "--fallback")) == 0
-    assert [record["worded_by"] for record in worded(folder, with_fallback)] == [
-        "grammar:rich"
-    ] * COUNT
+    typed(word(with_fallback, *by(writer, "--retries", "0", "--fallback")))
+    writers = [record["worded_by"] for record in worded(folder, with_fallback)]
+    assert writers == ["grammar:rich"] * COUNT
 
 
-def test_a_death_in_the_middle_and_the_same_command_again(folder, tmp_path, writer, capsys):
+def test_a_death_in_the_middle_and_the_same_command_again(folder, tmp_path, writer, word, typed):
     writer.mood, out = "half", tmp_path / "worded.jsonl"
-    assert word(folder, out, *by(writer)) == 0
-    told = capsys.readouterr()
+    told = typed(word(out, *by(writer)))
     assert f"{COUNT // 2} unscored" in told.out and "The same command tries them again" in told.err
     assert len(worded(folder, out)) == COUNT // 2
     with out.open("ab") as torn:
         torn.write('{"org": "Ho\u00df'.encode()[:-1])
     writer.mood, asked = "well", writer.requests
-    assert word(folder, out, *by(writer)) == 0
+    told = typed(word(out, *by(writer)))
     assert writer.requests - asked == COUNT // 2  # what is there is not asked again
     assert len(worded(folder, out)) == COUNT
-    assert f"{COUNT // 2} of {COUNT} requests are there already" in capsys.readouterr().err
+    assert f"{COUNT // 2} of {COUNT} requests are there already" in told.err
 
 
-def test_a_wrong_key_in_the_middle_keeps_what_is_there(folder, tmp_path, writer, capsys):
+def test_a_wrong_key_in_the_middle_keeps_what_is_there(folder, tmp_path, writer, word, typed):
     out = tmp_path / "worded.jsonl"
     writer.mood = "half"
-    assert word(folder, out, *by(writer)) == 0
+    typed(word(out, *by(writer)))
     before = out.read_bytes()
     writer.mood = "shut"
-    capsys.readouterr()
-    assert word(folder, out, *by(writer)) == 2
-    told = capsys.readouterr().err.splitlines()
+    told = typed(word(out, *by(writer)), code=2).err.splitlines()
     assert "OPENAI_API_KEY" in told[-1] and out.read_bytes() == before
 
 
-def test_several_models_share_the_work(folder, tmp_path, writer, capsys):
+def test_several_models_share_the_work(folder, tmp_path, writer, word, typed):
     out = tmp_path / "turns.jsonl"
-    assert word(folder, out, *by(writer, "--model", "n")) == 0
+    told = typed(word(out, *by(writer, "--model", "n")))
     assert [record["worded_by"] for record in worded(folder, out)] == ["n", "m"] * (COUNT // 2)
-    assert ["m", "4", "0"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["m", "4", "0"] in [line.split() for line in told.out.splitlines()]
 
 
-def test_a_file_of_something_else_is_not_touched(folder, tmp_path, writer, capsys):
+def test_a_file_of_something_else_is_not_touched(tmp_path, writer, word, typed, refused):
     out = tmp_path / "worded.jsonl"
-    assert word(folder, out) == 0
+    typed(word(out))
     before = out.read_bytes()
     for other in (by(writer), ["--seed", "1"], ["--style", "plain"]):
-        capsys.readouterr()
-        assert word(folder, out, *other) == 2
-        problem = capsys.readouterr().err
-        assert "worded.jsonl:1: was not made from these requests by" in problem
+        said = refused(word(out, *other))
+        assert "worded.jsonl:1: was not made from these requests by" in said
     assert out.read_bytes() == before
 
 
@@ -196,10 +181,8 @@ def test_a_file_of_something_else_is_not_touched(folder, tmp_path, writer, capsy
         ("--retries -1", "--retries"),
     ],
 )
-def test_mistakes_are_one_line_and_leave_nothing(folder, tmp_path, words, told, capsys):
-    assert word(folder, tmp_path / "new" / "out.jsonl", *words.split()) == 2
-    problem = capsys.readouterr().err
-    assert told in problem
+def test_mistakes_are_one_line_and_leave_nothing(tmp_path, words, told, word, refused):
+    assert told in refused(word(tmp_path / "new" / "out.jsonl"), words)
     assert list(tmp_path.iterdir()) == []
 
 

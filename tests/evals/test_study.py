@@ -438,7 +438,7 @@ def readings(tmp_path: Path) -> list[Path]:
     return [true, lossy]
 
 
-def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys, typed):
+def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, typed):
     study, labels = tmp_path / "study", tmp_path / "labels.jsonl"
     files = [str(path) for path in readings]
     make = ["study", "make", *files, "--formatted", "--per-run", "4", "--out", str(study)]
@@ -456,7 +456,6 @@ def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, capsys, 
         says = dict.fromkeys(names, True) | {"meals": faithful}
         rows += [{"item": item["item"], "rater": rater, **says} for rater in ("Ann", "Bo")]
     write_lines(labels, rows)
-    capsys.readouterr()
     figures = typed(f"study agreement {study} {labels} --unblind --json").record
     assert set(figures["dimensions"]) == {*names, "all"}
     meals = {run: said["true"]["meals"]["k"] for run, said in figures["runs"].items()}

@@ -1,11 +1,12 @@
 """`tripwright tool` with the faces of the six live tools, answered from a closed world."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tripwright.cli.main import main
 from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
 
@@ -24,17 +25,20 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path / "w")
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["tool", *words]) == 0
-    out, err = capsys.readouterr()
-    assert not err
-    return out
+@pytest.fixture
+def said(typed: Callable[..., Any]) -> Callable[..., str]:
+    """said(*words) → the answer of `tripwright tool`, without a word on stderr."""
+
+    def run(*words: str) -> str:
+        printed = typed("tool", words)
+        assert not printed.err
+        return printed.out
+
+    return run
 
 
-def test_a_live_tool_answers_in_both_faces(folder, capsys):
-    answer = json.loads(
-        said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel")
-    )
+def test_a_live_tool_answers_in_both_faces(folder, said):
+    answer = json.loads(said("flight_search", WAY, "--world", folder, "--face", "deeptravel"))
     (row,) = answer["rows"]
     assert (row["row"], row["number"], row["arrives_at"], row["price"]) == (
         1,
@@ -43,11 +47,11 @@ def test_a_live_tool_answers_in_both_faces(folder, capsys):
         88.0,
     )
     assert answer["source"] == f"world, {DAY}T00:00:00Z"
-    compact = said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel_compact")
+    compact = said("flight_search", WAY, "--world", folder, "--face", "deeptravel_compact")
     assert compact == '{"rows":[["A","F1","23:50","00:20",88]]}\n'
-    trains = json.loads(
-        said(capsys, "train_search", WAY, "--world", folder, "--face", "deeptravel")
-    )["rows"]
+    trains = json.loads(said("train_search", WAY, "--world", folder, "--face", "deeptravel"))[
+        "rows"
+    ]
     assert trains and all(8 <= train["minutes"] <= 40 for train in trains)
 
 
@@ -59,17 +63,15 @@ def test_a_live_tool_answers_in_both_faces(folder, capsys):
         ("web_search", "{}", "Missing argument 'query'"),
     ],
 )
-def test_a_wrong_call_is_one_line_and_exit_2(folder, name, arguments, problem, capsys):
-    assert main(["tool", name, arguments, "--world", folder, "--face", "deeptravel"]) == 2
-    out, err = capsys.readouterr()
-    assert not out and problem in err and err.count("\n") == 1
+def test_a_wrong_call_is_one_line_and_exit_2(folder, name, arguments, problem, refused):
+    assert problem in refused(["tool", name, arguments, "--world", folder, "--face", "deeptravel"])
 
 
-def test_a_recorded_answer_is_given_again_and_nobody_is_asked(folder, tmp_path, capsys, refused):
+def test_a_recorded_answer_is_given_again_and_nobody_is_asked(folder, tmp_path, said, refused):
     stored = ["--face", "deeptravel", "--store", str(tmp_path / "live.sqlite")]
     replay = [*stored, "--snapshot", DAY, "--replay"]
-    live = said(capsys, "flight_search", WAY, "--world", folder, *stored)
-    assert said(capsys, "flight_search", WAY, *replay) == live
+    live = said("flight_search", WAY, "--world", folder, *stored)
+    assert said("flight_search", WAY, *replay) == live
     assert f"not recorded in the snapshot of {DAY}" in refused(
         ["tool", "web_search", '{"query": "x"}', *replay]
     )

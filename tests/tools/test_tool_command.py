@@ -65,10 +65,8 @@ def test_a_page_of_a_long_answer(tmp_path, refused, typed):
         (["get_cities", '{"page": 1}', "--world", "W", "--page-rows", "9"], "'page'"),
     ],
 )
-def test_mistakes_are_one_line_and_exit_2(folder, words, said, capsys):
-    assert main(["tool", *(folder if word == "W" else word for word in words)]) == 2
-    out, err = capsys.readouterr()
-    assert not out and said in err and err.count("\n") == 1
+def test_mistakes_are_one_line_and_exit_2(folder, words, said, refused):
+    assert said in refused("tool", [*(folder if word == "W" else word for word in words)])
 
 
 def examples() -> list[list[str]]:
