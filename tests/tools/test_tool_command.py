@@ -28,9 +28,8 @@ def folder(tmp_path: Path) -> str:
     ],
 )
 def test_every_face_can_be_tried(folder, typed, tool, face, said):
-    assert (
-        said in typed(["tool", tool, '{"city": "Boston"}', "--world", folder, "--face", face]).out
-    )
+    answer = typed(f"""tool {tool} '{{"city": "Boston"}}' --world {folder} --face {face}""")
+    assert said in answer.out
     assert tool in [s["function"]["name"] for s in typed(f"tool --list --face {face}").record]
 
 
