@@ -1,7 +1,6 @@
 """The MCP client against real servers of the official package on this machine, over stdio and over
 Streamable HTTP."""
 
-import importlib.util
 import logging
 import socket
 import subprocess
@@ -36,8 +35,10 @@ from tripwright.errors import UserError
 pytest.importorskip("mcp")
 uvicorn = pytest.importorskip("uvicorn")
 
-SERVER = Path(__file__).parent / "mcp_server.py"
-OLD_SERVER = SERVER.with_name("mcp_old_server.py")
+from tests.domains.deeptravel.sandbox.vendors import mcp_server
+
+SERVER = mcp_server.__file__
+OLD_SERVER = Path(SERVER).with_name("mcp_old_server.py")
 ASKED = {"depart_city_name": "origin", "arrival_city_name": "destination", "depart_date": "day"}
 TIMES = {"departs_at": "leaves", "arrives_at": "arrives"}
 TRAINS = ToolMap(
@@ -61,12 +62,9 @@ def provider_of(**options: Any) -> McpProvider:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    spec = importlib.util.spec_from_file_location("mcp_server_of_the_tests", SERVER)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        module.server.streamable_http_app(),
+        mcp_server.server.streamable_http_app(),
         log_level="critical",
         lifespan="on",
         timeout_graceful_shutdown=1,
@@ -222,7 +220,7 @@ def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(url):
 def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(monkeypatch):
     monkeypatch.setenv("TRAINS_KEY", "s3cret-of-mine")
     monkeypatch.setenv("OTHER_KEY", "of-nobody")
-    command = [sys.executable, str(SERVER)]
+    command = [sys.executable, SERVER]
     maps = {**MAPS, "web_search": ToolMap(tool="key")}
     provider = provider_of(command=command, env=["TRAINS_KEY"], maps=maps)
     refused = provider.ask("web_search", {})
@@ -264,7 +262,7 @@ def test_every_failure_is_its_fault(answer, kind, wait_s, vendor, monkeypatch, c
     with caplog.at_level(logging.INFO):
         fault = fault_of(provider, "train_search", CALL)
     assert (fault.kind, fault.retry_after_s) == (kind, wait_s)
-    assert vendor.asked[0][1]["authorization"] == "Bearer s3cret-token"
+    assert vendor.asked[0][1] == "Bearer s3cret-token"
     assert "s3cret-token" not in str(fault) + caplog.text
 
 
