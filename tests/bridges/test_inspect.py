@@ -67,8 +67,7 @@ def run_score(
 ) -> dict[str, Any]:
     place = ["--world", str(folder / "world"), "--out", str(out)]
     assert main(["run", "--queries", str(folder / queries), *place, *words]) == 0
-    score: dict[str, Any] = json.loads((out / "score.json").read_text())
-    return score
+    return json.loads((out / "score.json").read_text())
 
 
 def figures(log: EvalLog) -> dict[str, float]:

@@ -79,8 +79,7 @@ def accuracy(log: EvalLog, of: str = "all") -> float:
 def imported(log: EvalLog, out: Path) -> dict[str, Any]:
     words = ["outside", "import", str(log.location), "--harness", "inspect", "--out", str(out)]
     assert main(words) == 0
-    score: dict[str, Any] = json.loads((out / "score.json").read_text())
-    return score
+    return json.loads((out / "score.json").read_text())
 
 
 @pytest.fixture

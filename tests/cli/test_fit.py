@@ -1,13 +1,11 @@
 """`tripwright fit`: the words, the figures for programs, and the exit code."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
-from tripwright.cli.main import main
 
 SFT = 'threads = 1\n[model]\npretrained = "Qwen/Qwen3-8B"\n[sft]\nsteps = 5\ndtype = "float32"\n'
 
@@ -67,12 +65,12 @@ def test_time_is_estimated_on_this_machine(tmp_path, typed):
     assert found["steps"][0]["seconds"] > 0 and found["episode"]["measured"] and found["fits"]
 
 
-def test_its_advice_is_settings_that_can_be_given(recipe, capsys, typed):
+def test_its_advice_is_settings_that_can_be_given(recipe, typed):
     command = f"fit {recipe} --memory 60 --device cuda --tokens 500 --json"
     changes = typed(command, code=1).record["changes"]
     given = [word for change in changes for word in ("--set", change["setting"])]
-    main([*command, *given])
-    assert json.loads(capsys.readouterr().out)["peak_gb"] == changes[-1]["peak_gb"]
+    found = typed(command, given, code=1).record
+    assert found["peak_gb"] == changes[-1]["peak_gb"]
 
 
 @pytest.mark.parametrize(

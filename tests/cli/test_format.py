@@ -76,8 +76,7 @@ def plans(out: Path) -> list[Any]:
 
 
 def expected(folder: Path) -> list[Any]:
-    found: list[Any] = json.loads((folder / "expected.json").read_text())
-    return found
+    return json.loads((folder / "expected.json").read_text())
 
 
 def test_the_parser_and_then_the_judge(folder, tmp_path, typed):

@@ -18,8 +18,7 @@ FOLDER = Path(__file__).parents[2] / "recipes"
 
 def listed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     assert main(["recipes", "--json"]) == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    return found
+    return json.loads(capsys.readouterr().out)
 
 
 def test_all_are_listed_with_what_they_do_and_need(capsys, typed):

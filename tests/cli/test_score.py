@@ -63,8 +63,7 @@ def run(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def last(printed: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(printed.splitlines()[-1])
-    return record
+    return json.loads(printed.splitlines()[-1])
 
 
 def test_a_part_of_a_split_is_scored_and_said_to_be_one(run):

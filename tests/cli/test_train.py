@@ -123,7 +123,7 @@ def test_a_finished_run_is_left_as_it_is(recipe, tmp_path, refused):
     assert "sft.batch_size: 2 -> 3" in refused(arguments, "--set sft.batch_size=3")
 
 
-def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, refused):
+def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, typed, refused):
     """Until something was trained, nothing hangs on the recipe and the data of a start that was
     refused."""
     turns = [
@@ -134,7 +134,7 @@ def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, re
     data, out = tmp_path / "mine.jsonl", tmp_path / "run"
     data.write_text(json.dumps({"messages": turns}) + "\n{broken\n")
     recipe.write_text(RECIPE.replace("\nbatch_size = 2", f'\nbatch_size = 2\ndata = "{data}"'))
-    said = refused(f"sft {recipe} --out {out}")
+    said = typed(f"sft {recipe} --out {out}", code=2).err
     assert "mine.jsonl:2" in said and "Traceback" not in said
     data.write_text(json.dumps({"messages": turns}) + "\n")
     recipe.write_text(recipe.read_text().replace("steps = 2", "steps = 3"))

@@ -36,8 +36,7 @@ def said(trajectory: StoredEpisode) -> list[tuple[str, str]]:
 
 
 def parquet_rows(path: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
-    return rows
+    return pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
 
 
 def test_messages_are_the_transcript_s_to_the_letter(trajectories, tmp_path):

@@ -100,8 +100,7 @@ def run(place: Path, dialect: str, judging: str, out: Path) -> int:
 
 
 def score(out: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((out / "score.json").read_text())
-    return loaded
+    return json.loads((out / "score.json").read_text())
 
 
 def test_a_formatter_reads_answers_in_words_and_nothing_is_paid_for_twice(

@@ -21,8 +21,7 @@ def go(*words: object) -> int:
 def imported(harness: str, out: Path, *files: Path, model: str | None = None) -> Json:
     named = ["--model", model] if model else []
     assert go("outside", "import", *files, "--harness", harness, "--out", out, *named) == 0
-    score: Json = json.loads((out / "score.json").read_text())
-    return score
+    return json.loads((out / "score.json").read_text())
 
 
 def evalscope_file(folder: Path, subset: str, turns: list[tuple[float, float, int]]) -> Path:

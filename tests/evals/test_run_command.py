@@ -47,8 +47,7 @@ def words(nano_folder: Path, paid_expert: Any) -> Callable[..., list[str]]:
 
 
 def score_of(out: Path) -> Json:
-    found: Json = json.loads((out / "score.json").read_text())
-    return found
+    return json.loads((out / "score.json").read_text())
 
 
 def without_card(out: Path) -> Json:
@@ -217,14 +216,14 @@ def test_a_sick_endpoint_loses_nothing_and_the_same_command_continues(
 
 @pytest.mark.parametrize("good", [0, 10])
 def test_a_wrong_key_is_one_line_and_what_was_paid_is_kept(
-    words, tmp_path, paid_expert, good, refused
+    words, tmp_path, paid_expert, good, typed
 ):
     expired = paid_expert.serve(
         lambda request: (
             paid_expert.answer(request) if paid_expert.requests < good else (401, b"{}", {})
         )
     )
-    assert "OPENAI_API_KEY" in refused(words(tmp_path, url=expired))
+    assert "OPENAI_API_KEY" in typed(words(tmp_path, url=expired), code=2).err
     assert main(words(tmp_path)) == 0 and set(paid_expert.asked.values()) == {1}
 
 

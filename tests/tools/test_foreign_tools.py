@@ -44,8 +44,7 @@ class Foreign(ToolBox):
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         self.calls += 1
         if self.calls - 1 in self.failing:
-            answer: ToolAnswer = self.raising()
-            return answer
+            return self.raising()
         return super().call(name, arguments)
 
 

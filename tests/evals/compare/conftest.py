@@ -134,8 +134,7 @@ def compare(told: Callable[..., str]) -> Callable[..., dict[str, Any]]:
     """compare(*words) → what it prints with --json."""
 
     def run(*words: object) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(told(*words, "--json"))
-        return found
+        return json.loads(told(*words, "--json"))
 
     return run
 

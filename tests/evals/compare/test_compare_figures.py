@@ -22,8 +22,7 @@ AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 los
 
 
 def final_of(found: dict[str, Any]) -> dict[str, Any]:
-    row: dict[str, Any] = found["tables"]["metrics"]["final"]
-    return row
+    return found["tables"]["metrics"]["final"]
 
 
 def test_a_greedy_comparison_is_mcnemars_exact_test(made, compare):
