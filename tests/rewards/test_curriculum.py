@@ -1,8 +1,6 @@
 """When the reward changes its weights: by steps, by epochs, and when a stage has no more to give
 (rows P5, S5)."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -18,7 +16,6 @@ from tripwright.domains.travelplanner.rewards import (
     SUM,
 )
 from tripwright.rewards.curriculum import Curriculum, CurriculumState
-from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import dense
 
 ADAPT = Curriculum(
@@ -51,7 +48,7 @@ def course_of(curriculum: Curriculum) -> CurriculumState:
     ],
     ids=["P5, 8B", "P5, 32B", "default", "an empty stage"],
 )
-def test_by_steps(curriculum: Curriculum, at: dict[int, Reward]) -> None:
+def test_by_steps(curriculum, at):
     course = course_of(curriculum)
     for step, reward in at.items():
         course.begin(step, 0.0)
@@ -62,7 +59,7 @@ def test_by_steps(curriculum: Curriculum, at: dict[int, Reward]) -> None:
     ("epoch", "reward"),
     [(0.0, SUM), (1.97, SUM), (2.0, MACRO), (3.9, MACRO), (4.0, SUCCESS), (7.0, SUCCESS)],
 )
-def test_by_epochs(epoch: float, reward: Reward) -> None:
+def test_by_epochs(epoch, reward):
     course = course_of(STAR)
     course.begin(10_000, epoch)
     assert course.reward is reward
@@ -77,30 +74,30 @@ def walk(course: CurriculumState, means: list[float], signal: float) -> list[int
     return stages
 
 
-def test_an_adaptive_stage_lasts_while_its_reward_rises() -> None:
+def test_an_adaptive_stage_lasts_while_its_reward_rises():
     rng = random.Random(0)
     rising = [0.2 * step + rng.gauss(0, 0.05) for step in range(40)]
     assert set(walk(course_of(ADAPT), rising, 0.9)) == {0}
 
 
-def test_and_ends_when_it_does_not() -> None:
+def test_and_ends_when_it_does_not():
     course = course_of(ADAPT)
     stages = walk(course, [1.0] * 32, 0.9)
     assert stages == [0] * 10 + [1] * 10 + [2] * 12  # two windows each; the last goes on
     assert course.next_reward is None
 
 
-def test_but_not_into_a_stage_that_has_nothing_to_say() -> None:
+def test_but_not_into_a_stage_that_has_nothing_to_say():
     assert set(walk(course_of(ADAPT), [1.0] * 40, 0.1)) == {0}
     assert walk(course_of(ADAPT), [1.0] * 12, 0.2)[-1] == 1
 
 
-def test_a_bound_ends_an_adaptive_stage_anyway() -> None:
+def test_a_bound_ends_an_adaptive_stage_anyway():
     bound = Curriculum("adaptive", (("stage1", 3), ("stage2", 0)), window=5)
     assert walk(course_of(bound), [float(step) for step in range(5)], 0.0) == [0, 0, 0, 1, 1]
 
 
-def test_a_course_goes_on_from_its_state() -> None:
+def test_a_course_goes_on_from_its_state():
     rng = random.Random(1)
     means = [min(1.0, 0.1 * step) + rng.gauss(0, 0.1) for step in range(60)]
     whole, first = course_of(ADAPTIVE), course_of(ADAPTIVE)

@@ -1,16 +1,13 @@
 """docs/rewards.md: the two rewards on the page are trained with as it says, and replay still knows
 what passed."""
 
-from __future__ import annotations
-
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.episode import Episode, open_session
@@ -33,9 +30,7 @@ def my_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_penalty_takes_from_the_total_and_nothing_from_passing(
-    my_rewards: Path, lab: Any
-) -> None:
+def test_a_penalty_takes_from_the_total_and_nothing_from_passing(my_rewards, lab):
     repeated = [
         Segment(
             "assistant", "", [1] * 300, [1] * 300, call=ToolCall("a", {"b": 1}, "x", error=n == 2)
@@ -57,9 +52,7 @@ def test_a_penalty_takes_from_the_total_and_nothing_from_passing(
 
 
 @pytest.mark.parametrize("on_repeated", ["end", "error", "answer"])
-def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(
-    my_rewards: Path, lab: Any, on_repeated: Any
-) -> None:
+def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(my_rewards, lab, on_repeated):
     clean = resolve_reward("my_rewards:clean_calls", KNOWN)
     session = open_session(lab.trip, replace(dialect_named("planner_r1"), on_repeated=on_repeated))
     rows = [ask(session, "search_restaurants", city=lab.trip.query.dest) for _ in range(2)]
@@ -68,7 +61,7 @@ def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(
     assert clean(Episode(lab.trip, session.transcript, lab.final)).parts["repeats"] == -0.3
 
 
-def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: Any) -> None:
+def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards, lab):
     pytest.importorskip("torch")
     from tripwright.training.replay import ReplayBuffer, ReplaySettings
     from tripwright.training.rollouts import RolloutGroup
@@ -86,9 +79,7 @@ def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: A
     assert [number for number, _ in buffer.due(1, 4)] == [1]
 
 
-def test_a_recipe_trains_with_both_and_nobody_else_imports_them(
-    my_rewards: Path, tiny_recipe: Any
-) -> None:
+def test_a_recipe_trains_with_both_and_nobody_else_imports_them(my_rewards, tiny_recipe):
     (stages,) = re.findall(r'^stages = \[\["my_rewards.*\]$', PAGE, re.MULTILINE)
     recipe = f"""
 name = "own"
@@ -115,7 +106,7 @@ difficulty_queries = 2
 """  # noqa: E501
     (my_rewards / "recipe.toml").write_text(recipe)
     assert main(["train", "recipe.toml", "--out", "runs/own"]) == 0
-    rows = [json.loads(line) for line in Path("runs/own/metrics.jsonl").read_text().splitlines()]
+    rows = read_lines(Path("runs/own/metrics.jsonl"))
     first, second = (row for row in rows if row["stage"] == "rl")
     assert "reward_length" in first and "reward_errors" not in first
     assert {"reward_errors", "reward_repeats"} <= second.keys()
@@ -133,7 +124,7 @@ difficulty_queries = 2
         ({}, "without weights"),
     ],
 )
-def test_what_can_be_no_reward_is_refused_unimported(named: Any, why: str) -> None:
+def test_what_can_be_no_reward_is_refused_unimported(named, why):
     with pytest.raises(UserError, match=re.escape(why)):
         check_reward_spec(named, KNOWN)
 
@@ -147,7 +138,7 @@ def test_what_can_be_no_reward_is_refused_unimported(named: Any, why: str) -> No
         ("my_rewards:PER_TOKEN", "is no function"),
     ],
 )
-def test_a_function_that_is_not_there_is_one_line(my_rewards: Path, named: str, why: str) -> None:
+def test_a_function_that_is_not_there_is_one_line(my_rewards, named, why):
     (my_rewards / "broken_rewards.py").write_text("def f(:")
     with pytest.raises(UserError, match=re.escape(why)):
         resolve_reward(named, KNOWN)
@@ -168,9 +159,7 @@ def test_a_function_that_is_not_there_is_one_line(my_rewards: Path, named: str, 
         ),
     ],
 )
-def test_what_a_function_returns_is_looked_at(
-    my_rewards: Path, lab: Any, returned: str, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_function_returns_is_looked_at(my_rewards, lab, returned, why, monkeypatch):
     code = (
         "from tripwright.rewards.reward import RewardBreakdown\ndef f(episode):\n    return"
         f" {returned}\n"
@@ -182,7 +171,7 @@ def test_what_a_function_returns_is_looked_at(
 
 
 @pytest.mark.parametrize("stage", ['"no_such_module:f"', "{hard_makro = 1.0}"])
-def test_a_bad_reward_is_said_before_a_cold_start_is_spent(my_rewards: Path, stage: str) -> None:
+def test_a_bad_reward_is_said_before_a_cold_start_is_spent(my_rewards, stage):
     (my_rewards / "recipe.toml").write_text(
         f"[sft]\nsteps = 2\n[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [[{stage}, 1]]\n"
     )
@@ -190,7 +179,7 @@ def test_a_bad_reward_is_said_before_a_cold_start_is_spent(my_rewards: Path, sta
     assert not Path("runs").exists()
 
 
-def test_weights_of_terms_stand_in_a_recipe(lab: Any) -> None:
+def test_weights_of_terms_stand_in_a_recipe(lab):
     episode = Episode(lab.trip, Transcript(), lab.half)
     assert (
         resolve_reward({"commonsense_macro": 2.0, "hard_micro": 1.0}, KNOWN)(episode).total == 2.0

@@ -1,8 +1,6 @@
 """The pieces of a chat template that an episode appends, against what the template writes of the
 whole conversation."""
 
-from __future__ import annotations
-
 import copy
 import re
 from pathlib import Path
@@ -67,9 +65,7 @@ def continued(chat: ChatFormat, turns: tuple[str, ...], max_tokens: int = 1000) 
     "tools", [None, face_named("planner_r1").schemas()], ids=["no tools", "tools"]
 )
 @pytest.mark.parametrize("count", [0, 2, 4])
-def test_a_continued_conversation_reads_as_the_template_writes_it(
-    named_tokenizer: tuple[str, Any], tools: Any, count: int
-) -> None:
+def test_a_continued_conversation_reads_as_the_template_writes_it(named_tokenizer, tools, count):
     name, tokenizer = named_tokenizer
     chat = ChatFormat(tokenizer, tools)
     found = chat.decode(continued(chat, TURNS[:count]))
@@ -80,7 +76,7 @@ def test_a_continued_conversation_reads_as_the_template_writes_it(
     assert found == whole(tokenizer, tools, TURNS[:count])
 
 
-def test_the_stop_token_is_a_token(named_tokenizer: tuple[str, Any]) -> None:
+def test_the_stop_token_is_a_token(named_tokenizer):
     _, tokenizer = named_tokenizer
     chat = ChatFormat(tokenizer)
     assert chat.stop_token == "<|im_end|>"
@@ -88,9 +84,7 @@ def test_the_stop_token_is_a_token(named_tokenizer: tuple[str, Any]) -> None:
     assert chat.said("Hello")[:-1] == chat.encode("Hello")
 
 
-def test_tools_are_written_into_the_prompt_only_when_given(
-    named_tokenizer: tuple[str, Any],
-) -> None:
+def test_tools_are_written_into_the_prompt_only_when_given(named_tokenizer):
     name, tokenizer = named_tokenizer
     bare, told = (
         chat.decode(chat.opening(SYSTEM, USER))
@@ -117,9 +111,7 @@ def within_its_frame(chat: ChatFormat, ids: list[int]) -> list[int]:
     )
 
 
-def test_a_tool_answer_that_fits_stands_whole_in_its_frame(
-    named_tokenizer: tuple[str, Any],
-) -> None:
+def test_a_tool_answer_that_fits_stands_whole_in_its_frame(named_tokenizer):
     chat = ChatFormat(named_tokenizer[1])
     ids = chat.encode(ANSWER)
     shown = chat.tool_answer(ANSWER, len(ids))
@@ -127,9 +119,7 @@ def test_a_tool_answer_that_fits_stands_whole_in_its_frame(
 
 
 @pytest.mark.parametrize("limit", [60, 61, 100, 150])
-def test_a_longer_one_is_cut_on_the_right_and_says_so_within_the_limit(
-    named_tokenizer: tuple[str, Any], limit: int
-) -> None:
+def test_a_longer_one_is_cut_on_the_right_and_says_so_within_the_limit(named_tokenizer, limit):
     chat = ChatFormat(named_tokenizer[1])
     ids = chat.encode(ANSWER)
     assert len(ids) > 150
@@ -144,16 +134,14 @@ def test_a_longer_one_is_cut_on_the_right_and_says_so_within_the_limit(
 
 
 @pytest.mark.parametrize("limit", [0, 1, 7])
-def test_where_the_note_has_no_room_there_is_only_the_beginning(
-    named_tokenizer: tuple[str, Any], limit: int
-) -> None:
+def test_where_the_note_has_no_room_there_is_only_the_beginning(named_tokenizer, limit):
     chat = ChatFormat(named_tokenizer[1])
     shown = chat.tool_answer(ANSWER, limit)
     assert within_its_frame(chat, shown.ids) == chat.encode(ANSWER)[:limit]
     assert shown.text == chat.decode(chat.encode(ANSWER)[:limit])
 
 
-def test_no_character_is_cut_in_half(named_tokenizer: tuple[str, Any]) -> None:
+def test_no_character_is_cut_in_half(named_tokenizer):
     chat = ChatFormat(named_tokenizer[1])
     text = "\u4e2d\u6587\U0001f600" * 60
     for limit in range(70, 80):
@@ -201,15 +189,13 @@ NO_STOP = """
         "no stop token",
     ],
 )
-def test_templates_that_do_not_fit_are_refused_in_one_line(
-    template: str | None, why: str, nano_tokenizer: Any
-) -> None:
+def test_templates_that_do_not_fit_are_refused_in_one_line(template, why, nano_tokenizer):
     with pytest.raises(UserError, match=why) as refused:
         ChatFormat(with_template(nano_tokenizer, template or ""))
     assert "\n" not in str(refused.value)
 
 
-def test_an_empty_system_prompt_is_none(named_tokenizer: tuple[str, Any]) -> None:
+def test_an_empty_system_prompt_is_none(named_tokenizer):
     _, tokenizer = named_tokenizer
     wanted = tokenizer.apply_chat_template(
         [{"role": "user", "content": USER}],

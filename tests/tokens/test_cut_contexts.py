@@ -2,8 +2,6 @@
 turn is trained on after exactly the ids that it was sampled after (law 5), and an episode counts
 once, however many contexts it had."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -108,8 +106,8 @@ def plain_logprobs(model: Any, ids: list[int]) -> Any:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_whatever_path_a_turn_takes_it_is_trained_on_after_what_it_was_sampled_after(
-    path: str, talker: Any, chat_of_short_turns: Any, world: World
-) -> None:
+    path, talker, chat_of_short_turns, world
+):
     found = played(talker, chat_of_short_turns, world, **dict(PATHS[path]))
     assert any(len(t.contexts) > 2 for t in found)
     for transcript in found:
@@ -127,9 +125,7 @@ def test_whatever_path_a_turn_takes_it_is_trained_on_after_what_it_was_sampled_a
         assert sorted(trained) == own_places  # each of the agent's tokens once
 
 
-def test_the_oldest_exchanges_leave_and_prompt_and_last_exchange_stay(
-    transcripts: list[Transcript],
-) -> None:
+def test_the_oldest_exchanges_leave_and_prompt_and_last_exchange_stay(transcripts):
     for transcript in transcripts:
         turns = [n for n, s in enumerate(transcript.segments) if s.role == "assistant"]
         for number, turn in enumerate(turns):
@@ -140,9 +136,7 @@ def test_the_oldest_exchanges_leave_and_prompt_and_last_exchange_stay(
         assert starts == sorted(starts)
 
 
-def test_it_comes_back_from_json_and_an_uncut_one_says_nothing_new(
-    transcripts: list[Transcript],
-) -> None:
+def test_it_comes_back_from_json_and_an_uncut_one_says_nothing_new(transcripts):
     for transcript in transcripts:
         text = json.dumps(transcript.to_json())
         assert Transcript.from_json(json.loads(text)) == transcript
@@ -156,18 +150,14 @@ def rollout(transcript: Transcript, advantage: float = 1.0) -> Rollout:
     return Rollout(Episode(None, transcript, None), RewardBreakdown(1.0, {}), advantage)
 
 
-def test_a_rollout_that_was_not_cut_is_one_row_of_its_own_lists(
-    transcripts: list[Transcript],
-) -> None:
+def test_a_rollout_that_was_not_cut_is_one_row_of_its_own_lists(transcripts):
     whole = next(t for t in transcripts if len(t.contexts) == 1)
     (row,) = rows_of(rollout(whole))
     assert row.columns == (whole.token_ids, whole.loss_mask, whole.logprobs)
 
 
 @pytest.mark.parametrize("aggregation", ["trajectory-mean", "token-mean", "trajectory-sum"])
-def test_an_episode_weighs_the_same_in_however_many_rows(
-    aggregation: str, transcripts: list[Transcript]
-) -> None:
+def test_an_episode_weighs_the_same_in_however_many_rows(aggregation, transcripts):
     rollouts = [rollout(transcript) for transcript in transcripts]
     rows = [row for each in rollouts for row in rows_of(each)]
     tokens = sum(each.tokens for each in rollouts)
@@ -191,9 +181,7 @@ def test_an_episode_weighs_the_same_in_however_many_rows(
 
 
 @pytest.mark.parametrize("level", ["token", "sequence"])
-def test_the_correction_finds_each_token_where_it_was_said(
-    level: Any, talker: Any, transcripts: list[Transcript]
-) -> None:
+def test_the_correction_finds_each_token_where_it_was_said(level, talker, transcripts):
     """The sampler is the trainer here: its own log-probabilities come back, and all weights are
     1."""
     found, figures = corrected(
@@ -210,9 +198,7 @@ def test_the_correction_finds_each_token_where_it_was_said(
         assert [each.weights_T[n] for n in own] == pytest.approx([1.0] * len(own), abs=1e-3)
 
 
-def test_fine_tuning_reads_the_same_rows(
-    transcripts: list[Transcript], chat_of_short_turns: Any
-) -> None:
+def test_fine_tuning_reads_the_same_rows(transcripts, chat_of_short_turns):
     """By the ids where there are some; else by the texts of what each turn saw."""
     tokenizer = chat_of_short_turns.tokenizer
     masks = ChatMasks(tokenizer)
@@ -245,9 +231,7 @@ def test_fine_tuning_reads_the_same_rows(
 # ---- limits
 
 
-def test_without_truncation_a_full_context_is_the_end(
-    talker: Any, chat_of_short_turns: Any, world: World
-) -> None:
+def test_without_truncation_a_full_context_is_the_end(talker, chat_of_short_turns, world):
     query = next(make_queries(world, 1, 3))
     dialect = replace(DIALECT, on_overflow="end")
     sessions = [

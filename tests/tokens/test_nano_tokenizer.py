@@ -1,8 +1,6 @@
 """The tokenizer made on the spot: any text comes back, and a name is the same ids wherever it
 stands."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import Any
@@ -28,12 +26,12 @@ any_text = st.text() | st.lists(
 
 @given(text=any_text)
 @settings(max_examples=300, deadline=None)
-def test_any_text_comes_back(text: str, nano_tokenizer: Any) -> None:
+def test_any_text_comes_back(text, nano_tokenizer):
     ids = nano_tokenizer.encode(text, add_special_tokens=False)
     assert nano_tokenizer.decode(ids, skip_special_tokens=False) == text
 
 
-def test_a_saved_one_is_the_same(nano_tokenizer: Any, tmp_path: Any) -> None:
+def test_a_saved_one_is_the_same(nano_tokenizer, tmp_path):
     import transformers
 
     nano_tokenizer.save_pretrained(tmp_path)
@@ -47,7 +45,7 @@ def test_a_saved_one_is_the_same(nano_tokenizer: Any, tmp_path: Any) -> None:
     assert loaded.pad_token == PAD
 
 
-def test_fixed_text_of_other_alphabets_comes_back_too() -> None:
+def test_fixed_text_of_other_alphabets_comes_back_too():
     tokenizer = make_tokenizer(
         ["café-crème: ñ, ü", "café-crème: ñ, ö"] * 20, {"Aston"}, superwords=50
     )
@@ -55,25 +53,25 @@ def test_fixed_text_of_other_alphabets_comes_back_too() -> None:
         assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 
 
-def test_control_tokens_and_tags_are_one_id_each(nano_tokenizer: Any) -> None:
+def test_control_tokens_and_tags_are_one_id_each(nano_tokenizer):
     for token in (*TAGS, END, PAD, *(f"<|{role}|>" for role in ROLES)):
         assert len(nano_tokenizer.encode(token, add_special_tokens=False)) == 1
     assert nano_tokenizer.eos_token_id != nano_tokenizer.pad_token_id
 
 
-def test_digits_stand_alone(nano_tokenizer: Any) -> None:
+def test_digits_stand_alone(nano_tokenizer):
     ids = nano_tokenizer.encode("F12345 $1,678", add_special_tokens=False)
     pieces = [nano_tokenizer.decode([i]) for i in ids]
     assert [piece for piece in pieces if any(c.isdigit() for c in piece)] == list("123451678")
 
 
-def test_superwords_hold_no_content() -> None:
+def test_superwords_hold_no_content():
     chunks = superword_chunks(['"stay":"Aston Inn","eat":"A 7 B"'] * 10, {"Aston", "Inn"}, 50)
     assert chunks
     assert not any("Aston" in chunk or "Inn" in chunk or "7" in chunk for chunk in chunks)
 
 
-def test_superwords_and_terms_begin_and_end_with_whole_words() -> None:
+def test_superwords_and_terms_begin_and_end_with_whole_words():
     tokenizer = make_tokenizer(["a way to it"] * 9, {"way"}, ["No pets", "French"])
     assert pieces(tokenizer, "way to it, Porto to itself") == [
         *("wa", "y", " to it", ",", " ", "Po", "rt", "o", " to", " it", "se", "lf")
@@ -84,7 +82,7 @@ def test_superwords_and_terms_begin_and_end_with_whole_words() -> None:
 
 
 @pytest.mark.parametrize("before", ["", '"', " ", "Stay: ", "A ", "AB ", "from ", "visiting "])
-def test_a_name_is_cut_alike_whatever_stands_before_it(nano_tokenizer: Any, before: str) -> None:
+def test_a_name_is_cut_alike_whatever_stands_before_it(nano_tokenizer, before):
     name = ["El", "ah", "ur", "st", " In", "n"]
     assert pieces(nano_tokenizer, f". {before}Elahurst Inn")[-6:] == name
 
@@ -93,7 +91,7 @@ def pieces(tokenizer: Any, text: str) -> list[str]:
     return [tokenizer.decode([i]) for i in tokenizer.encode(text, add_special_tokens=False)]
 
 
-def test_names_of_every_world_are_cut_as_finely(nano_tokenizer: Any, real_world: Any) -> None:
+def test_names_of_every_world_are_cut_as_finely(nano_tokenizer, real_world):
     """In tokens a character: of the worlds that the tokenizer was made from, of others, and of the
     real tables."""
     trips = domain_named("travelplanner")
@@ -116,7 +114,7 @@ def tokens_per_character(tokenizer: Any, worlds: list[Any]) -> float:
     return sum(map(len, ids)) / sum(map(len, names))
 
 
-def test_a_name_is_cut_the_same_way_in_request_tool_answer_and_plan(nano_tokenizer: Any) -> None:
+def test_a_name_is_cut_the_same_way_in_request_tool_answer_and_plan(nano_tokenizer):
     """Names of worlds that the tokenizer was not made from. Otherwise copying a name would be a
     translation."""
     seen_in_two_roles = 0

@@ -1,8 +1,6 @@
 """Law 5: what is trained on is what was sampled, id by id, with the log-probabilities of the
 sampler."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from dataclasses import replace
@@ -10,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named, domain_named
@@ -72,9 +69,7 @@ def transcripts(talker: Any, caller: Any, queries: list[Query], world: World) ->
 # ---- transcripts
 
 
-def test_the_mask_is_1_exactly_on_what_the_model_sampled(
-    transcripts: list[Transcript], caller: Any
-) -> None:
+def test_the_mask_is_1_exactly_on_what_the_model_sampled(transcripts, caller):
     for transcript in transcripts:
         for segment in transcript.segments:
             said = segment.role == "assistant"
@@ -93,8 +88,8 @@ def test_the_mask_is_1_exactly_on_what_the_model_sampled(
 
 
 def test_the_concatenated_ids_are_what_the_engine_was_fed(
-    talker: Any, caller: Any, queries: list[Query], world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    talker, caller, queries, world, monkeypatch
+):
     """One row at a time. The engine pads what it reads; padding is overwritten when the row gets
     there."""
     fed: dict[int, int] = {}
@@ -114,8 +109,8 @@ def test_the_concatenated_ids_are_what_the_engine_was_fed(
 
 @pytest.mark.parametrize("temperature", [0.0, 0.6, 1.0, 1.7])
 def test_log_probabilities_are_those_of_a_plain_forward_pass(
-    temperature: float, talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+    temperature, talker, caller, queries, world
+):
     for transcript in sampled(talker, caller, queries, world, temperature=temperature, rows=5):
         ids = torch.tensor(transcript.token_ids)
         mask = torch.tensor(transcript.loss_mask[1:]).bool()
@@ -144,8 +139,8 @@ PATHS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("path", [*PATHS, "with an adapter"])
 def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
-    path: str, talker: Any, caller: Any, queries: list[Query], world: World
-) -> None:
+    path, talker, caller, queries, world
+):
     """Groups with a shared prompt and a long common beginning, whose keys and values are copied
     from row to row."""
     settings = dict(PATHS.get(path, {"rows": 5}))
@@ -184,12 +179,12 @@ def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
         )
 
 
-def test_a_transcript_comes_back_from_json_as_it_was(transcripts: list[Transcript]) -> None:
+def test_a_transcript_comes_back_from_json_as_it_was(transcripts):
     for transcript in transcripts:
         assert Transcript.from_json(transcript.to_json()) == transcript
 
 
-def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
+def test_the_expert_is_trained_on_as_it_is_read(chat):
     stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 40, 4), 8)
     for session in expert_sessions(stream, dialect_named("compact"), chat):
         transcript = session.transcript
@@ -216,7 +211,7 @@ def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
 # ---- batches
 
 
-def test_collate_shifts_by_one_and_pads_on_the_right() -> None:
+def test_collate_shifts_by_one_and_pads_on_the_right():
     batch = collate(
         [([5, 6, 7, 8], [0, 0, 1, 1], [0.0, 0.0, -0.5, -0.25]), ([0, 9], [0, 1], [0.0, -1.0])],
         pad_id=3,
@@ -235,7 +230,7 @@ def test_collate_shifts_by_one_and_pads_on_the_right() -> None:
     assert not batch.real[:, 4:].any()
 
 
-def test_a_target_of_id_0_is_no_padding() -> None:
+def test_a_target_of_id_0_is_no_padding():
     batch = collate([([1, 0, 2, 0], [0, 1, 0, 1], [0.0] * 4)])
     assert batch.real.sum() == 3
     assert batch.targets[0, :3].tolist() == [0, 2, 0]
@@ -243,9 +238,7 @@ def test_a_target_of_id_0_is_no_padding() -> None:
 
 
 @torch.no_grad()
-def test_logits_of_chosen_positions_are_those_of_all(
-    talker: Any, transcripts: list[Transcript]
-) -> None:
+def test_logits_of_chosen_positions_are_those_of_all(talker, transcripts):
     batch, decoder = collate([row_of(t) for t in transcripts[:3]]), Decoder(talker)
     everywhere = token_logits(decoder, batch, "float32").view(*batch.ids.shape, -1)
     torch.testing.assert_close(
@@ -269,9 +262,7 @@ def gradient(model: Any, batch: Batch, advantages: Any, weights: Any) -> tuple[f
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_the_trainer_finds_the_log_probabilities_of_the_sampler(
-    talker: Any, transcripts: list[Transcript]
-) -> None:
+def test_the_trainer_finds_the_log_probabilities_of_the_sampler(talker, transcripts):
     """At temperature 1 and before any update every ratio is 1: the loss is −Σ advantage × weight,
     and the gap is rounding."""
     rows = transcripts[:4]
@@ -289,7 +280,7 @@ def test_the_trainer_finds_the_log_probabilities_of_the_sampler(
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_prompt_and_tool_tokens_have_no_weight(talker: Any, transcripts: list[Transcript]) -> None:
+def test_prompt_and_tool_tokens_have_no_weight(talker, transcripts):
     """Whatever stands as their target or log-probability, loss and gradient are the same to the
     last bit."""
     batch = collate([row_of(t) for t in transcripts[:3]])
@@ -307,7 +298,7 @@ def test_prompt_and_tool_tokens_have_no_weight(talker: Any, transcripts: list[Tr
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_padding_contributes_nothing(talker: Any, transcripts: list[Transcript]) -> None:
+def test_padding_contributes_nothing(talker, transcripts):
     """Two rows of different length together = one and the other alone; and any padding id will
     do."""
     short, long = sorted(transcripts, key=lambda t: len(t.token_ids))[:: len(transcripts) - 1]

@@ -1,8 +1,6 @@
 """`tripwright serve model` on a port of this machine, in a thread, and what it may do wrong between
 its engine and whoever asks it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -37,7 +35,7 @@ class LyingServer:
         self.asked: Callable[[Body], Body | str | None] = lambda body: body
         self.said: Callable[[Body], Body] = lambda body: body
         self._load = self.service.load
-        self.service.load = self._listen  # type: ignore[method-assign]
+        self.service.load = self._listen
         self._listener = open_port("127.0.0.1", 0)
         self.url = url_of(self._listener)
         config = uvicorn.Config(self, log_level="critical", timeout_graceful_shutdown=1, ws="none")

@@ -1,7 +1,5 @@
 """The ablations of row D7: what the halves of the joint reward read."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path
@@ -36,7 +34,6 @@ def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
     """The expert's episode of one request, with something else in its answer."""
     request, world = one_trip()
     task = DEEPTRAVEL.task("e", request, world)
-    assert DEEPTRAVEL.every_group is not None
     dialect = dialect_named("deeptravel_cards_compact")
     session = expert_session(DEEPTRAVEL, request, world, dialect, None)
     session.key = DEEPTRAVEL.every_group(task) if every_turn else task
@@ -58,14 +55,13 @@ def worth(episode: Episode) -> dict[str, float]:
     }
 
 
-def test_a_sound_answer_is_worth_everything_to_each_half() -> None:
+def test_a_sound_answer_is_worth_everything_to_each_half():
     assert worth(played(True)) == {"success": 1.0, "trajectory": 1.0, "turns": 1.0}
 
 
-def test_an_itinerary_of_true_words_that_is_no_trip() -> None:
+def test_an_itinerary_of_true_words_that_is_no_trip():
     """Nothing said is false, and nothing is recommended: the turns alone are content with it."""
     answer, nothing = played(True).transcript.answer, empty_answer()
-    assert answer is not None
     assert worth(played(True, answer, nothing)) == {
         "success": 0.0,
         "trajectory": 0.0,
@@ -75,7 +71,7 @@ def test_an_itinerary_of_true_words_that_is_no_trip() -> None:
     assert worth(played(False, answer, nothing))["turns"] == 0.0
 
 
-def test_a_trip_with_a_false_word() -> None:
+def test_a_trip_with_a_false_word():
     """The trip could be made; a price is not its row's."""
     assert worth(played(True, '"amount":', '"amount":1')) == {
         "success": 0.0,
@@ -84,9 +80,7 @@ def test_a_trip_with_a_false_word() -> None:
     }
 
 
-def test_only_the_recipe_without_the_trajectory_verifier_has_every_turn_judged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_the_recipe_without_the_trajectory_verifier_has_every_turn_judged(monkeypatch):
     monkeypatch.setattr(Trips, "request_at", lambda trips, number: one_trip())
     every = {}
     for change in (TURNS, "grpo.replay=none"):
@@ -97,7 +91,7 @@ def test_only_the_recipe_without_the_trajectory_verifier_has_every_turn_judged(
     assert every == {TURNS: [True, False], "grpo.replay=none": [False, False]}
 
 
-def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() -> None:
+def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward():
     """Without the trajectory verifier an answer that only the turns pass has solved its request."""
     request, world = one_trip()
     trips = trips_of(load_recipe(RECIPE, [TURNS]), RL)
@@ -111,7 +105,7 @@ def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() ->
         assert len(buffer) == waiting
 
 
-def test_plans_have_no_halves(tmp_path: Path) -> None:
+def test_plans_have_no_halves(tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_text('[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [["turns", 1]]\n')
     with pytest.raises(

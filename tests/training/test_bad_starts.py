@@ -1,8 +1,6 @@
 """From a bad start to a good error: a model that cannot be trained or played is refused in one line
 that says what to do, with exit code 2, before anything is written."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -185,9 +183,7 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("start", [*AT_LOADING, *WITH_ITS_DIALECT])
-def test_training_does_not_begin(
-    start: str, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_training_does_not_begin(start, model, capsys):
     damage, why = {**AT_LOADING, **WITH_ITS_DIALECT}[start]
     damage(model)
     Path("r.toml").write_text(RECIPE)
@@ -197,7 +193,7 @@ def test_training_does_not_begin(
 
 
 @pytest.mark.parametrize("start", ["sliding windows", "a file missing", "no template"])
-def test_no_episode_is_played(start: str, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_episode_is_played(start, model, capsys):
     damage, why = {**AT_LOADING, **WITH_ITS_DIALECT}[start]
     damage(model)
     assert main(["world", "build", "--scale", "nano", "--seed", "7", "--out", "w"]) == 0
@@ -215,9 +211,7 @@ def test_no_episode_is_played(start: str, model: Path, capsys: pytest.CaptureFix
         (config(intermediate_size=32), "No model could be loaded from"),
     ],
 )
-def test_what_only_loading_shows_is_one_line_too(
-    damage: Callable[[Path], None], why: str, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_only_loading_shows_is_one_line_too(damage, why, model, capsys):
     """Without the refusal, `transformers` would fill in random numbers."""
     damage(model)
     capsys.readouterr()
@@ -226,9 +220,7 @@ def test_what_only_loading_shows_is_one_line_too(
     assert "\n" not in str(told.value) and "REPORT" not in capsys.readouterr().err
 
 
-def test_a_model_that_memory_cannot_hold(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_memory_cannot_hold(model, monkeypatch, capsys):
     Path("r.toml").write_text(COMPACT.replace("[model]", '[model]\ndevice = "cpu"'))
     words = ["sft", "r.toml", "--out", "run"]
     with monkeypatch.context() as small:
@@ -241,7 +233,7 @@ def test_a_model_that_memory_cannot_hold(
     assert re.search(least, problem)
 
 
-def test_the_sound_one_trains_without_a_pad_token(model: Path) -> None:
+def test_the_sound_one_trains_without_a_pad_token(model):
     """Rows are padded on the right and the padding is read by nobody, so none is needed."""
     tokenizer = load_model(model)[1]
     assert tokenizer.pad_token is None

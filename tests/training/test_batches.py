@@ -1,9 +1,5 @@
 """Log-probabilities made in pieces are those of whole logits."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -16,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_logprobs_and_gradients_are_those_of_whole_logits(share: float, tiny_model: Any) -> None:
+def test_logprobs_and_gradients_are_those_of_whole_logits(share, tiny_model):
     """More places than one piece has, and none at all."""
     model, rng = tiny_model("qwen3", 50, scale=3.0), torch.Generator().manual_seed(0)
     rows = [torch.randint(50, (n,), generator=rng).tolist() for n in (300, 180)]

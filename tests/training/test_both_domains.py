@@ -1,20 +1,18 @@
 """Both domains go through the same training: streams, cold start, groups, rewards, metrics, and a
 recorded day of live answers."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import json
 import weakref
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
 
 
+from tests.files import write_lines
 from tripwright.domains import dialect_named, dialects, domain_named, domain_of
 from tripwright.domains.deeptravel.domain import MOST_PROVIDERS, LevelMix
 from tripwright.domains.deeptravel.request import TravelRequest
@@ -39,7 +37,7 @@ COMPACT = "deeptravel_cards_compact"
 DEEPTRAVEL = domain_named("deeptravel")
 
 
-def test_a_dialect_says_which_domain_it_speaks_of() -> None:
+def test_a_dialect_says_which_domain_it_speaks_of():
     assert {name: domain_of(dialect).name for name, dialect in dialects().items()} == {
         **dict.fromkeys(("planner_r1", "planner_r1_steps"), "travelplanner"),
         **dict.fromkeys(("compact", "compact_long"), "travelplanner"),
@@ -54,7 +52,7 @@ def errands(tmp_path: Path, more: str = "") -> Recipe:
     return load_recipe(path)
 
 
-def test_errands_are_numbered_as_trips_are(tmp_path: Path) -> None:
+def test_errands_are_numbered_as_trips_are(tmp_path):
     """Any can be asked for, and asking for others does not change it."""
     first, second = trips_of(errands(tmp_path), RL), trips_of(errands(tmp_path), RL)
     jobs = [next(first) for _ in range(8)]
@@ -66,7 +64,7 @@ def test_errands_are_numbered_as_trips_are(tmp_path: Path) -> None:
     assert isinstance(trips_of(load_recipe(tmp_path / "recipe.toml"), RL).at(0), Errand)
 
 
-def test_worlds_that_were_used_are_let_go() -> None:
+def test_worlds_that_were_used_are_let_go():
     """Training opens new worlds without end; what answers for a world must not keep them all."""
     used = []
     for _ in range(MOST_PROVIDERS + 3):
@@ -82,12 +80,12 @@ def test_worlds_that_were_used_are_let_go() -> None:
     assert sum(world() is not None for world in used) <= MOST_PROVIDERS
 
 
-def test_levels_follow_the_mix() -> None:
+def test_levels_follow_the_mix():
     drawn = GeneratedTrips(DEEPTRAVEL, ("nano",), 0, 8, LevelMix(levels=(0, 0, 1)))
     assert {drawn.at(number)[0].level for number in range(8)} == {"hard"}
 
 
-def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -> None:
+def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path, chat):
     """Row D6. The transcripts are token ids whose mask covers the agent's turns and nothing
     else."""
     # a tokenizer of other texts needs more tokens
@@ -110,13 +108,12 @@ def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -
         assert chat.decode(ids).replace(chat.stop_token, "") == said and '<answer>{"party":' in said
 
 
-def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> None:
+def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path):
     job = trips_of(errands(tmp_path), RL).at(0)
     world = GeneratedTrips(DEEPTRAVEL, ("nano",), 200_000, 16).at(0)[1]
     session = expert_session(DEEPTRAVEL, job.query, world, dialect_named(COMPACT), None)
     assert DEEPTRAVEL.keeps(session)
     answer = session.transcript.answer
-    assert answer is not None
     session.transcript.answer = answer.replace('"call":1', '"call":9')
     assert not DEEPTRAVEL.keeps(session)
 
@@ -137,7 +134,7 @@ def group_of(tmp_path: Path, spoil: int) -> RolloutGroup:
     return group
 
 
-def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path: Path) -> None:
+def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path):
     """Row D5, in the figures of a step."""
     group = group_of(tmp_path, spoil=1)
     assert [made.total if made else None for made in group.rewards] == [0.0, 1.0, 1.0, 1.0]
@@ -155,7 +152,7 @@ def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path: Path) -> None:
     assert describe([group_of(tmp_path, spoil=4)])["failed_groups"] == 1.0
 
 
-def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path: Path) -> None:
+def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path):
     path = tmp_path / "plain.toml"
     path.write_text('name = "t"\n[grpo]\nsteps = 1\n')
     assert isinstance(trips_of(load_recipe(path), RL).at(0), TripTask)
@@ -166,9 +163,7 @@ def recorded(tmp_path: Path) -> Path:
     """A world, requests in it, and a day on which the expert's questions to it were recorded."""
     world = write_world(tmp_path / "world", build_tables("nano", 7))
     requests = list(DEEPTRAVEL.draw(None)(World.open(tmp_path / "world"), 6, 5))
-    (tmp_path / "requests.jsonl").write_text(
-        "".join(json.dumps(request.record()) + "\n" for request in requests)
-    )
+    write_lines(tmp_path / "requests.jsonl", (request.record() for request in requests))
     with live_source(PlaceOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
         for request in requests[:3]:
             expert_session(DEEPTRAVEL, request, live, dialect_named(COMPACT), None)
@@ -176,7 +171,7 @@ def recorded(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_replays_a_recorded_day(recorded, monkeypatch):
     """Row D2: nobody is asked; what is not recorded is an answer, and counted. Another day is other
     data."""
     monkeypatch.chdir(recorded)
@@ -231,12 +226,12 @@ def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.Mon
         ),
     ],
 )
-def test_a_recipe_of_live_tools_that_cannot_work(tables: str, said: str, tmp_path: Path) -> None:
+def test_a_recipe_of_live_tools_that_cannot_work(tables, said, tmp_path):
     with pytest.raises(UserError, match=said):
         errands(tmp_path, tables)
 
 
-def test_a_day_that_was_not_recorded_is_missed_before_anything_is_loaded(tmp_path: Path) -> None:
+def test_a_day_that_was_not_recorded_is_missed_before_anything_is_loaded(tmp_path):
     (tmp_path / "requests.jsonl").touch()
     recipe = errands(
         tmp_path,
@@ -247,7 +242,7 @@ def test_a_day_that_was_not_recorded_is_missed_before_anything_is_loaded(tmp_pat
         check_needs(recipe)
 
 
-def test_live_tools_need_a_dialect_that_has_them(tmp_path: Path) -> None:
+def test_live_tools_need_a_dialect_that_has_them(tmp_path):
     path = tmp_path / "r.toml"
     path.write_text(
         '[data]\nqueries = "q"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\n[grpo]\nsteps = 1\n'

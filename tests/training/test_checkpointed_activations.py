@@ -1,10 +1,7 @@
 """What a layer computes twice in place of keeping it: the same losses, gradients and runs, to the
 last bit, in every stage."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,9 +64,7 @@ def assert_the_same(one: RunFolder, other: RunFolder) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
-def test_loss_and_gradients_are_those_of_an_update_that_keeps_all(
-    kind: str, dtype: str, tiny_model: Any
-) -> None:
+def test_loss_and_gradients_are_those_of_an_update_that_keeps_all(kind, dtype, tiny_model):
     model, rng = tiny_model(kind, 50, scale=3.0), torch.Generator().manual_seed(0)
     rows = [torch.randint(50, (n,), generator=rng).tolist() for n in (300, 180, 5)]
     batch = collate([(ids, [1] * len(ids), [0.0] * len(ids)) for ids in rows])
@@ -84,9 +79,7 @@ def test_loss_and_gradients_are_those_of_an_update_that_keeps_all(
     assert all(torch.equal(kept, again) for kept, again in zip(*found, strict=True))
 
 
-def test_what_needs_no_gradient_computes_nothing_twice(
-    tiny_model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_needs_no_gradient_computes_nothing_twice(tiny_model, monkeypatch):
     monkeypatch.delattr(decoding, "checkpoint")  # to call it would be an error
     decoder, ids = Decoder(tiny_model("qwen3", 50)), torch.zeros(1, 64, dtype=torch.long)
     decoder.checkpoint_activations = True
@@ -98,9 +91,7 @@ def test_what_needs_no_gradient_computes_nothing_twice(
 
 
 @pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
-def test_every_stage_does_it_and_leaves_the_same_weights(
-    algorithm: str, recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_stage_does_it_and_leaves_the_same_weights(algorithm, recipe, tmp_path, monkeypatch):
     if algorithm == "ppo":
         ppo = PpoSettings(steps=2, prompts_per_step=2, micro_batch_size=2, entropy_bonus=0.1)
         recipe = alone(replace(recipe, rl=Reinforcement("ppo", ppo)), "rl")
@@ -128,8 +119,8 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize(("stage", "loop"), [("sft", FineTuning), ("rl", Grpo)])
 def test_a_killed_run_goes_on_with_it_or_without_bit_for_bit(
-    stage: str, loop: Any, recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    stage, loop, recipe, tmp_path, monkeypatch
+):
     """Who runs out of memory may switch it on and go on."""
     recipe = alone(recipe, stage)
     whole = trained(RunFolder(tmp_path / "whole", recipe))

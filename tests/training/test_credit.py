@@ -1,7 +1,5 @@
 """Credit by evidence: who is charged for a broken constraint, and with which words."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -59,7 +57,6 @@ def credited(group: RolloutGroup, chat: Any, member: int) -> list[tuple[str, flo
     """(token's text, its advantage) of the agent's own tokens."""
     advantages = advantages_by_evidence(group, chat)[member]
     transcript = group.episodes[member].transcript
-    assert advantages is not None
     rows = zip(transcript.token_ids, transcript.loss_mask, advantages, strict=True)
     assert all(a == 0 for _, mask, a in rows if not mask)
     return [
@@ -79,7 +76,7 @@ def same_dinner(days: list[dict[str, Any]]) -> None:
     days[1]["dinner"] = days[1]["lunch"]
 
 
-def test_a_repeated_meal_is_charged_to_that_meal_of_that_day(played: Any, chat: Any) -> None:
+def test_a_repeated_meal_is_charged_to_that_meal_of_that_day(played, chat):
     good, bad = played(), played(same_dinner)
     assert (
         good.verdict.final
@@ -106,7 +103,7 @@ def test_a_repeated_meal_is_charged_to_that_meal_of_that_day(played: Any, chat: 
     assert not any(lunch <= c < lunch + 4 for c in charged)
 
 
-def test_a_passing_member_is_credited_where_the_constraint_looks(played: Any, chat: Any) -> None:
+def test_a_passing_member_is_credited_where_the_constraint_looks(played, chat):
     tokens = credited(group_of(played(), played(same_dinner)), chat, 0)
     text, at, of = "".join(t for t, _ in tokens), 0, {}
     for piece, advantage in tokens:
@@ -123,9 +120,7 @@ def test_a_passing_member_is_credited_where_the_constraint_looks(played: Any, ch
     assert of[text.index("Stay: ") + len("Stay: (C) ")] == 0
 
 
-def test_who_delivers_nothing_is_charged_everywhere_and_agreement_teaches_nothing(
-    played: Any, chat: Any
-) -> None:
+def test_who_delivers_nothing_is_charged_everywhere_and_agreement_teaches_nothing(played, chat):
     nothing = played(lambda days: days.clear())
     assert not nothing.verdict.readable
     against = credited(group_of(played(), nothing), chat, 1)
@@ -133,13 +128,13 @@ def test_who_delivers_nothing_is_charged_everywhere_and_agreement_teaches_nothin
     assert {a for _, a in credited(group_of(played(), played()), chat, 0)} == {0.0}
 
 
-def test_unscored_members_are_left_out(played: Any, chat: Any) -> None:
+def test_unscored_members_are_left_out(played, chat):
     lost = replace(played(), verdict=None)
     made = advantages_by_evidence(group_of(played(), lost, played(same_dinner)), chat)
     assert made[1] is None and any(made[0] or []) and any(made[2] or [])
 
 
-def test_an_answer_that_is_no_json_has_no_places(task: TripTask, chat: Any) -> None:
+def test_an_answer_that_is_no_json_has_no_places(task, chat):
     session = open_session(task, dialect_named("compact"), chat)
     say(session, "<answer>Stay home.</answer>")
     assert places_of(session.transcript) == [[], [], []]

@@ -1,8 +1,6 @@
 """`tripwright examine`: a trained run on unseen trips, with its controls, alone and against
 another."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
@@ -13,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.files import write_lines
 from tripwright.agent.chat import ChatFormat
 from tripwright.cli import examine
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -46,9 +45,7 @@ def trained(recipe: Any, tmp_path: Path) -> Path:
     return run.folder
 
 
-def test_every_finished_stage_is_examined_and_nothing_twice(
-    recipe: Any, trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_finished_stage_is_examined_and_nothing_twice(recipe, trained, capsys, monkeypatch):
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
     assert (
@@ -74,7 +71,7 @@ def test_every_finished_stage_is_examined_and_nothing_twice(
     assert json.loads((trained / "comparison.json").read_text())["final"]["n"] == 4
 
 
-def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
+def test_without_a_model_nothing_is_made(recipe, tmp_path):
     with pytest.raises(UserError, match="No run folder at"):
         examine.examine(Path("tiny.toml"), tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
@@ -83,13 +80,7 @@ def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_other_conditions_are_refused(
-    recipe: Any,
-    trained: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_other_conditions_are_refused(recipe, trained, tmp_path, monkeypatch, capsys):
     examine.examine(Path("tiny.toml"), trained)
     official = dataclasses.replace(
         recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official")
@@ -102,9 +93,7 @@ def test_other_conditions_are_refused(
         examine.examine(Path("tiny.toml"), trained)
 
 
-def test_requests_without_levels_and_an_evaluation_without_scores(
-    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_without_levels_and_an_evaluation_without_scores(recipe, tmp_path, monkeypatch):
     none: dict[str, Any] = {
         "metrics": {"final": rate(0, 0)},
         "parties": {"2": {"final": rate(0, 0)}},
@@ -119,9 +108,7 @@ def test_requests_without_levels_and_an_evaluation_without_scores(
     )
 
 
-def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(
-    recipe: Any, tmp_path: Path
-) -> None:
+def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(recipe, tmp_path):
     """Dialect planner_r1 shows its tools through the chat template: a prompt without their schemas
     is another prompt."""
     shape = dataclasses.replace(recipe.model.shape, positions=8192)
@@ -147,14 +134,14 @@ def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(
 
 @pytest.mark.parametrize("dialect", ["star", "planner_r1"])
 def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
-    dialect: str, recipe: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    dialect, recipe, tmp_path, capsys
+):
     world = write_world(tmp_path / "world", build_tables("nano", 5))
     files = {}
     for name, seed in (("train", 1), ("exam", 2)):
         files[name] = tmp_path / f"{name}.jsonl"
         queries = make_queries(world, 3, seed)
-        files[name].write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+        write_lines(files[name], (query.record() for query in queries))
     data = dataclasses.replace(recipe.data, world=str(world.folder), queries=str(files["train"]))
     own = dataclasses.replace(
         recipe,

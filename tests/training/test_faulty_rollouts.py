@@ -1,8 +1,6 @@
 """Row S9 in training: a recipe's `[faults]` reach the rollouts of RL, are counted, and reach
 nothing else."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path
@@ -44,7 +42,7 @@ def load(tmp_path: Path, text: str) -> Recipe:
     return load_recipe(path)
 
 
-def test_a_table_of_faults(tmp_path: Path) -> None:
+def test_a_table_of_faults(tmp_path):
     recipe = load(
         tmp_path,
         """
@@ -71,7 +69,7 @@ def test_a_table_of_faults(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_table_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_table_is_one_line(tmp_path, text, said):
     with pytest.raises(UserError) as refused:
         load(tmp_path, text)
     assert said in str(refused.value) and "\n" not in str(refused.value)
@@ -87,7 +85,7 @@ class PlaysAsTheExpert:
         return ExpertPolicy().play(itertools.chain.from_iterable(groups))
 
 
-def test_rollouts_meet_them_each_group_its_own() -> None:
+def test_rollouts_meet_them_each_group_its_own():
     """The members of a group differ by what they did, not by what they met."""
     world = World.in_memory(build_tables("nano", 21))
     tasks = [
@@ -95,7 +93,7 @@ def test_rollouts_meet_them_each_group_its_own() -> None:
     ]
 
     def play(faults: Faults | None) -> list[RolloutGroup]:
-        player = RolloutWorker(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]
+        player = RolloutWorker(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)
         return player.play(tasks, SUM)
 
     def met(faults: Faults | None) -> list[list[list[str | None]]]:
@@ -114,8 +112,8 @@ def test_rollouts_meet_them_each_group_its_own() -> None:
 
 
 def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nano_tokenizer: Any, tiny_model: Any
-) -> None:
+    tmp_path, monkeypatch, nano_tokenizer, tiny_model
+):
     driven: list[Any] = []
     model = tiny_model("qwen3", len(nano_tokenizer))
     monkeypatch.setattr(stages, "load_model", lambda *_: (model, nano_tokenizer))
@@ -138,7 +136,7 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
     assert all(call.fault is None for transcript in read for call in transcript.calls)
 
 
-def test_a_judge_that_fails_shows_as_a_verifier_and_a_dead_tool_does_not(lab: Any) -> None:
+def test_a_judge_that_fails_shows_as_a_verifier_and_a_dead_tool_does_not(lab):
     """Row D9: of the answers that were to be judged, the share that got a verdict."""
     judged, lost = (
         Episode(lab.trip, Transcript([], StopReason.ANSWER, "[]"), lab.final),

@@ -1,11 +1,8 @@
 """The estimate before a run: its counts are those of the models and of what torch really keeps, and
 its advice is worth following."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,21 +77,19 @@ def checkpointed(recipe: Recipe, on: bool = True) -> Recipe:
         ("Qwen/Qwen3-32B", 32_762_123_264),
     ],
 )
-def test_the_table_has_the_published_numbers_of_parameters(name: str, parameters: int) -> None:
+def test_the_table_has_the_published_numbers_of_parameters(name, parameters):
     assert KNOWN_MODELS[name].parameters == parameters
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
-def test_a_folder_is_read_from_its_configuration(
-    kind: str, tiny_model: Any, tmp_path: Path
-) -> None:
+def test_a_folder_is_read_from_its_configuration(kind, tiny_model, tmp_path):
     model = tiny_model(kind, 50)
     model.save_pretrained(tmp_path)
     size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
     assert size.parameters == sum(p.numel() for p in model.parameters()) and size.positions == 2048
 
 
-def test_a_model_that_is_not_here_is_told(tmp_path: Path) -> None:
+def test_a_model_that_is_not_here_is_told(tmp_path):
     recipe = Recipe(model=ModelSettings(pretrained="runs/none/model/sft"))
     with pytest.raises(UserError, match="'runs/none/model/sft' is not here: .* say with --model"):
         size_of(recipe)
@@ -109,9 +104,7 @@ def test_a_model_that_is_not_here_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("in_blocks", [True, False])
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2"])
-def test_activations_are_what_torch_keeps(
-    kind: str, in_blocks: bool, tiny_model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_activations_are_what_torch_keeps(kind, in_blocks, tiny_model, tmp_path, monkeypatch):
     """Every tensor that a layer saves for its backward pass, with attention in blocks and fused,
     each storage once: the difference between models of four and two layers."""
     if not in_blocks:
@@ -129,9 +122,7 @@ def test_activations_are_what_torch_keeps(
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2"])
-def test_activations_of_weights_in_bfloat16_are_what_torch_keeps(
-    kind: str, tiny_model: Any, tmp_path: Path
-) -> None:
+def test_activations_of_weights_in_bfloat16_are_what_torch_keeps(kind, tiny_model, tmp_path):
     tiny_model(kind, 50).save_pretrained(tmp_path)
     size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
     models = [tiny_model(kind, 50, num_hidden_layers=layers) for layers in (4, 2)]
@@ -163,7 +154,7 @@ def kept_bytes(model: Any, again: bool) -> int:
     return sum(size for size, _ in seen.values())
 
 
-def test_checkpointed_activations_are_inputs_of_layers_and_two_layers() -> None:
+def test_checkpointed_activations_are_inputs_of_layers_and_two_layers():
     """Of Qwen3-8B in bf16 on a GPU: the stream between layers is in fp32, and of the weights for
     products one layer's and the output's are there at a time."""
     one_row = replace(LARGE.rl.settings, micro_batch_size=1)
@@ -179,7 +170,7 @@ def test_checkpointed_activations_are_inputs_of_layers_and_two_layers() -> None:
     assert kept.held == again.held and kept.playing == again.playing
 
 
-def test_several_devices_share_what_a_sharding_engine_divides() -> None:
+def test_several_devices_share_what_a_sharding_engine_divides():
     size = size_of(LARGE)
     (stage,) = memory(checkpointed(LARGE), size, "cuda")
     peaks = {(p.devices, p.checkpoint_activations): p.peak_gb for p in device_peaks(LARGE, size)}
@@ -195,7 +186,7 @@ def test_several_devices_share_what_a_sharding_engine_divides() -> None:
     assert peaks[8, True] == pytest.approx((held / 8 + max(learning, playing)) / 1e9)
 
 
-def test_each_part_is_counted_by_hand() -> None:
+def test_each_part_is_counted_by_hand():
     """Qwen3-8B on a GPU, AdamW, a row of 8,192 tokens: weights, two states and gradients of 32.8 GB
     each (in fp32, whatever is loaded), a copy in bf16 to sample from, keys and values of 128
     rows."""
@@ -219,7 +210,7 @@ def test_each_part_is_counted_by_hand() -> None:
     )
 
 
-def test_weights_in_bfloat16_have_masters_and_no_copies() -> None:
+def test_weights_in_bfloat16_have_masters_and_no_copies():
     """Qwen3-8B: 16 bytes a weight as in fp32, but nothing narrowed beside them, and no second model
     to sample from."""
     kl = replace(LARGE.rl.settings, micro_batch_size=1, kl=Kl(beta=0.1))
@@ -243,7 +234,7 @@ def test_weights_in_bfloat16_have_masters_and_no_copies() -> None:
     assert stage.learning["activations"] == 8192 * (36 * 4096 * 2 + 2 * layer)
 
 
-def test_state_of_the_optimizer_in_8_bits_and_offloaded() -> None:
+def test_state_of_the_optimizer_in_8_bits_and_offloaded():
     size, count = size_of(LARGE), 8_190_735_360
 
     def stage(state: Any, device: str) -> Any:
@@ -262,7 +253,7 @@ def test_state_of_the_optimizer_in_8_bits_and_offloaded() -> None:
     assert stage("offloaded", "cpu") == stage("float32", "cpu")
 
 
-def test_logits_of_a_large_vocabulary_are_counted_as_chunks() -> None:
+def test_logits_of_a_large_vocabulary_are_counted_as_chunks():
     """Four times the tokens, and hardly a byte more; of a small one, four times as much."""
 
     def logits(recipe: Recipe, size: Any) -> float:
@@ -278,7 +269,7 @@ def test_logits_of_a_large_vocabulary_are_counted_as_chunks() -> None:
     assert logits(longer, size) == pytest.approx(4 * logits(nano, size), rel=0.02)
 
 
-def test_an_adapter_is_trained_beside_a_base_as_it_is_stored(tiny_model: Any) -> None:
+def test_an_adapter_is_trained_beside_a_base_as_it_is_stored(tiny_model):
     """LoRA of rank 16 on Qwen3-8B: of the base only its 16.4 GB in bf16; gradients, optimizer state
     and the reference are the adapter's."""
     lora = LoraSettings(rank=16)
@@ -307,14 +298,14 @@ def test_an_adapter_is_trained_beside_a_base_as_it_is_stored(tiny_model: Any) ->
     assert counted == sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def test_muon_keeps_one_number_for_each_weight_of_a_matrix() -> None:
+def test_muon_keeps_one_number_for_each_weight_of_a_matrix():
     (with_adamw, _), size = memory(NANO, size_of(NANO)), size_of(NANO)
     (with_muon, _) = memory(replace(NANO, sft=SftSettings(dtype="float32")), size)
     saved = with_adamw.held["optimizer state"] - with_muon.held["optimizer state"]
     assert saved == 4 * size.matrix_parameters
 
 
-def test_what_a_server_samples_takes_nothing_here_and_validation_does() -> None:
+def test_what_a_server_samples_takes_nothing_here_and_validation_does():
     size = size_of(LARGE)
     server = RolloutServer("vllm", "http://127.0.0.1:8000", "w")
     served = replace(LARGE, rl=Reinforcement("grpo", replace(LARGE.rl.settings, server=server)))
@@ -331,12 +322,12 @@ def test_what_a_server_samples_takes_nothing_here_and_validation_does() -> None:
 # ---- changes: each saves something, and the cheapest come first
 
 
-def test_what_fits_needs_no_change() -> None:
+def test_what_fits_needs_no_change():
     size = size_of(NANO)
     assert changes(NANO, size, 64.0, "cpu") == ([], True)
 
 
-def test_changes_are_cumulative_and_each_saves_something() -> None:
+def test_changes_are_cumulative_and_each_saves_something():
     size = size_of(LARGE)
     found, enough = changes(LARGE, size, 170.0, "cuda")
     peaks = [peak(memory(LARGE, size, "cuda")), *(change.peak_gb for change in found)]
@@ -345,7 +336,7 @@ def test_changes_are_cumulative_and_each_saves_something() -> None:
     assert settings[0] == "grpo.micro_batch_size" and len(set(settings)) == len(settings)
 
 
-def test_a_change_that_saves_nothing_yet_is_looked_at_again() -> None:
+def test_a_change_that_saves_nothing_yet_is_looked_at_again():
     """Playing takes the most at first, so fewer rows come first; then learning does."""
     settings = replace(LARGE.rl.settings, micro_batch_size=1)
     recipe = replace(LARGE, rl=Reinforcement("grpo", settings))
@@ -354,7 +345,7 @@ def test_a_change_that_saves_nothing_yet_is_looked_at_again() -> None:
     assert enough and names == ["grpo.max_concurrent_rollouts", "model.checkpoint_activations"]
 
 
-def test_planner_r1_s_8b_goes_onto_one_card_without_a_shorter_context_or_another_model() -> None:
+def test_planner_r1_s_8b_goes_onto_one_card_without_a_shorter_context_or_another_model():
     """Its validation's 100 rows are in the way as well; the optimizer's state goes to the host."""
     recipe = load_recipe(recipe_named("planner_r1/8b").path)
     found, enough = changes(recipe, size_of(recipe), 80.0, "cuda")
@@ -367,7 +358,7 @@ def test_planner_r1_s_8b_goes_onto_one_card_without_a_shorter_context_or_another
     }
 
 
-def test_what_no_change_is_enough_for_is_said() -> None:
+def test_what_no_change_is_enough_for_is_said():
     found, enough = changes(LARGE, size_of(LARGE), 24.0, "cuda")
     assert found and not enough
 
@@ -375,7 +366,7 @@ def test_what_no_change_is_enough_for_is_said() -> None:
 # ---- work and time
 
 
-def test_the_work_of_a_step_is_counted_without_measuring() -> None:
+def test_the_work_of_a_step_is_counted_without_measuring():
     size = size_of(LARGE)
     found = lengths(LARGE, size, 4000)
     assert (found.episode, found.agent, found.measured) == (4000, 1000, False)
@@ -386,19 +377,19 @@ def test_the_work_of_a_step_is_counted_without_measuring() -> None:
     assert work.update_flops > 6 * 6.9e9 * work.tokens
 
 
-def test_lengths_are_those_of_the_experts_episodes() -> None:
+def test_lengths_are_those_of_the_experts_episodes():
     found = lengths(NANO, size_of(NANO))
     assert found.measured and 700 < found.episode < 900
     assert 0.35 < found.agent / found.episode < 0.6
 
 
-def test_auto_is_half_precision_on_a_gpu() -> None:
+def test_auto_is_half_precision_on_a_gpu():
     assert (
         precision_name("auto", "cuda") == "bfloat16"
         and precision_name("float32", "cuda") == "float32"
     )
 
 
-def test_what_is_computed_in_fp32_takes_more() -> None:
+def test_what_is_computed_in_fp32_takes_more():
     size = KNOWN_MODELS["Qwen/Qwen3-8B"]
     assert activation_bytes(size, "bfloat16") < 0.75 * activation_bytes(size, "float32")

@@ -1,8 +1,6 @@
 """FLOPs against torch's own counter, the formula of row P12 against the direct count, and what a
 rollout over a cache computes."""
 
-from __future__ import annotations
-
 import pytest
 
 torch = pytest.importorskip("torch")

@@ -1,8 +1,6 @@
 """What the members of GRPO's family do with a step's groups: who is dropped, refilled, masked,
 replayed (rows S6, S7, D7, P5)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -74,7 +72,7 @@ def pair(lab: Any, tiny_model: Any) -> Any:
     return group
 
 
-def test_unscored_members_leave_their_group(make: Any, pair: Any, given_groups: Any) -> None:
+def test_unscored_members_leave_their_group(make, pair, given_groups):
     """Rewards 5, 0, unscored, 0: mean and std are those of three. The second group is wholly
     unscored."""
     given_groups([pair("final", "empty", "none", "empty"), pair("none", "none", "none", "none")])
@@ -91,7 +89,7 @@ def test_unscored_members_leave_their_group(make: Any, pair: Any, given_groups: 
     ] == pytest.approx(1 / 3)
 
 
-def test_a_step_of_faults_alone_is_survived(make: Any, pair: Any, given_groups: Any) -> None:
+def test_a_step_of_faults_alone_is_survived(make, pair, given_groups):
     given_groups([pair("none", "none")] * 2)
     trainer = make(replace(SETTINGS, replay=ReplaySettings(every=2)))
     first, second = trainer.take_step(), trainer.take_step()
@@ -101,9 +99,7 @@ def test_a_step_of_faults_alone_is_survived(make: Any, pair: Any, given_groups: 
     assert second["replay_buffer"] == 0 and trainer.curriculum.means == []
 
 
-def test_the_curriculum_is_followed_and_the_rate_is_warmed_up(
-    make: Any, pair: Any, given_groups: Any
-) -> None:
+def test_the_curriculum_is_followed_and_the_rate_is_warmed_up(make, pair, given_groups):
     given_groups([pair("half", "empty")])
     curriculum = Curriculum(stages=(("stage1", 1), ("stage2", 1), ("stage3", 1)))
     trainer = make(replace(SETTINGS, prompts_per_step=1, curriculum=curriculum, warm_up_steps=2))
@@ -114,9 +110,7 @@ def test_the_curriculum_is_followed_and_the_rate_is_warmed_up(
     assert trainer.progress == 1
 
 
-def test_agreeing_groups_are_dropped_from_the_denominator(
-    make: Any, pair: Any, given_groups: Any
-) -> None:
+def test_agreeing_groups_are_dropped_from_the_denominator(make, pair, given_groups):
     """DAPO's filter as STAR has it (row S7): dropped, not replaced."""
     asked = given_groups([pair("final", "empty"), pair("final", "final")])
     kept, dropping = make(SETTINGS), make(replace(SETTINGS, filter=Filter(0.0)))
@@ -128,15 +122,15 @@ def test_agreeing_groups_are_dropped_from_the_denominator(
 
 @pytest.mark.parametrize(("least", "trained"), [(0.1, 1), (2.4, 1), (2.5, 0), (2.6, 0)])
 def test_deeptravels_threshold_is_of_the_std_and_inclusive(
-    least: float, trained: int, make: Any, pair: Any, given_groups: Any
-) -> None:
+    least, trained, make, pair, given_groups
+):
     given_groups([pair("final", "empty")])  # rewards 5 and 0: std 2.5 over both
     trainer = make(replace(SETTINGS, prompts_per_step=1, filter=Filter(least)))
     assert trainer.take_step()["trained_groups"] == trained
     assert len(trainer.learned[0]) == 2 * trained
 
 
-def test_a_refill_plays_until_enough_groups_differ(make: Any, pair: Any, given_groups: Any) -> None:
+def test_a_refill_plays_until_enough_groups_differ(make, pair, given_groups):
     flat, good = pair("final", "final"), pair("final", "empty")
     asked = given_groups([flat, good, flat], [flat, good], [good])
     trainer = make(
@@ -147,16 +141,14 @@ def test_a_refill_plays_until_enough_groups_differ(make: Any, pair: Any, given_g
     assert len(trainer.learned[0]) == 6 and metrics["trained_groups"] == 3 / 6
 
 
-def test_a_refill_gives_up_after_its_rounds(make: Any, pair: Any, given_groups: Any) -> None:
+def test_a_refill_gives_up_after_its_rounds(make, pair, given_groups):
     asked = given_groups([pair("empty", "empty")] * 2)
     trainer = make(replace(SETTINGS, filter=Filter(0.0, refill=True, max_rounds=3)))
     trainer.take_step()
     assert len(asked) == 3 and trainer.learned == [[]]
 
 
-def test_overlong_episodes_count_in_the_normalisation_alone(
-    make: Any, pair: Any, given_groups: Any
-) -> None:
+def test_overlong_episodes_count_in_the_normalisation_alone(make, pair, given_groups):
     """Row S6: advantages are those of all four, and two of them are trained on."""
     cut = pair("empty", "empty", stop=StopReason.CONTEXT_OVERFLOW)
     given_groups([[*pair("final", "half"), *cut]])
@@ -169,7 +161,7 @@ def test_overlong_episodes_count_in_the_normalisation_alone(
     assert metrics["stopped_by_length"] == 0.5
 
 
-def test_failed_queries_come_back_every_few_steps(make: Any, pair: Any, given_groups: Any) -> None:
+def test_failed_queries_come_back_every_few_steps(make, pair, given_groups):
     """Row D7: step 0 fails both trips, step 1 its second; at step 2 the three that failed are due,
     oldest first."""
     failed, passed = pair("half", "empty"), pair("final", "empty")
@@ -183,17 +175,13 @@ def test_failed_queries_come_back_every_few_steps(make: Any, pair: Any, given_gr
     assert [row["replay_buffer"] for row in rows] == [2, 3, 2, 2, 0]
 
 
-def test_a_replayed_query_that_our_side_lost_waits_on(
-    make: Any, pair: Any, given_groups: Any
-) -> None:
+def test_a_replayed_query_that_our_side_lost_waits_on(make, pair, given_groups):
     given_groups([pair("empty", "empty")], [pair("final", "final")], [pair("none", "none")])
     trainer = make(replace(SETTINGS, prompts_per_step=1, replay=ReplaySettings(every=2)))
     assert [trainer.take_step()["replay_buffer"] for _ in range(3)] == [1, 1, 1]
 
 
-def test_a_request_waits_once_though_epochs_give_it_new_numbers(
-    make: Any, pair: Any, given_groups: Any
-) -> None:
+def test_a_request_waits_once_though_epochs_give_it_new_numbers(make, pair, given_groups):
     given_groups([pair("empty", "empty")])
     trainer = make(replace(SETTINGS, prompts_per_step=1, replay=ReplaySettings(every=9)))
     fresh = trainer.trips.at
@@ -202,7 +190,7 @@ def test_a_request_waits_once_though_epochs_give_it_new_numbers(
     assert [trainer.take_step()["replay_buffer"] for _ in range(4)] == [1, 2, 2, 2]
 
 
-def test_a_step_that_is_not_finite_is_not_taken(make: Any, pair: Any, given_groups: Any) -> None:
+def test_a_step_that_is_not_finite_is_not_taken(make, pair, given_groups):
     given_groups([pair("final", "empty")])
     trainer = make(replace(SETTINGS, prompts_per_step=1))
     before = [p.detach().clone() for p in trainer.model.parameters()]
@@ -215,8 +203,8 @@ def test_a_step_that_is_not_finite_is_not_taken(make: Any, pair: Any, given_grou
 
 
 def test_the_gap_is_between_rules_whatever_the_reward_goes_by(
-    make: Any, lab: Any, pair: Any, given_groups: Any, monkeypatch: Any
-) -> None:
+    make, lab, pair, given_groups, monkeypatch
+):
     monkeypatch.setattr(travelplanner, "_passes", lambda episode, rules: rules == "official")
     given_groups([pair("final", "final")])
     row = make(replace(SETTINGS, prompts_per_step=1, rules="official")).take_step()
@@ -227,16 +215,14 @@ def test_the_gap_is_between_rules_whatever_the_reward_goes_by(
     )
 
 
-def test_constraints_are_counted_where_they_were_asked(
-    make: Any, pair: Any, given_groups: Any
-) -> None:
+def test_constraints_are_counted_where_they_were_asked(make, pair, given_groups):
     given_groups([pair("final", "empty")])
     row = make(replace(SETTINGS, prompts_per_step=1)).take_step()
     assert row["constraints"]["valid_cost"] == 0.5 and row["constraints"]["is_not_absent"] == 0.5
     assert "valid_cuisine" not in row["constraints"]  # the trip asks for a budget alone
 
 
-def test_what_a_kl_term_computes_is_counted(make: Any, pair: Any, given_groups: Any) -> None:
+def test_what_a_kl_term_computes_is_counted(make, pair, given_groups):
     given_groups([pair("final", "final")])
     plain, pulled = (
         make(replace(SETTINGS, prompts_per_step=1)),
@@ -245,7 +231,7 @@ def test_what_a_kl_term_computes_is_counted(make: Any, pair: Any, given_groups: 
     assert plain.take_step()["flops_update"] == 0 < pulled.take_step()["flops_update"]
 
 
-def test_a_full_buffer_forgets_its_oldest(make: Any, pair: Any, given_groups: Any) -> None:
+def test_a_full_buffer_forgets_its_oldest(make, pair, given_groups):
     asked = given_groups([pair("empty", "empty")] * 2)
     trainer = make(replace(SETTINGS, replay=ReplaySettings(every=2, capacity=2, share=0.5)))
     for _ in range(3):
@@ -254,7 +240,7 @@ def test_a_full_buffer_forgets_its_oldest(make: Any, pair: Any, given_groups: An
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_the_sampler_is_corrected_for(make: Any, pair: Any, given_groups: Any, lab: Any) -> None:
+def test_the_sampler_is_corrected_for(make, pair, given_groups, lab):
     """Old log-probabilities that are 0.3 off at random: the ratio is then taken to the trainer's
     own, so nothing is clipped at first."""
     given_groups([pair("final", "empty")])
@@ -278,7 +264,7 @@ def test_the_sampler_is_corrected_for(make: Any, pair: Any, given_groups: Any, l
 # ---- with a model that talks
 
 
-def test_it_plays_trains_and_reproduces(talking: Any, chat: Any, lab: Any) -> None:
+def test_it_plays_trains_and_reproduces(talking, chat, lab):
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
     settings = replace(SETTINGS, steps=2, group_size=3)
 
@@ -297,7 +283,7 @@ def test_it_plays_trains_and_reproduces(talking: Any, chat: Any, lab: Any) -> No
     assert run(1) != run(2)
 
 
-def test_groups_come_back_in_the_order_of_their_tasks(talker: Any, caller: Any, lab: Any) -> None:
+def test_groups_come_back_in_the_order_of_their_tasks(talker, caller, lab):
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
     player = RolloutWorker(
         LocalPolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32")), dialect, 2

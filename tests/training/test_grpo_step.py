@@ -1,8 +1,6 @@
 """A whole GRPO update against a plain one written with `transformers` and torch alone, and who
 takes part in it."""
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import replace
@@ -49,7 +47,7 @@ def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
             group,
         )
 
-    trainer.rollout = rollout  # type: ignore[attr-defined]
+    trainer.rollout = rollout
     return trainer
 
 
@@ -105,9 +103,7 @@ def plain_step(model: Any, optimizer: Any, rollouts: list[Rollout], aggregation:
 @pytest.mark.parametrize("minibatches", [1, 2])
 @pytest.mark.parametrize("aggregation", ["token-mean", "trajectory-mean", "group-token-mean"])
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut contexts"])
-def test_an_update_is_the_one_of_the_formula(
-    cut: bool, aggregation: str, minibatches: int, make: Any
-) -> None:
+def test_an_update_is_the_one_of_the_formula(cut, aggregation, minibatches, make):
     trainer = make(replace(SETTINGS, aggregation=aggregation, minibatches=minibatches), seed=4)
     cases = [(1.0, 1, 0), (-0.7, 4, 0), (0.0, 2, 1), (2.5, 3, 1), (-1.8, 1, 1)]
     rollouts = [make.rollout(trainer, seed, *case) for seed, case in enumerate(cases)]
@@ -139,7 +135,7 @@ def test_an_update_is_the_one_of_the_formula(
 
 @pytest.mark.usefixtures("full_precision")
 @pytest.mark.filterwarnings("ignore:Converting a tensor")
-def test_the_kl_term_pulls_towards_the_model_of_the_start(make: Any) -> None:
+def test_the_kl_term_pulls_towards_the_model_of_the_start(make):
     trainer = make(replace(SETTINGS, kl=Kl(beta=0.5)))
     with torch.no_grad():
         for p in trainer.model.parameters():
@@ -158,7 +154,7 @@ def test_the_kl_term_pulls_towards_the_model_of_the_start(make: Any) -> None:
 
 @pytest.mark.usefixtures("full_precision")
 @pytest.mark.parametrize("rows", [1, 2, 8])
-def test_how_many_rows_go_through_at_once_changes_nothing(rows: int, make: Any) -> None:
+def test_how_many_rows_go_through_at_once_changes_nothing(rows, make):
     trainer, whole = (
         make(replace(SETTINGS, micro_batch_size=rows)),
         make(replace(SETTINGS, micro_batch_size=4)),
@@ -171,9 +167,7 @@ def test_how_many_rows_go_through_at_once_changes_nothing(rows: int, make: Any) 
 @pytest.mark.parametrize(
     ("aggregation", "whole"), [("token-mean", "tokens"), ("trajectory-mean", "rollouts")]
 )
-def test_groups_that_agree_keep_their_place_in_the_denominator(
-    aggregation: str, whole: str, make: Any
-) -> None:
+def test_groups_that_agree_keep_their_place_in_the_denominator(aggregation, whole, make):
     settings = replace(SETTINGS, aggregation=aggregation)
     first = make(settings)
     live = [make.rollout(first, 1, 1.0), make.rollout(first, 2, -1.0)]
@@ -189,7 +183,7 @@ def test_groups_that_agree_keep_their_place_in_the_denominator(
 
 
 @pytest.mark.parametrize("rollouts", ["none", "agreeing"])
-def test_where_there_is_nothing_to_learn_the_model_stays(rollouts: str, make: Any) -> None:
+def test_where_there_is_nothing_to_learn_the_model_stays(rollouts, make):
     trainer = make()
     before = [p.clone() for p in trainer.model.parameters()]
     figures = trainer.update([] if rollouts == "none" else [make.rollout(trainer, 1, 0.0)] * 3)
@@ -199,7 +193,7 @@ def test_where_there_is_nothing_to_learn_the_model_stays(rollouts: str, make: An
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_an_entropy_bonus_raises_the_entropy(make: Any) -> None:
+def test_an_entropy_bonus_raises_the_entropy(make):
     def after(bonus: float) -> float:
         trainer = make(replace(SETTINGS, entropy_bonus=bonus))
         rollouts = [make.rollout(trainer, seed, 0.0) for seed in range(3)]
@@ -211,7 +205,7 @@ def test_an_entropy_bonus_raises_the_entropy(make: Any) -> None:
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_one_step_computed_by_hand(make: Any) -> None:
+def test_one_step_computed_by_hand(make):
     """Two tokens of one episode with advantage 2, sampled with log-probabilities that make the
     ratios 1.5 and 0.9: with a clip of 0.2 the first is held at 1.2 and has no gradient, the second
     contributes −2 · 0.9 · ∇log p, and each counts one half."""
@@ -234,9 +228,7 @@ def test_one_step_computed_by_hand(make: Any) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_groups_are_cut_by_minibatches_only_where_rollouts_are_shuffled(
-    whole: bool, make: Any
-) -> None:
+def test_groups_are_cut_by_minibatches_only_where_rollouts_are_shuffled(whole, make):
     trainer = make(replace(SETTINGS, minibatches=2, whole_groups=whole, epochs_per_batch=2))
     rollouts = [make.rollout(trainer, n, 1.0, 1, group=n // 4) for n in range(16)]
     minibatches = list(trainer.minibatches(rollouts))

@@ -1,7 +1,5 @@
 """Each warning fires on its pattern and stays silent on a near miss; a resume raises none twice."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable
@@ -205,7 +203,7 @@ def test_stages_do_not_compare_with_each_other():
     assert check([*sft, *run(lambda s: {})]) == []
 
 
-def test_a_longer_string_to_copy_is_no_spike() -> None:
+def test_a_longer_string_to_copy_is_no_spike():
     def told(norm: float, longer: bool) -> list[str]:
         rows = [
             {"stage": "copy_pretraining", "step": s, "grad_norm": 0.5, "copy_length": 8}

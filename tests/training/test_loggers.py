@@ -1,7 +1,5 @@
 """Loggers: what is refused, what is flattened; each real one where its package is installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 from pathlib import Path

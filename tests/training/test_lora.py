@@ -1,16 +1,14 @@
 """[model.lora]: every stage trains an adapter beside a base that stays as it is, and nothing of the
 base is held or kept twice."""
 
-from __future__ import annotations
-
 import copy
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
@@ -64,9 +62,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_killed_in_every_stage_it_ends_with_the_same_adapter(
-    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_in_every_stage_it_ends_with_the_same_adapter(recipe, tmp_path, monkeypatch):
     whole, held = trained(tmp_path / "whole", recipe), []
     write = Checkpoints.write
 
@@ -108,9 +104,7 @@ def test_killed_in_every_stage_it_ends_with_the_same_adapter(
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_the_reference_is_as_a_copy_of_the_model(
-    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reference_is_as_a_copy_of_the_model(recipe, tmp_path, monkeypatch):
     """The adapter has learned something before RL, so its reference is not the base alone."""
     rl = recipe.rl._replace(settings=replace(recipe.rl.settings, steps=2))
     recipe = replace(recipe, copy_pretraining=None, sft=replace(recipe.sft, steps=2), rl=rl)
@@ -118,14 +112,12 @@ def test_the_reference_is_as_a_copy_of_the_model(
     monkeypatch.setattr(grpo, "frozen_copy", lambda model: copy.deepcopy(model).eval())
     copied = trained(tmp_path / "copied", recipe)
     assert same(adapter(shared, "rl"), adapter(copied, "rl"))
-    lines = [json.loads(line) for line in shared.metrics.read_text().splitlines()]
+    lines = read_lines(shared.metrics)
     assert lines[-1]["kl"] > 1e-6
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_ppo_trains_beside_a_base_of_bf16_and_another_run_begins_from_it(
-    recipe: Any, tmp_path: Path
-) -> None:
+def test_ppo_trains_beside_a_base_of_bf16_and_another_run_begins_from_it(recipe, tmp_path):
     start = RunFolder(tmp_path / "start", recipe)
     stages.make(start)
     model, tokenizer = load_model(start.model("start"))
@@ -161,9 +153,7 @@ def test_ppo_trains_beside_a_base_of_bf16_and_another_run_begins_from_it(
     assert any("q_proj" in name for name in moved) and all("_proj" in name for name in moved)
 
 
-def test_muon_and_a_missing_extra_are_told_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_muon_and_a_missing_extra_are_told_before_anything_is_made(tmp_path, monkeypatch):
     file = tmp_path / "r.toml"
     file.write_text("[model.lora]\nrank = 8\n[sft]\nsteps = 1\n")
     with pytest.raises(UserError, match='Muon makes .* set sft.optimizer.name = "adamw"'):

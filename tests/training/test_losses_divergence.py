@@ -1,8 +1,6 @@
 """KL estimates and entropy: numbers worked out by hand, and expected values and gradients by going
 through a whole small vocabulary."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -34,12 +32,12 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
         ("k3", (0.5 + math.log(2) - 1, 0.0, 2 - math.log(2) - 1)),
     ],
 )
-def test_estimates_by_hand(estimator: str, values: tuple[float, ...]) -> None:
+def test_estimates_by_hand(estimator, values):
     close(kl_estimate(torch.tensor(POLICY).log(), torch.tensor(REFERENCE).log(), estimator), values)
 
 
 @pytest.mark.parametrize("estimator", ["k1", "k3"])
-def test_k1_and_k3_are_unbiased(estimator: str) -> None:
+def test_k1_and_k3_are_unbiased(estimator):
     found = kl_estimate(torch.tensor(POLICY).log(), torch.tensor(REFERENCE).log(), estimator)
     close((torch.tensor(POLICY) * found).sum(), KL)
 
@@ -69,7 +67,7 @@ def true_gradient(forward: bool) -> Any:
     return logits.grad
 
 
-def test_what_each_estimate_pulls_towards() -> None:
+def test_what_each_estimate_pulls_towards():
     close(expected_gradient("k1"), [0.0, 0.0, 0.0])
     close(expected_gradient("k2"), true_gradient(forward=False))
     close(expected_gradient("k3"), true_gradient(forward=True))
@@ -77,7 +75,7 @@ def test_what_each_estimate_pulls_towards() -> None:
     assert (true_gradient(forward=True) - true_gradient(forward=False)).abs().max() > 0.01
 
 
-def test_a_far_token_keeps_its_gradient_and_nothing_overflows() -> None:
+def test_a_far_token_keeps_its_gradient_and_nothing_overflows():
     """At 5 nats the estimate is e⁵ − 6 = 142; at 200 it is held at e²⁰ − 21."""
     logprobs = torch.tensor([-5.0, -200.0, 0.0]).requires_grad_()
     found = kl_estimate(logprobs, torch.tensor([0.0, 0.0, -200.0]), "k3")
@@ -86,14 +84,14 @@ def test_a_far_token_keeps_its_gradient_and_nothing_overflows() -> None:
     close(logprobs.grad, [1 - math.exp(5), 0.0, 0.0], 1e-5)
 
 
-def test_small_gaps_are_not_lost_to_rounding() -> None:
+def test_small_gaps_are_not_lost_to_rounding():
     """x²/2 is left of eˣ − x − 1 at x = 1e-3, which in fp32 has three digits if the one is
     subtracted last."""
     found = kl_estimate(torch.tensor([-1e-3]), torch.tensor([0.0]), "k3")
     torch.testing.assert_close(found, torch.tensor([5.0016671e-7]), atol=0, rtol=2e-4)
 
 
-def test_other_estimators_are_refused() -> None:
+def test_other_estimators_are_refused():
     with pytest.raises(ValueError, match=", ".join(map(repr, KL_ESTIMATORS))):
         kl_estimate(torch.zeros(1), torch.zeros(1), "k4")
 
@@ -101,7 +99,7 @@ def test_other_estimators_are_refused() -> None:
 # ---- entropy
 
 
-def test_entropy_by_hand() -> None:
+def test_entropy_by_hand():
     """Even over eight tokens: ln 8. (½, ¼, ¼): 1.5 ln 2. A certain token: 0. Logits may have any
     offset."""
     inf = float("inf")
@@ -117,7 +115,7 @@ def test_entropy_by_hand() -> None:
     close(token_entropy(rows[[0, 2, 3]]), [math.log(8), 0.0, 0.0])
 
 
-def test_entropy_and_gradient_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entropy_and_gradient_do_not_depend_on_the_chunks(monkeypatch):
     """The gradient is that of the plain formula, row by row with its own factor."""
     logits = 3 * torch.randn(7, 11, generator=torch.Generator().manual_seed(0))
     factors = torch.arange(1.0, 8.0)
@@ -134,7 +132,7 @@ def test_entropy_and_gradient_do_not_depend_on_the_chunks(monkeypatch: pytest.Mo
         close(leaf.grad, plain.grad, 1e-5)
 
 
-def test_a_token_that_cannot_come_has_no_gradient() -> None:
+def test_a_token_that_cannot_come_has_no_gradient():
     logits = torch.tensor([[1.0, 0.0, float("-inf")]], requires_grad=True)
     token_entropy(logits).sum().backward()
     plain = torch.tensor([[1.0, 0.0]], requires_grad=True)
@@ -142,7 +140,7 @@ def test_a_token_that_cannot_come_has_no_gradient() -> None:
     close(logits.grad, [[*plain.grad[0].tolist(), 0.0]])
 
 
-def test_entropy_keeps_nothing_but_the_logits() -> None:
+def test_entropy_keeps_nothing_but_the_logits():
     kept: list[int] = []
 
     def pack(tensor: Any) -> Any:
@@ -154,7 +152,7 @@ def test_entropy_keeps_nothing_but_the_logits() -> None:
     assert sum(kept) == 6 * 50 + 6
 
 
-def test_entropy_of_half_precision_logits_is_counted_in_fp32() -> None:
+def test_entropy_of_half_precision_logits_is_counted_in_fp32():
     logits = torch.zeros(2, 1000, dtype=torch.bfloat16, requires_grad=True)
     found = token_entropy(logits)
     found.sum().backward()
@@ -163,5 +161,5 @@ def test_entropy_of_half_precision_logits_is_counted_in_fp32() -> None:
     close(found.detach(), [math.log(1000)] * 2, 1e-5)
 
 
-def test_entropy_of_no_rows() -> None:
+def test_entropy_of_no_rows():
     assert token_entropy(torch.zeros(0, 5)).shape == (0,)

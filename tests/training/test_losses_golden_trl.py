@@ -1,8 +1,6 @@
 """The losses against TRL 1.16's own code (tests/training/golden/make_trl.py), at 1e-6. Where TRL
 differs, the test says how."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -46,7 +44,7 @@ def weights_of(loss_type: str, mask_NT: Any, half: slice, max_completion_length:
     "case", GOLDEN["losses"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
 @pytest.mark.parametrize("n", range(len(GOLDEN["losses"][0]["settings"])))
-def test_losses_and_gradients(case: dict[str, Any], n: int) -> None:
+def test_losses_and_gradients(case, n):
     """Clip, clip-higher, delta, β·KL and five aggregations, over two micro-batches of one step.
 
     TRL's default multiplies k3 by the ratio to the old policy (use_bias_correction_kl), which is
@@ -82,14 +80,14 @@ def test_losses_and_gradients(case: dict[str, Any], n: int) -> None:
 @pytest.mark.parametrize(
     "case", GOLDEN["losses"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
-def test_entropy(case: dict[str, Any]) -> None:
+def test_entropy(case):
     close(ours.token_entropy(torch.tensor(case["logits_of_row_0"])), case["entropies_of_row_0"])
 
 
 @pytest.mark.parametrize(
     "case", GOLDEN["advantages"], ids=lambda case: f"{case['scale_rewards']}-{case['group']}"
 )
-def test_advantages(case: dict[str, Any]) -> None:
+def test_advantages(case):
     """TRL adds 1e-4 to the std (we: 1e-6 unless told), and leaves rounding noise to a group that
     agrees: up to 0.005 here."""
     rewards = [float("nan") if reward is None else reward for reward in case["rewards"]]
@@ -105,7 +103,7 @@ def test_advantages(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("n", range(8))
-def test_importance_weights(n: int) -> None:
+def test_importance_weights(n):
     """TRL leaves a ratio on tokens outside the mask (1 at token level), which its loss masks later;
     ours is 0 there."""
     (case,) = GOLDEN["importance"]

@@ -1,8 +1,6 @@
 """The losses against verl 0.9.1's own code (tests/training/golden/make_verl.py), at 1e-6. Where
 verl differs, the test says how."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,7 @@ def close(found: Any, expected: Any, rtol: float = 1e-6) -> None:
     GOLDEN["advantages"],
     ids=lambda case: f"{'std' if case['by_std'] else 'none'}-{case['group']}",
 )
-def test_advantages(case: dict[str, Any]) -> None:
+def test_advantages(case):
     """verl, too, leaves rounding noise to a group that agrees: −0.32 for each of eight rewards of
     4.2, since it divides by 1e-6."""
     rewards_PG = torch.tensor(case["rewards"]).view(-1, case["group"])
@@ -51,7 +49,7 @@ def test_advantages(case: dict[str, Any]) -> None:
     "case", GOLDEN["policy"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
 @pytest.mark.parametrize("n", range(len(GOLDEN["policy"][0]["found"])))
-def test_policy_loss_and_gradient(case: dict[str, Any], n: int) -> None:
+def test_policy_loss_and_gradient(case, n):
     """Clip, clip-higher, dual clip, importance weights and ratios up to e^100, which verl cuts at
     e^20 as we do."""
     used = case["found"][n]
@@ -80,7 +78,7 @@ def test_policy_loss_and_gradient(case: dict[str, Any], n: int) -> None:
 @pytest.mark.parametrize(
     "case", GOLDEN["aggregated"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
-def test_aggregation(case: dict[str, Any]) -> None:
+def test_aggregation(case):
     """The whole batch, and a micro-batch of it that knows how many rollouts and tokens the whole
     has."""
     mask_NT, losses_NT = torch.tensor(case["mask"]), torch.tensor(case["losses"])
@@ -99,7 +97,7 @@ def test_aggregation(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "case", GOLDEN["aggregated"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
-def test_group_token_mean_from_their_token_sum(case: dict[str, Any]) -> None:
+def test_group_token_mean_from_their_token_sum(case):
     """verl has no mode for the formula of S6. With losses divided by their group's tokens
     beforehand, its token-sum is G times it."""
     mask_NT, losses_NT = torch.tensor(case["mask"]), torch.tensor(case["losses"])
@@ -113,7 +111,7 @@ def test_group_token_mean_from_their_token_sum(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("estimator", ours.KL_ESTIMATORS)
-def test_kl_estimates(estimator: str) -> None:
+def test_kl_estimates(estimator):
     """verl's k3 stops at 10 nats and then has no gradient; ours goes on, so the few tokens beyond
     are compared by the cut value."""
     case = GOLDEN["divergences"]
@@ -126,7 +124,7 @@ def test_kl_estimates(estimator: str) -> None:
     close(logprobs.grad[within], torch.tensor(case[estimator]["gradient"])[within])
 
 
-def test_entropy() -> None:
+def test_entropy():
     """Logits up to hundreds, where verl's logsumexp − Σ p·logit loses a few digits."""
     case = GOLDEN["divergences"]
     found, expected = (
@@ -140,7 +138,7 @@ def test_entropy() -> None:
 @pytest.mark.parametrize(
     "case", GOLDEN["values"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
-def test_gae_and_whitening(case: dict[str, Any]) -> None:
+def test_gae_and_whitening(case):
     """verl leaves numbers on the tokens outside the mask; ours are 0 there, and both agree within
     it."""
     mask_NT, values_NT = torch.tensor(case["mask"]), torch.tensor(case["values"])
@@ -156,7 +154,7 @@ def test_gae_and_whitening(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "case", GOLDEN["values"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
-def test_value_loss(case: dict[str, Any]) -> None:
+def test_value_loss(case):
     """A clip of 1e6 is none."""
     mask_NT, old, goal = (
         torch.tensor(case["mask"]),
@@ -174,7 +172,7 @@ def test_value_loss(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", GOLDEN["importance"], ids=["near", "far"])
 @pytest.mark.parametrize("n", range(len(GOLDEN["importance"][0]["found"])))
-def test_importance_weights_and_figures(case: dict[str, Any], n: int) -> None:
+def test_importance_weights_and_figures(case, n):
     """verl's effective sample size is of the weights after the cap (ours before), and counts tokens
     at sequence level (ours rows)."""
     used = case["found"][n]

@@ -1,8 +1,6 @@
 """The gap between sampler and trainer: truncated and masked by hand, per token and per sequence,
 and its figures."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -27,13 +25,13 @@ def close(found: Any, expected: Any) -> None:
     ("correction", "weights"),
     [("none", (1.0, 1.0, 1.0)), ("truncate", (0.5, 1.5, 2.0)), ("mask", (0.5, 1.5, 0.0))],
 )
-def test_weights_per_token_by_hand(correction: str, weights: tuple[float, ...]) -> None:
+def test_weights_per_token_by_hand(correction, weights):
     found, _ = importance_weights(TRAINER, SAMPLER, Importance(correction, cap=2.0))
     close(found, weights)
 
 
 @pytest.mark.parametrize("correction", ["none", "truncate", "mask"])
-def test_figures_by_hand_whatever_is_done_about_them(correction: str) -> None:
+def test_figures_by_hand_whatever_is_done_about_them(correction):
     """Ratios ½, 1.5, 4. (Σw)² = 36 over 3·(0.25 + 2.25 + 16) = 55.5; k3 is the mean of ratio − 1 −
     ln ratio."""
     _, figures = importance_weights(TRAINER, SAMPLER, Importance(correction, cap=2.0))
@@ -65,9 +63,7 @@ ROWS, PADDED = (
     ],
 )
 @pytest.mark.parametrize("in_padding", [7.0, float("nan")])
-def test_weights_per_sequence_by_hand(
-    correction: str, weights: list[list[float]], in_padding: float
-) -> None:
+def test_weights_per_sequence_by_hand(correction, weights, in_padding):
     """The products are 3 and 1.5; the third row has no token. Of two rows one is capped; (3 + 1.5)²
     = 20.25 over 2·(9 + 2.25) = 22.5."""
     trainer = ROWS.log().masked_fill(PADDED == 0, in_padding)
@@ -79,12 +75,12 @@ def test_weights_per_sequence_by_hand(
     assert figures["effective_share"] == pytest.approx(20.25 / 22.5)
 
 
-def test_the_tokens_of_one_rollout_are_one_sequence() -> None:
+def test_the_tokens_of_one_rollout_are_one_sequence():
     found, _ = importance_weights(TRAINER, SAMPLER, Importance("truncate", 10.0, "sequence"))
     close(found, [3.0, 3.0, 3.0])
 
 
-def test_where_sampler_and_trainer_agree_nothing_changes() -> None:
+def test_where_sampler_and_trainer_agree_nothing_changes():
     for level in ("token", "sequence"):
         for correction in ("truncate", "mask"):
             found, figures = importance_weights(
@@ -100,12 +96,12 @@ def test_where_sampler_and_trainer_agree_nothing_changes() -> None:
             }
 
 
-def test_weights_have_no_gradient() -> None:
+def test_weights_have_no_gradient():
     found, _ = importance_weights(TRAINER.clone().requires_grad_(), SAMPLER, Importance("truncate"))
     assert not found.requires_grad
 
 
-def test_enormous_gaps_stay_finite() -> None:
+def test_enormous_gaps_stay_finite():
     found, figures = importance_weights(
         torch.tensor([0.0, -300.0]), torch.tensor([-300.0, 0.0]), Importance("truncate", 2.0)
     )
@@ -113,7 +109,7 @@ def test_enormous_gaps_stay_finite() -> None:
     assert all(map(math.isfinite, figures.values()))
 
 
-def test_no_tokens_at_all() -> None:
+def test_no_tokens_at_all():
     found, figures = importance_weights(
         torch.zeros(2, 3), torch.ones(2, 3), Importance("truncate"), torch.zeros(2, 3)
     )

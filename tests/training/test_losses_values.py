@@ -1,7 +1,5 @@
 """What PPO adds: advantages by hand over an observation, whitening and the clipped value loss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -21,7 +19,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
     )
 
 
-def test_gae_by_hand_over_an_observation() -> None:
+def test_gae_by_hand_over_an_observation():
     """Two tokens, an observation, two tokens; γ = 0.9, λ = 0.5, so γλ = 0.45. The step from the
     second token leads to the fourth.
 
@@ -48,9 +46,7 @@ def test_gae_by_hand_over_an_observation() -> None:
     lam=st.floats(0, 1),
 )
 @settings(deadline=None)
-def test_observations_might_as_well_be_cut_out(
-    said: list[bool], seed: int, gamma: float, lam: float
-) -> None:
+def test_observations_might_as_well_be_cut_out(said, seed, gamma, lam):
     """Beside another row, whose own tokens lie elsewhere."""
     g = torch.Generator().manual_seed(seed)
     mask = torch.tensor([said, [True] * len(said)])
@@ -69,14 +65,14 @@ def test_observations_might_as_well_be_cut_out(
         assert not found[~mask].any()
 
 
-def test_with_lambda_and_gamma_one_the_return_is_the_reward_to_come() -> None:
+def test_with_lambda_and_gamma_one_the_return_is_the_reward_to_come():
     rewards, values = torch.tensor([[0.5, 0.0, -1.0, 2.0]]), torch.tensor([[3.0, -2.0, 0.1, 7.0]])
     advantages, returns = gae(rewards, values, torch.ones(1, 4), 1.0, 1.0)
     close(returns, [[1.5, 1.0, 1.0, 2.0]])
     close(advantages, [[-1.5, 3.0, 0.9, -5.0]])
 
 
-def test_gae_has_no_gradient() -> None:
+def test_gae_has_no_gradient():
     advantages, returns = gae(
         torch.ones(1, 2), torch.zeros(1, 2, requires_grad=True), torch.ones(1, 2), 1.0, 0.95
     )
@@ -84,13 +80,13 @@ def test_gae_has_no_gradient() -> None:
     assert not returns.requires_grad
 
 
-def test_a_reward_on_an_observation_is_refused() -> None:
+def test_a_reward_on_an_observation_is_refused():
     """It would be lost without a word."""
     with pytest.raises(ValueError, match="outside mask_NT"):
         gae(torch.tensor([[0.0, 1.0]]), torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]), 1.0, 1.0)
 
 
-def test_whiten_by_hand() -> None:
+def test_whiten_by_hand():
     """1, 2 and 3 have mean 2 and sample variance 1; what is masked has no influence and gets
     nothing."""
     for masked in (100.0, NAN):
@@ -103,7 +99,7 @@ def test_whiten_by_hand() -> None:
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
-def test_fewer_than_two_tokens_cannot_be_whitened(tokens: int) -> None:
+def test_fewer_than_two_tokens_cannot_be_whitened(tokens):
     assert whiten(torch.tensor([[5.0, 7.0]]), torch.arange(2)[None] < tokens).tolist() == [
         [0.0, 0.0]
     ]
@@ -119,9 +115,7 @@ def test_fewer_than_two_tokens_cannot_be_whitened(tokens: int) -> None:
         (1.0, 2.0, 3.0, 0.2, 2.0, -2.0),  # moved away from the goal: the way back is open
     ],
 )
-def test_value_loss(
-    value: float, old: float, goal: float, clip: float | None, loss: float, gradient: float
-) -> None:
+def test_value_loss(value, old, goal, clip, loss, gradient):
     leaf = torch.tensor([value], requires_grad=True)
     found = value_loss(leaf, torch.tensor([old]), torch.tensor([goal]), clip)
     found.sum().backward()

@@ -1,7 +1,5 @@
 """Weights in bfloat16 that lose nothing: what is stepped are float32 masters of them."""
 
-from __future__ import annotations
-
 import copy
 import sys
 from dataclasses import replace
@@ -43,7 +41,7 @@ def stepped(model: Any, optimizers: Any, seeds: range, **gradient: float) -> lis
 
 
 @pytest.mark.parametrize("settings", [ADAMW, MUON], ids=["adamw", "muon"])
-def test_masters_take_the_steps_of_float32_weights(settings: Any, tiny_model: Any) -> None:
+def test_masters_take_the_steps_of_float32_weights(settings, tiny_model):
     """Clipped or not; and the model is what they round to."""
     narrowed = narrow(tiny_model("llama", 50))
     wide = copy.deepcopy(narrowed)
@@ -62,7 +60,7 @@ def test_masters_take_the_steps_of_float32_weights(settings: Any, tiny_model: An
         assert torch.equal(narrower, master.bfloat16()) and narrower.grad is None
 
 
-def test_small_steps_are_not_lost_in_rounding(tiny_model: Any) -> None:
+def test_small_steps_are_not_lost_in_rounding(tiny_model):
     """1e-6 of weights near 1 is a thousandth of what bfloat16 tells apart there."""
     model = narrow(tiny_model("qwen3", 50))
     alone = copy.deepcopy(model)
@@ -81,7 +79,7 @@ def test_small_steps_are_not_lost_in_rounding(tiny_model: Any) -> None:
 
 
 @pytest.mark.parametrize("settings", [ADAMW, MUON], ids=["adamw", "muon"])
-def test_they_go_on_bit_for_bit(settings: Any, tiny_model: Any, tmp_path: Any) -> None:
+def test_they_go_on_bit_for_bit(settings, tiny_model, tmp_path):
     whole, halved = narrow(tiny_model("qwen3", 50)), narrow(tiny_model("qwen3", 50))
     one, first = Optimizers(whole, settings), Optimizers(halved, settings)
     stepped(whole, one, range(6))
@@ -97,7 +95,7 @@ def test_they_go_on_bit_for_bit(settings: Any, tiny_model: Any, tmp_path: Any) -
         assert all(torch.equal(a, b) for a, b in zip(kept, resumed, strict=True))
 
 
-def test_a_gradient_that_is_not_finite_moves_nothing(tiny_model: Any) -> None:
+def test_a_gradient_that_is_not_finite_moves_nothing(tiny_model):
     model = narrow(tiny_model("qwen3", 50))
     optimizers, before = Optimizers(model, ADAMW), copy.deepcopy(model.state_dict())
     filled(model, 0)
@@ -107,7 +105,7 @@ def test_a_gradient_that_is_not_finite_moves_nothing(tiny_model: Any) -> None:
     assert all(p.grad is None for p in model.parameters())
 
 
-def test_offloaded_state_takes_the_same_steps(tiny_model: Any) -> None:
+def test_offloaded_state_takes_the_same_steps(tiny_model):
     """On the CPU there is nowhere else to be."""
     for weights in (lambda model: model, narrow):
         models = [weights(tiny_model("qwen3", 50)) for _ in range(2)]
@@ -117,7 +115,7 @@ def test_offloaded_state_takes_the_same_steps(tiny_model: Any) -> None:
         assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_state_in_8_bits_is_near_and_goes_on_bit_for_bit(tiny_model: Any, tmp_path: Any) -> None:
+def test_state_in_8_bits_is_near_and_goes_on_bit_for_bit(tiny_model, tmp_path):
     pytest.importorskip("bitsandbytes")
     settings = replace(ADAMW, state="8bit", adamw_learning_rate=1e-4)
     models = [narrow(tiny_model("qwen3", 200)) for _ in range(3)]
@@ -145,7 +143,7 @@ def test_state_in_8_bits_is_near_and_goes_on_bit_for_bit(tiny_model: Any, tmp_pa
     assert rough, "it is not in 8 bits"
 
 
-def test_what_8_bits_need_is_told(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_8_bits_need_is_told(tiny_model, monkeypatch):
     monkeypatch.setitem(sys.modules, "bitsandbytes.optim", None)
     with pytest.raises(UserError, match=r"needs bitsandbytes: pip install 'tripwright\[eight-bit"):
         Optimizers(tiny_model("qwen3", 50), replace(ADAMW, state="8bit"))
@@ -153,7 +151,7 @@ def test_what_8_bits_need_is_told(tiny_model: Any, monkeypatch: pytest.MonkeyPat
         replace(MUON, state="8bit").check("sft.optimizer")
 
 
-def test_weights_in_float32_have_none(tiny_model: Any) -> None:
+def test_weights_in_float32_have_none(tiny_model):
     model = tiny_model("qwen3", 50)
     optimizers = Optimizers(model, ADAMW)
     assert all(a is b for a, b in zip(optimizers.stepped, model.parameters(), strict=True))

@@ -1,7 +1,5 @@
 """`tripwright merge`: a plain model that says what base and adapter say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -35,9 +33,7 @@ def run(talking: Any, nano_tokenizer: Any, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_merged_and_not_merged_agree(
-    run: Path, caller: Any, lab: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_merged_and_not_merged_agree(run, caller, lab, tmp_path, capsys):
     """In logits, and token by token in greedy episodes of several turns."""
     out, adapter = tmp_path / "models" / "plain", run / "model" / "sft"
     assert main(["merge", str(run), "--out", str(out), "--json"]) == 0
@@ -59,9 +55,7 @@ def test_merged_and_not_merged_agree(
     assert episodes[0] == episodes[1] and episodes[0] != episodes[2]
 
 
-def test_what_cannot_be_merged_is_told_and_nothing_is_written(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_merged_is_told_and_nothing_is_written(run, tmp_path, capsys):
     (tmp_path / "there").mkdir()
     plain = run / "model" / "start"
     for source, out, why in (

@@ -22,7 +22,7 @@ def trained(kind: Any, steps: int, **settings: Any) -> list[Any]:
     return [matrix.detach() for matrix in matrices]
 
 
-def test_steps_are_those_of_torch() -> None:
+def test_steps_are_those_of_torch():
     """To the rounding of bfloat16, in which torch makes its updates orthogonal."""
     for ours, theirs, start in zip(
         trained(Muon, 4, dtype=torch.bfloat16),
@@ -35,21 +35,21 @@ def test_steps_are_those_of_torch() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_an_update_is_nearly_orthogonal(shape: tuple[int, int]) -> None:
+def test_an_update_is_nearly_orthogonal(shape):
     torch.manual_seed(1)
     found = torch.linalg.svdvals(orthogonal(torch.randn(3, *shape) * 1e-3))
     assert found.min() > 0.4
     assert found.max() < 1.3
 
 
-def test_a_gradient_of_zero_moves_nothing() -> None:
+def test_a_gradient_of_zero_moves_nothing():
     matrix = torch.nn.Parameter(torch.ones(4, 3))
     matrix.grad = torch.zeros(4, 3)
     Muon([matrix]).step()
     assert torch.equal(matrix, torch.ones(4, 3))
 
 
-def test_state_survives_saving() -> None:
+def test_state_survives_saving():
     torch.manual_seed(0)
     grads = [torch.randn(4, 3) for _ in range(4)]
 

@@ -1,20 +1,17 @@
 """An algorithm is one new file and one row of the table: the example of docs/training.md is added,
 refused, and trained with."""
 
-from __future__ import annotations
-
 import importlib.util
-import json
 import re
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.files import read_lines
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.rewards.reward import RewardBreakdown
@@ -45,7 +42,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The file, with its row in the table."""
     spec = importlib.util.spec_from_file_location("reinforce_example", EXAMPLE)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)  # where its settings' types are looked up
     spec.loader.exec_module(module)
@@ -55,22 +51,20 @@ def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_it_trains(example: ModuleType, tmp_path: Path) -> None:
+def test_it_trains(example, tmp_path):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     recipe = load_recipe(tmp_path / "recipe.toml")
     assert recipe.record()["reinforce"]["baseline"] == "mean"
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
     stages.reinforce(run)
-    (row,) = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    (row,) = read_lines(run.metrics)
     assert row["episodes"] == 4 and row["grad_norm"] >= 0 and row["baseline"] == row["reward_mean"]
     assert run.done("rl")
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_its_gradient_is_that_of_the_formula(
-    example: Any, lab: Any, tiny_model: Any, chat: Any
-) -> None:
+def test_its_gradient_is_that_of_the_formula(example, lab, tiny_model, chat):
     """−Σ A·log p over the agent's own tokens, divided by how many there are."""
     settings = example.ReinforceSettings(minibatches=1, micro_batch_size=2)
     loop = example.Reinforce(
@@ -114,16 +108,14 @@ def test_its_gradient_is_that_of_the_formula(
         ("[grpo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[reinforce\]"),
     ],
 )
-def test_its_own_checks_refuse_a_recipe(
-    changed: str, why: str, example: ModuleType, tmp_path: Path
-) -> None:
+def test_its_own_checks_refuse_a_recipe(changed, why, example, tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_text(f"{RECIPE}{changed}\n")
     with pytest.raises(UserError, match=why):
         load_recipe(path)
 
 
-def test_how_much_there_is_to_read() -> None:
+def test_how_much_there_is_to_read():
     """The files that the how-to of docs/training.md tells to read, and the example itself."""
     section = (
         (ROOT / "docs" / "training.md")

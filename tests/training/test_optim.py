@@ -1,7 +1,5 @@
 """Optimizers are what the settings say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +24,7 @@ def filled(model: Any, seed: int = 0) -> None:
         parameter.grad = torch.randn(parameter.shape, generator=rng)
 
 
-def test_muon_has_the_matrices_inside_the_layers_and_adamw_the_rest(tiny_model: Any) -> None:
+def test_muon_has_the_matrices_inside_the_layers_and_adamw_the_rest(tiny_model):
     model = tiny_model("llama", 50)  # its output matrix is a parameter of its own
     adamw, muon = Optimizers(model, OptimizerSettings()).all
     named = {id(p): name for name, p in model.named_parameters()}
@@ -39,7 +37,7 @@ def test_muon_has_the_matrices_inside_the_layers_and_adamw_the_rest(tiny_model: 
     )
 
 
-def test_adamw_alone_has_everything(tiny_model: Any) -> None:
+def test_adamw_alone_has_everything(tiny_model):
     (only,) = Optimizers(
         tiny_model("qwen3", 50),
         OptimizerSettings(name="adamw", adamw_learning_rate=0.5, weight_decay=0.25),
@@ -50,7 +48,7 @@ def test_adamw_alone_has_everything(tiny_model: Any) -> None:
     ) == (0.5, 0.25)
 
 
-def test_a_step_clips_scales_and_clears(tiny_model: Any) -> None:
+def test_a_step_clips_scales_and_clears(tiny_model):
     model = tiny_model("qwen3", 50)
     optimizers = Optimizers(model, OptimizerSettings())
     filled(model)
@@ -68,7 +66,7 @@ def test_a_step_clips_scales_and_clears(tiny_model: Any) -> None:
         )
 
 
-def test_the_state_of_optimizers_goes_on_where_it_was(tiny_model: Any) -> None:
+def test_the_state_of_optimizers_goes_on_where_it_was(tiny_model):
     whole, halved = tiny_model("qwen3", 50), tiny_model("qwen3", 50)
     one, first = Optimizers(whole, OptimizerSettings()), Optimizers(halved, OptimizerSettings())
     for seed in range(2):
@@ -85,7 +83,7 @@ def test_the_state_of_optimizers_goes_on_where_it_was(tiny_model: Any) -> None:
     )
 
 
-def test_the_schedule_rises_and_falls() -> None:
+def test_the_schedule_rises_and_falls():
     assert warm_up_and_decay(0.0) == 0.0
     assert warm_up_and_decay(0.01) == pytest.approx(0.5)
     assert warm_up_and_decay(0.02) == pytest.approx(1.0)
@@ -93,7 +91,7 @@ def test_the_schedule_rises_and_falls() -> None:
     assert warm_up_and_decay(1.0) == pytest.approx(0.05)
 
 
-def test_a_model_that_is_trained_is_the_one_that_is_read(tiny_model: Any) -> None:
+def test_a_model_that_is_trained_is_the_one_that_is_read(tiny_model):
     """The decoder holds the model's own parameters: an update shows in its logits at once."""
     model = tiny_model("qwen3", 50)
     decoder, batch = Decoder(model), collate([([1, 2, 3], [0, 1, 1], [0.0] * 3)])

@@ -1,8 +1,6 @@
 """PPO with a value head: where the reward stands, what the head learns, and a first update by
 hand."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any
@@ -43,7 +41,7 @@ def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
     )
 
 
-def test_the_reward_stands_at_the_last_own_token() -> None:
+def test_the_reward_stands_at_the_last_own_token():
     mask = torch.tensor([[0.0, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 0]])
     assert at_the_end(mask, torch.tensor([5.0, 2.0])).tolist() == [
         [0, 0, 0, 0, 5, 0],
@@ -52,9 +50,7 @@ def test_the_reward_stands_at_the_last_own_token() -> None:
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_a_first_update_is_whitened_reward_on_every_own_token(
-    make: Any, lab: Any, given_groups: Any
-) -> None:
+def test_a_first_update_is_whitened_reward_on_every_own_token(make, lab, given_groups):
     """Before the value head tells positions apart, and with γ = λ = 1 (the default), every own
     token of an episode has the episode's reward as its advantage; whitened over all own tokens. The
     old log-probabilities are off at random, so the clip takes part."""
@@ -92,9 +88,7 @@ def test_a_first_update_is_whitened_reward_on_every_own_token(
     assert figures["value_mean"] == pytest.approx(3.0)  # the mean of the rewards
 
 
-def test_the_value_head_learns_what_episodes_are_worth(
-    make: Any, lab: Any, given_groups: Any
-) -> None:
+def test_the_value_head_learns_what_episodes_are_worth(make, lab, given_groups):
     trainer = make(
         replace(
             SETTINGS,
@@ -124,7 +118,7 @@ def test_the_value_head_learns_what_episodes_are_worth(
     assert rows[-1]["value_loss"] < 0.2 * rows[0]["value_loss"]
 
 
-def test_it_plays_trains_and_goes_on_from_its_state(talker: Any, chat: Any, lab: Any) -> None:
+def test_it_plays_trains_and_goes_on_from_its_state(talker, chat, lab):
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
 
     def trainer() -> Ppo:

@@ -1,18 +1,16 @@
 """The quickstart from end to end: with everything cut to seconds, and (slow) as it is, at its
 shortest."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.files import read_lines
 from tripwright.cli import quickstart as verb
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
@@ -28,12 +26,7 @@ from tripwright.training.train import (
 pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 
-def test_the_whole_loop(
-    tmp_path: Path,
-    tiny_recipe: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     recipe = replace(tiny_recipe, faults=Faults(probability=0.9))
     monkeypatch.setattr("tripwright.training.train.quickstart_recipe", lambda minutes: recipe)
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
@@ -67,10 +60,7 @@ def test_the_whole_loop(
     assert (tmp_path / "report.html").stat().st_size > 1000
 
     def transcripts(name: str) -> list[dict[str, Any]]:
-        return [
-            json.loads(line)
-            for line in (tmp_path / "eval" / name / "transcripts.jsonl").read_text().splitlines()
-        ]
+        return read_lines(tmp_path / "eval" / name / "transcripts.jsonl")
 
     before, after, blind = (
         transcripts(name) for name in (examination.BEFORE, examination.AFTER, examination.BLIND)
@@ -101,7 +91,7 @@ def test_the_whole_loop(
 
 
 @pytest.mark.parametrize("minutes", [30, 5, 1])
-def test_the_time_given_is_shared(minutes: float) -> None:
+def test_the_time_given_is_shared(minutes):
     recipe = quickstart_recipe(minutes)
     assert (
         recipe.sft is not None
@@ -118,7 +108,7 @@ def test_the_time_given_is_shared(minutes: float) -> None:
 
 
 @pytest.mark.slow
-def test_the_shortest_real_one(tmp_path: Path) -> None:
+def test_the_shortest_real_one(tmp_path):
     verb.quickstart(tmp_path, minutes=1, seed=0, threads=2)
     score = json.loads((tmp_path / "score.json").read_text())
     assert score["n"] == quickstart_recipe(1).evaluation.queries and score["unscored"] == 0

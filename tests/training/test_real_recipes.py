@@ -1,8 +1,6 @@
 """What recipes say of the engine that runs them, and of its memory, is what `tripwright fit`
 reckons."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from dataclasses import replace
@@ -31,7 +29,7 @@ def peak_gb(loaded: Recipe) -> float:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_it_fits_the_card_that_it_is_for(name: str) -> None:
+def test_it_fits_the_card_that_it_is_for(name):
     (stated,) = re.findall(r"^# memory: ([\d.]+) GB .*not verified on a GPU", REAL[name], re.M)
     card = 141 if "of 141 GB" in REAL[name] else 80
     found = peak_gb(recipe(f"real/{name}"))
@@ -39,13 +37,12 @@ def test_it_fits_the_card_that_it_is_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["planner_r1_8b", "star_7b"])
-def test_offloaded_state_lets_a_smaller_card_do_as_it_says(name: str) -> None:
+def test_offloaded_state_lets_a_smaller_card_do_as_it_says(name):
     loaded = recipe(f"real/{name}")
 
     def away(table: Any) -> Any:
         return table and replace(table, optimizer=replace(table.optimizer, state="offloaded"))
 
-    assert loaded.rl is not None
     rl = loaded.rl._replace(settings=away(loaded.rl.settings))
     moved = replace(loaded, sft=away(loaded.sft), rl=rl)
     stages = memory(moved, size_of(moved), "cuda")
@@ -54,10 +51,9 @@ def test_offloaded_state_lets_a_smaller_card_do_as_it_says(name: str) -> None:
     assert f"{peak(stages):.1f}" in words and f"{host:.1f}" in words and peak(stages) < 80
 
 
-def test_the_papers_recipes_and_the_table_say_what_fit_reckons() -> None:
+def test_the_papers_recipes_and_the_table_say_what_fit_reckons():
     """`python benchmarks/fit_papers.py --write` makes them again."""
     found = importlib.util.spec_from_file_location("fit_papers", ROOT / "benchmarks/fit_papers.py")
-    assert found is not None and found.loader is not None
     fit_papers = importlib.util.module_from_spec(found)
     found.loader.exec_module(fit_papers)
     assert f"\n{fit_papers.table()}\n" in (ROOT / "docs/recipes.md").read_text(encoding="utf-8")

@@ -1,8 +1,6 @@
 """A recipe is read whole or refused in one line; the files in recipes/ are what they say they
 are."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ SERVER = 'kind = "vllm"\nurl = "http://127.0.0.1:8000"\nweights = "w"\n'
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
-def test_the_quickstart_on_file_is_the_one_built_in() -> None:
+def test_the_quickstart_on_file_is_the_one_built_in():
     assert load_recipe(RECIPES / "nano" / "quickstart.toml") == quickstart_recipe(30)
 
 
@@ -32,11 +30,11 @@ def load(tmp_path: Path, text: str) -> Recipe:
     return load_recipe(path)
 
 
-def test_an_empty_recipe_is_all_defaults(tmp_path: Path) -> None:
+def test_an_empty_recipe_is_all_defaults(tmp_path):
     assert load(tmp_path, "") == Recipe()
 
 
-def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path: Path) -> None:
+def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path):
     recipe = load(
         tmp_path,
         '[data.mix]\ndays = [3, 5]\nslack = [1, 2]\n[sft]\nsteps = "none"\nmax_minutes ='
@@ -151,13 +149,13 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
     ],
 )
-def test_a_bad_recipe_is_refused_in_one_line(text: str, why: str, tmp_path: Path) -> None:
+def test_a_bad_recipe_is_refused_in_one_line(text, why, tmp_path):
     with pytest.raises(UserError, match=why) as refused:
         load(tmp_path, text)
     assert "\n" not in str(refused.value)
 
 
-def test_a_recipe_says_what_differs_from_its_base(tmp_path: Path) -> None:
+def test_a_recipe_says_what_differs_from_its_base(tmp_path):
     """A table of the base goes with "none", and a base may have one itself."""
     (tmp_path / "first.toml").write_text(
         'base = "nano/grpo"\nseed = 7\n[grpo]\nsteps = 3\n[grpo.replay]\nevery = 2\n'
@@ -179,12 +177,12 @@ def test_a_recipe_says_what_differs_from_its_base(tmp_path: Path) -> None:
         (3, r"base is the name or the file of another recipe, found 3\."),
     ],
 )
-def test_a_base_that_cannot_be_is_refused(base: object, why: str, tmp_path: Path) -> None:
+def test_a_base_that_cannot_be_is_refused(base, why, tmp_path):
     with pytest.raises(UserError, match=why):
         load(tmp_path, f"base = {base!r}")
 
 
-def test_settings_go_over_a_recipe_and_are_checked_as_it_is() -> None:
+def test_settings_go_over_a_recipe_and_are_checked_as_it_is():
     recipe = load_recipe(
         RECIPES / "nano" / "deeptravel.toml",
         [
@@ -212,13 +210,13 @@ def test_settings_go_over_a_recipe_and_are_checked_as_it_is() -> None:
         ("dialect.name=french", r"Unknown dialect 'french'"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_in_one_line(change: str, why: str) -> None:
+def test_a_setting_that_cannot_be_is_refused_in_one_line(change, why):
     with pytest.raises(UserError, match=why) as refused:
         load_recipe(RECIPES / "nano" / "grpo.toml", [change])
     assert "\n" not in str(refused.value)
 
 
-def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
+def test_a_missing_recipe_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"No recipe at '.*nowhere\.toml'"):
         load_recipe(tmp_path / "nowhere.toml")
 
@@ -233,7 +231,7 @@ def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
         ('[sft]\ndata = "no/messages.jsonl"', "sft.data: nothing at 'no/messages.jsonl'"),
     ],
 )
-def test_files_that_are_not_there_are_named(text: str, missing: str, tmp_path: Path) -> None:
+def test_files_that_are_not_there_are_named(text, missing, tmp_path):
     recipe = load(tmp_path, text)  # which reads no data, so that recipes can be listed anywhere
     with pytest.raises(UserError, match=re.escape(missing)):
         check_needs(recipe)

@@ -1,13 +1,10 @@
 """Every recipe loads and says what it is, every row of docs/recipes.md is planned, and
 recipes that are compared differ in nothing else."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,7 +41,7 @@ def grpo(name: str, *changes: str) -> GrpoSettings:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_loads_and_says_what_it_is(name: str) -> None:
+def test_it_loads_and_says_what_it_is(name):
     loaded, lines = recipe(name), (FOLDER / f"{name}.toml").read_text().splitlines()
     verb = "train" if loaded.rl is not None else "sft"
     command = rf"# tripwright {verb} recipes/{name}\.toml( --engine trl)? --out runs/\S+"
@@ -59,7 +56,7 @@ def test_it_loads_and_says_what_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_row_of_the_tables_is_planned(command: str) -> None:
+def test_every_row_of_the_tables_is_planned(command):
     """It changes what it says, and what it takes is reckoned."""
     program, verb, name, *options = shlex.split(command)
     assert (program, verb) == ("tripwright", "train") and options[-2] == "--out"
@@ -74,19 +71,18 @@ def test_every_row_of_the_tables_is_planned(command: str) -> None:
     )
     assert memory(known, size_of(known), "cuda")
     if "data_" in options[-1] and options[-1][-1].isdigit():  # row S8, at equal gradient steps
-        assert after.rl is not None and after.rl.settings.max_epochs is not None
         count = int(options[-1].rpartition("_")[2])
         assert count * after.rl.settings.max_epochs == 1000 * 5
         lengths = [epochs for _, epochs in after.rl.settings.curriculum.stages]
         assert sum(lengths) == after.rl.settings.max_epochs
 
 
-def test_the_tables_have_every_row() -> None:
+def test_the_tables_have_every_row():
     assert len(COMMANDS) == 40
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("nano/")])
-def test_nano_recipes_share_their_start_their_trips_and_their_budget(name: str) -> None:
+def test_nano_recipes_share_their_start_their_trips_and_their_budget(name):
     loaded = recipe(name)
     if loaded.rl is None or name == "nano/quickstart":
         return
@@ -98,16 +94,14 @@ def test_nano_recipes_share_their_start_their_trips_and_their_budget(name: str) 
 
 
 @pytest.mark.parametrize("few", ["", "few_"])
-def test_rl_and_its_control_take_the_same_time_from_the_same_start(few: str) -> None:
+def test_rl_and_its_control_take_the_same_time_from_the_same_start(few):
     rl, control = recipe(f"hour/{few}rl"), recipe(f"hour/{few}control")
-    assert rl.sft is not None and control.sft is not None and rl.rl is not None
-    assert rl.sft.max_minutes is not None and rl.rl.settings.max_minutes is not None
     assert rl.sft.max_minutes + rl.rl.settings.max_minutes == control.sft.max_minutes
     assert rl.model.pretrained == control.model.pretrained and control.rl is None
     assert rl.sft.expert_transcripts == control.sft.expert_transcripts
 
 
-def test_errands_compare_replay_with_plain_grpo() -> None:
+def test_errands_compare_replay_with_plain_grpo():
     """Both from one start, with D5's reward and the same time; only what row D7 adds differs."""
     ours, plain = grpo("nano_errands/deeptravel"), grpo("nano_errands/grpo")
     added = {name: getattr(plain, name) for name in ("clip", "filter", "replay", "kl")}
@@ -118,7 +112,7 @@ def test_errands_compare_replay_with_plain_grpo() -> None:
 # ---- what the papers print
 
 
-def test_planner_r1() -> None:
+def test_planner_r1():
     """Rows P4 to P7 and P9."""
     for name, size in (("8b", "8B"), ("32b", "32B")):
         loaded, settings = recipe(f"planner_r1/{name}"), grpo(f"planner_r1/{name}")
@@ -145,7 +139,7 @@ def test_planner_r1() -> None:
         ("7b_sum", (("sum", 5),), False),
     ],
 )
-def test_star(name: str, stages: tuple[Any, ...], branches: bool) -> None:
+def test_star(name, stages, branches):
     """Rows S5, S6 and S12."""
     loaded, settings = recipe(f"star/{name}"), grpo(f"star/{name}")
     batch = settings.prompts_per_step, settings.group_size, settings.max_epochs, settings.steps
@@ -163,7 +157,7 @@ def test_star(name: str, stages: tuple[Any, ...], branches: bool) -> None:
     ("name", "epochs"),
     [("star/sft", 4), ("star/sft_3b", 4), ("star/sft_1.5b", 6), ("deeptravel/cold_start", 2)],
 )
-def test_fine_tuning(name: str, epochs: int) -> None:
+def test_fine_tuning(name, epochs):
     """Rows S4 and D6; TRL takes them as they are."""
     loaded = recipe(name)
     settings, _ = check(loaded)
@@ -171,7 +165,7 @@ def test_fine_tuning(name: str, epochs: int) -> None:
     assert settings.optimizer.adamw_learning_rate == 5e-6 and settings.warm_up == 0.1
 
 
-def test_deeptravel() -> None:
+def test_deeptravel():
     """Row D7. What the paper does not print is said in the recipe's comments."""
     loaded, settings = recipe("deeptravel/rl"), grpo("deeptravel/rl")
     assert settings.group_size == 8 and settings.optimizer.adamw_learning_rate == 5e-7

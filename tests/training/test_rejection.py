@@ -1,7 +1,5 @@
 """Rejection-sampling fine-tuning imitates what passed, and nothing else."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any
@@ -50,9 +48,7 @@ def group(lab: Any, episodes: list[Any]) -> RolloutGroup:
     return made
 
 
-def test_only_different_passing_episodes_are_kept_and_not_too_many(
-    lab: Any, tiny_model: Any
-) -> None:
+def test_only_different_passing_episodes_are_kept_and_not_too_many(lab, tiny_model):
     model = tiny_model("qwen3", lab.vocabulary)
     passing = [lab.episode(model, seed, lab.final) for seed in (1, 1, 2, 3)]
     others = [
@@ -65,9 +61,7 @@ def test_only_different_passing_episodes_are_kept_and_not_too_many(
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(
-    make: Any, lab: Any, given_groups: Any
-) -> None:
+def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(make, lab, given_groups):
     trainer = make()
     plain = copy.deepcopy(trainer.model)
     names = ("final", "half", "final", "empty")
@@ -88,7 +82,7 @@ def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(
     assert figures["loss"] == pytest.approx(float(torch.stack(losses).mean()), rel=1e-4)
 
 
-def test_where_nothing_passes_the_model_stays(make: Any, lab: Any, given_groups: Any) -> None:
+def test_where_nothing_passes_the_model_stays(make, lab, given_groups):
     trainer = make()
     given_groups([[lab.episode(trainer.model, seed, lab.empty) for seed in range(4)]])
     before = [p.clone() for p in trainer.model.parameters()]
@@ -96,9 +90,7 @@ def test_where_nothing_passes_the_model_stays(make: Any, lab: Any, given_groups:
     assert all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
 
 
-def test_it_goes_on_from_its_state(
-    talker: Any, chat: Any, lab: Any, given_groups: Any, tiny_model: Any
-) -> None:
+def test_it_goes_on_from_its_state(talker, chat, lab, given_groups, tiny_model):
     model = tiny_model("qwen3", lab.vocabulary)
     given_groups([[lab.episode(model, seed, lab.final) for seed in range(4)]])
 

@@ -1,8 +1,6 @@
 """No run is lost: killed at any moment, the same command ends with the same weights and the same
 metrics (row B6)."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -16,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.errors import UserError
 from tripwright.rewards.curriculum import Curriculum
 
@@ -98,7 +97,7 @@ def weights(run: RunFolder, stage: str) -> dict[str, Any]:
     return found
 
 
-def test_four_steps_kill_nine_and_two_more_are_six(tmp_path: Path, recipe: Any) -> None:
+def test_four_steps_kill_nine_and_two_more_are_six(tmp_path, recipe):
     """In two stages, at a step that is not a checkpoint's, by real processes that hash their words
     differently."""
     rl = Reinforcement("grpo", replace(recipe.rl.settings, steps=6))
@@ -209,9 +208,7 @@ def stopped_at(run: RunFolder, step: int) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 2, 4, 6, 10])
-def test_a_loop_that_died_goes_on_from_its_newest_checkpoint(
-    step: int, run: RunFolder, uninterrupted: Any
-) -> None:
+def test_a_loop_that_died_goes_on_from_its_newest_checkpoint(step, run, uninterrupted):
     stopped_at(run, step)
     assert len(metrics(run)) == step - 1
     torch.rand(7)  # another process would have another generator
@@ -221,9 +218,9 @@ def test_a_loop_that_died_goes_on_from_its_newest_checkpoint(
     assert checkpoints(run) == ["step-000006", "step-000009"]  # the two newest; `save` removes them
 
 
-def test_seconds_count_the_work_and_not_the_rest(run: RunFolder) -> None:
+def test_seconds_count_the_work_and_not_the_rest(run):
     stopped_at(run, 6)
-    lines = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    lines = read_lines(run.metrics)
     manifest_path = run.folder / "checkpoints" / "sft" / "step-000003" / "manifest.json"
     manifest = json.loads(manifest_path.read_text())
     assert manifest["seconds"] == lines[2]["seconds"]
@@ -233,7 +230,7 @@ def test_seconds_count_the_work_and_not_the_rest(run: RunFolder) -> None:
     assert all(1000 <= value < 1060 for value in seconds[3:]) and len(seconds) == 10
 
 
-def test_metrics_of_other_stages_stay_and_a_torn_line_goes(run: RunFolder) -> None:
+def test_metrics_of_other_stages_stay_and_a_torn_line_goes(run):
     run.drive("copy_pretraining", Counting())
     stopped_at(run, 6)
     with run.metrics.open("a") as torn:
@@ -245,9 +242,7 @@ def test_metrics_of_other_stages_stay_and_a_torn_line_goes(run: RunFolder) -> No
 
 
 @pytest.mark.parametrize("ruined", ["cut short", "without manifest", "half written"])
-def test_a_kill_in_the_middle_of_a_checkpoint_costs_a_few_steps(
-    ruined: str, run: RunFolder, uninterrupted: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kill_in_the_middle_of_a_checkpoint_costs_a_few_steps(ruined, run, uninterrupted, capsys):
     stopped_at(run, 8)
     newest = run.folder / "checkpoints" / "sft" / "step-000006"
     if ruined == "cut short":
@@ -266,9 +261,7 @@ def test_a_kill_in_the_middle_of_a_checkpoint_costs_a_few_steps(
     assert checkpoints(run) == ["step-000006", "step-000009"]
 
 
-def test_where_every_checkpoint_is_damaged_the_stage_starts_again(
-    run: RunFolder, uninterrupted: Any
-) -> None:
+def test_where_every_checkpoint_is_damaged_the_stage_starts_again(run, uninterrupted):
     stopped_at(run, 8)
     for state in run.folder.glob("checkpoints/sft/*/state.pt"):
         state.write_bytes(b"")
@@ -284,8 +277,8 @@ def test_where_every_checkpoint_is_damaged_the_stage_starts_again(
     [(signal.SIGINT, KeyboardInterrupt, None), (signal.SIGTERM, SystemExit, 143)],
 )
 def test_a_signal_ends_the_run_between_two_steps_with_a_checkpoint(
-    number: int, raised: Any, code: Any, run: RunFolder, uninterrupted: Any
-) -> None:
+    number, raised, code, run, uninterrupted
+):
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(raised) as stopped:
         run.drive("sft", Counting(send(number, at=4)))
@@ -296,13 +289,13 @@ def test_a_signal_ends_the_run_between_two_steps_with_a_checkpoint(
     assert torch.equal(loop.total, uninterrupted[0]) and metrics(run) == uninterrupted[1]
 
 
-def test_a_second_signal_does_not_wait(run: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_second_signal_does_not_wait(run, capfd):
     with pytest.raises(KeyboardInterrupt):
         run.drive("sft", Counting(send(signal.SIGINT, at=5, times=2)))
     assert checkpoints(run) == ["step-000003"] and "again stops at once" in capfd.readouterr().err
 
 
-def test_a_signal_in_the_last_step_leaves_nothing_to_do(run: RunFolder, uninterrupted: Any) -> None:
+def test_a_signal_in_the_last_step_leaves_nothing_to_do(run, uninterrupted):
     with pytest.raises(KeyboardInterrupt):
         run.drive("sft", Counting(send(signal.SIGINT, at=10)))
     run.drive("sft", loop := Counting(die(11)))
@@ -321,13 +314,11 @@ def with_files(recipe: Any, folder: Path, seed: int = 3, queries: int = 5) -> An
         write_world(folder / f"world-{seed}", build_tables("nano", seed)),
         folder / "queries.jsonl",
     )
-    file.write_text(
-        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, queries, 1))
-    )
+    write_lines(file, (query.record() for query in make_queries(world, queries, 1)))
     return replace(recipe, data=replace(recipe.data, world=str(world.folder), queries=str(file)))
 
 
-def test_changed_data_is_refused_with_what_changed(tmp_path: Path, recipe: Any) -> None:
+def test_changed_data_is_refused_with_what_changed(tmp_path, recipe):
     given = with_files(recipe, tmp_path)
     run = RunFolder(tmp_path / "run", given)
     stopped_at(run, 8)
@@ -353,14 +344,14 @@ def test_changed_data_is_refused_with_what_changed(tmp_path: Path, recipe: Any) 
         RunFolder(run.folder, given).drive("sft", Counting())
 
 
-def test_worlds_made_otherwise_are_refused(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worlds_made_otherwise_are_refused(run, monkeypatch):
     stopped_at(run, 8)
     monkeypatch.setattr(run_folder, "data_identity", lambda recipe: {"generator": "another"})
     with pytest.raises(UserError, match=r"generator: [0-9a-f]{12} -> another"):
         run.drive("sft", Counting())
 
 
-def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) -> None:
+def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run):
     stopped_at(run, 8)
     other = replace(
         run.recipe,
@@ -378,7 +369,7 @@ def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) 
         RunFolder(run.folder, other)
 
 
-def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) -> None:
+def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run):
     stages.make(run)
     # as if it were finished: until then the recipe may still be changed
     (run.folder / "model" / "sft").mkdir()
@@ -394,7 +385,7 @@ def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) 
         )
 
 
-def test_how_often_checkpoints_are_written_may_change(run: RunFolder, uninterrupted: Any) -> None:
+def test_how_often_checkpoints_are_written_may_change(run, uninterrupted):
     stopped_at(run, 5)
     again = RunFolder(
         run.folder,
@@ -419,7 +410,7 @@ def rewritten(run: RunFolder, **changed: Any) -> None:
 @pytest.mark.parametrize(
     "changed", [{"tripwright": "0.0.0"}, {"format": 0}, {"recipe_sha256": "0" * 64}]
 )
-def test_a_checkpoint_of_other_code_is_refused(changed: dict[str, Any], run: RunFolder) -> None:
+def test_a_checkpoint_of_other_code_is_refused(changed, run):
     stopped_at(run, 8)
     rewritten(run, **changed)
     with pytest.raises(
@@ -432,9 +423,7 @@ def test_a_checkpoint_of_other_code_is_refused(changed: dict[str, Any], run: Run
         run.drive("sft", Counting())
 
 
-def test_another_torch_or_other_threads_are_told_and_gone_on_with(
-    run: RunFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_torch_or_other_threads_are_told_and_gone_on_with(run, capsys):
     stopped_at(run, 8)
     rewritten(run, torch="2.0", threads=64)
     run.drive("sft", Counting())
@@ -449,7 +438,7 @@ def test_another_torch_or_other_threads_are_told_and_gone_on_with(
 # ---- one at a time
 
 
-def test_two_processes_never_work_in_one_folder(run: RunFolder) -> None:
+def test_two_processes_never_work_in_one_folder(run):
     words = rf"Process {os.getpid()} is at work in '.*run'\. Wait for it, or choose another folder"
     with run.alone(), pytest.raises(UserError, match=words):
         RunFolder(run.folder, run.recipe)
@@ -458,7 +447,7 @@ def test_two_processes_never_work_in_one_folder(run: RunFolder) -> None:
     RunFolder(run.folder, run.recipe).drive("sft", Counting())
 
 
-def test_the_lock_of_a_process_that_is_gone_is_taken_over(run: RunFolder) -> None:
+def test_the_lock_of_a_process_that_is_gone_is_taken_over(run):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     (run.folder / "run.lock").write_text(f"{gone.pid}\n")

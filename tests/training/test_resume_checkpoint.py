@@ -1,8 +1,6 @@
 """Checkpoints on disk: whole or not there, the newest kept, nothing in them that could not be read
 again."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, OrderedDict
 from pathlib import Path
@@ -33,7 +31,7 @@ def steps(folder: Path) -> list[str]:
     return sorted(place.name for place in folder.iterdir())
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_what_is_written_is_read_again(tmp_path):
     place = Checkpoints(tmp_path / "sft").write(50, STATE, {"stage": "sft", "seconds": 1.5})
     assert place.name == "step-000050" and steps(place) == ["manifest.json", "state.pt"]
     found = Checkpoints(tmp_path / "sft").newest()
@@ -53,7 +51,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     ]
 
 
-def test_only_the_newest_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_are_kept(tmp_path):
     checkpoints = Checkpoints(tmp_path, keep=2)
     for step in (9, 10, 999_999, 1_000_000):
         checkpoints.write(step, STATE, {})
@@ -62,7 +60,7 @@ def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     assert newest is not None and newest.manifest["step"] == 1_000_000
 
 
-def test_a_step_that_is_written_again_replaces_the_old_one(tmp_path: Path) -> None:
+def test_a_step_that_is_written_again_replaces_the_old_one(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for value in (1, 2):
         checkpoints.write(5, {"value": value}, {})
@@ -72,9 +70,7 @@ def test_a_step_that_is_written_again_replaces_the_old_one(tmp_path: Path) -> No
     )
 
 
-def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(tmp_path, monkeypatch):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.write(5, {"value": 5}, {})
 
@@ -103,9 +99,7 @@ def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(
         ("manifest.json", None, "no manifest.json"),
     ],
 )
-def test_a_damaged_one_is_told_and_passed_over(
-    file: str, content: bytes | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_one_is_told_and_passed_over(file, content, words, tmp_path, capsys):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.write(5, {"value": 5}, {})
     place = checkpoints.write(6, {"value": 6}, {}) / file
@@ -118,7 +112,7 @@ def test_a_damaged_one_is_told_and_passed_over(
     assert f"step-000006' is damaged ({words})" in capsys.readouterr().err
 
 
-def test_none_is_no_checkpoint(tmp_path: Path) -> None:
+def test_none_is_no_checkpoint(tmp_path):
     assert Checkpoints(tmp_path / "nowhere").newest() is None
     (tmp_path / "step-of-mine").mkdir()
     (tmp_path / "notes.txt").write_text("mine")
@@ -128,7 +122,7 @@ def test_none_is_no_checkpoint(tmp_path: Path) -> None:
     ]
 
 
-def test_clearing_leaves_other_stages(tmp_path: Path) -> None:
+def test_clearing_leaves_other_stages(tmp_path):
     for stage in ("copy_pretraining", "sft"):
         Checkpoints(tmp_path / "checkpoints" / stage).write(1, STATE, {})
     Checkpoints(tmp_path / "checkpoints" / "copy_pretraining").clear()
@@ -138,22 +132,20 @@ def test_clearing_leaves_other_stages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("foreign", [random.Random(0), Path("here")])
-def test_what_could_not_be_read_again_is_refused_before_it_is_needed(
-    foreign: Any, tmp_path: Path
-) -> None:
+def test_what_could_not_be_read_again_is_refused_before_it_is_needed(foreign, tmp_path):
     with pytest.raises(UserError, match="expected tensors, numbers and texts alone"):
         Checkpoints(tmp_path).write(1, {"list": [0, foreign]}, {})
     assert Checkpoints(tmp_path).newest() is None
 
 
-def test_the_process_draws_on_where_it_was() -> None:
+def test_the_process_draws_on_where_it_was():
     state = process_generators()
     first = [torch.rand(3).tolist(), random.random(), random.gauss(0, 1)]
     set_process_generators(state)
     assert [torch.rand(3).tolist(), random.random(), random.gauss(0, 1)] == first
 
 
-def test_one_is_due_after_steps_or_minutes() -> None:
+def test_one_is_due_after_steps_or_minutes():
     both = CheckpointSettings(every_steps=50, every_minutes=10)
     assert not both.due(49, 9.9) and both.due(50, 0) and both.due(0, 10)
     assert not CheckpointSettings(every_steps=None, every_minutes=None).due(10**6, 10**6)

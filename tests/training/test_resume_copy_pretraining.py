@@ -1,8 +1,6 @@
 """The copy warm-up: that it learns to copy, when it ends, and that it goes on bit for bit from its
 state."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import random
@@ -24,7 +22,7 @@ def steps(loop: CopyPretraining, most: int | None = None) -> list[dict[str, Any]
     return rows
 
 
-def test_it_stops_at_max_steps(tiny_model: Any) -> None:
+def test_it_stops_at_max_steps(tiny_model):
     rows = steps(
         CopyPretraining(
             tiny_model("qwen3", 50),
@@ -37,9 +35,7 @@ def test_it_stops_at_max_steps(tiny_model: Any) -> None:
     assert [row["tokens"] for row in rows] == [128 * (step + 1) for step in range(7)]
 
 
-def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_last(
-    tiny_model: Any,
-) -> None:
+def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_last(tiny_model):
     settings = CopyPretrainingSettings(
         lengths=(4, 8),
         learned_at=1e9,
@@ -50,7 +46,7 @@ def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_la
     assert [row["copy_length"] for row in steps(loop)] == [4, 8] and loop.progress == 1
 
 
-def test_the_loss_is_that_of_the_repetition(tiny_model: Any) -> None:
+def test_the_loss_is_that_of_the_repetition(tiny_model):
     model = tiny_model("qwen3", 50)
     loop = CopyPretraining(
         model, CopyPretrainingSettings(lengths=(6,), tokens_per_step=24, dtype="float32"), seed=3
@@ -64,7 +60,7 @@ def test_the_loss_is_that_of_the_repetition(tiny_model: Any) -> None:
     assert loop.take_step()["loss"] == pytest.approx(float(expected), rel=1e-4)
 
 
-def test_it_goes_on_bit_for_bit_from_its_state(tiny_model: Any) -> None:
+def test_it_goes_on_bit_for_bit_from_its_state(tiny_model):
     """Through a change of length too: the loss at which a length counts as learned is reached at
     once."""
     settings = CopyPretrainingSettings(

@@ -1,8 +1,6 @@
 """Streams of trips and transcripts: left at any place and taken up by another object, they go on
 alike, and without replaying the past."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import replace
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.errors import UserError
 
 pytest.importorskip("torch")
@@ -46,9 +45,7 @@ def given(recipe: Any, tmp_path: Path) -> Any:
         write_world(tmp_path / "world", build_tables("nano", 3)),
         tmp_path / "queries.jsonl",
     )
-    file.write_text(
-        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 5, 1))
-    )
+    write_lines(file, (query.record() for query in make_queries(world, 5, 1)))
     return replace(recipe, data=replace(recipe.data, world=str(world.folder), queries=str(file)))
 
 
@@ -57,7 +54,7 @@ def given(recipe: Any, tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("at", [0, 4])
 @pytest.mark.parametrize("kind", ["generated", "given"])
-def test_trips_go_on_where_they_were(at: int, kind: str, recipe: Any, given: Any) -> None:
+def test_trips_go_on_where_they_were(at, kind, recipe, given):
     used = recipe if kind == "generated" else given
     whole, first, second = trips_of(used, RL), trips_of(used, RL), trips_of(used, RL)
     expected = told(whole, 12)
@@ -66,9 +63,7 @@ def test_trips_go_on_where_they_were(at: int, kind: str, recipe: Any, given: Any
     assert told(second, 12 - at) == expected[at:] and second.position == 12
 
 
-def test_a_trip_far_on_is_found_without_those_before_it(
-    recipe: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trip_far_on_is_found_without_those_before_it(recipe, monkeypatch):
     made: list[int] = []
     monkeypatch.setattr(
         generator,
@@ -81,7 +76,7 @@ def test_a_trip_far_on_is_found_without_those_before_it(
     assert made == [2 * data_source.WORLDS_APART + 50_000 // 3]
 
 
-def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe: Any) -> None:
+def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe):
     trips, again = trips_of(recipe, RL), trips_of(recipe, RL)
     seen = told(trips, 8)
     for number in (7, 0, 4):
@@ -90,7 +85,7 @@ def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe: Any) -> None:
     assert told(again, 8) == seen
 
 
-def test_trips_are_those_that_the_worlds_give_in_order(recipe: Any) -> None:
+def test_trips_are_those_that_the_worlds_give_in_order(recipe):
     world = World.in_memory(build_tables("nano", 5))
     expected = [query.query for query in make_queries(world, 3, 5, Mix(levels=(0, 1, 0)))]
     assert [
@@ -101,7 +96,7 @@ def test_trips_are_those_that_the_worlds_give_in_order(recipe: Any) -> None:
     ] == expected
 
 
-def test_training_takes_its_scales_in_turn_and_the_exam_has_its_own(recipe: Any) -> None:
+def test_training_takes_its_scales_in_turn_and_the_exam_has_its_own(recipe):
     scales = ("nano", "nano_alike")
     mixed = replace(recipe, data=replace(recipe.data, training_scales=scales, queries_per_world=1))
     names = [trips_of(mixed, RL).request_at(number)[1].name for number in range(4)]
@@ -109,13 +104,13 @@ def test_training_takes_its_scales_in_turn_and_the_exam_has_its_own(recipe: Any)
     assert {task.where.rpartition("-")[0] for task in requests_of_exam(mixed, 45).tasks} == {"nano"}
 
 
-def test_few_worlds_are_kept_open(recipe: Any) -> None:
+def test_few_worlds_are_kept_open(recipe):
     source = GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 1)
     found = [source.at(position)[1].name for position in range(8)]
     assert len(set(found)) == 8 and source._opened.cache_info().currsize <= trips_module.MOST_OPEN
 
 
-def test_given_queries_come_in_a_new_order_every_epoch(given: Any) -> None:
+def test_given_queries_come_in_a_new_order_every_epoch(given):
     trips = trips_of(given, RL)
     epochs = [[query for _, query, _ in told(trips, 5)] for _ in range(4)]
     assert (
@@ -127,19 +122,19 @@ def test_given_queries_come_in_a_new_order_every_epoch(given: Any) -> None:
     assert [[query for _, query, _ in told(other, 5)] for _ in range(4)] != epochs
 
 
-def test_generated_trips_have_no_epochs(recipe: Any) -> None:
+def test_generated_trips_have_no_epochs(recipe):
     trips = trips_of(recipe, RL)
     told(trips, 4)
     assert trips.per_epoch is None
 
 
-def test_an_empty_file_is_refused(given: Any) -> None:
+def test_an_empty_file_is_refused(given):
     Path(given.data.queries).write_text("")
     with pytest.raises(UserError, match="No requests in"):
         trips_of(given, RL)
 
 
-def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any) -> None:
+def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe):
     later = replace(recipe, data=replace(recipe.data, first_world=10))  # who goes on from another
     names = [
         {world for _, _, world in told(trips_of(each, stage), 8)}
@@ -167,7 +162,7 @@ def transcripts(recipe: Any, tokenizer: Any) -> ExpertTranscripts:
     )
 
 
-def test_transcripts_go_on_where_they_were(recipe: Any, nano_tokenizer: Any) -> None:
+def test_transcripts_go_on_where_they_were(recipe, nano_tokenizer):
     roomy = replace(recipe, dialect=replace(recipe.dialect, max_turn_tokens=None))
     whole = list(itertools.islice(transcripts(roomy, nano_tokenizer), 5))
     first, second = transcripts(roomy, nano_tokenizer), transcripts(roomy, nano_tokenizer)
@@ -178,8 +173,8 @@ def test_transcripts_go_on_where_they_were(recipe: Any, nano_tokenizer: Any) -> 
 
 
 def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
-    recipe: Any, nano_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    recipe, nano_tokenizer, monkeypatch
+):
     monkeypatch.setattr(trips_module, "MOST_IN_VAIN", 5)
     tight = transcripts(
         replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
@@ -206,7 +201,7 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
 # ---- what the data is
 
 
-def test_the_same_data_has_the_same_hashes(recipe: Any, given: Any) -> None:
+def test_the_same_data_has_the_same_hashes(recipe, given):
     assert data_identity(recipe) == data_identity(replace(recipe, seed=7)) and set(
         data_identity(recipe)
     ) == {"generator"}
@@ -220,9 +215,7 @@ def test_the_same_data_has_the_same_hashes(recipe: Any, given: Any) -> None:
         )
 
 
-def test_a_generator_that_makes_something_else_has_another_hash(
-    recipe: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_generator_that_makes_something_else_has_another_hash(recipe, monkeypatch):
     before = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
     monkeypatch.setattr(
@@ -233,7 +226,7 @@ def test_a_generator_that_makes_something_else_has_another_hash(
     assert before != after
 
 
-def test_a_file_that_is_fine_tuned_on_belongs_to_the_data(recipe: Any, tmp_path: Path) -> None:
+def test_a_file_that_is_fine_tuned_on_belongs_to_the_data(recipe, tmp_path):
     file = tmp_path / "messages.jsonl"
     file.write_text("one\n")
     of_file = replace(recipe, sft=replace(recipe.sft, data=str(file)))

@@ -1,8 +1,6 @@
 """The theory that can be tested (row P16): what a valid plan is worth, and when dense rewards vary
 more than sparse ones."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from statistics import variance

@@ -1,8 +1,6 @@
 """Rollouts on a server (row P11): the same training as by our own engine, the order in which memory
 and weights move, and what becomes of a server that lies or dies."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Callable, Iterator
@@ -81,7 +79,7 @@ def episodes(trainer: Grpo) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_served_run_is_the_local_run(make: Any, kind: str) -> None:
+def test_a_served_run_is_the_local_run(make, kind):
     local, served = make(None), make(kind)
     for step in range(2):
         ours, theirs = local.take_step(), served.take_step()
@@ -120,9 +118,7 @@ SGLANG = [
 @pytest.mark.parametrize(("kind", "opening", "calls"), [
     ("vllm", "/is_sleeping", VLLM), ("sglang", "/model_info", SGLANG)
 ])  # fmt: skip
-def test_weights_wake_then_are_sent_then_the_cache_wakes(
-    server: LyingServer, make: Any, kind: str, opening: str, calls: list[list[str]]
-) -> None:
+def test_weights_wake_then_are_sent_then_the_cache_wakes(server, make, kind, opening, calls):
     """Row P11, by the server's own log; what the trainer logs of it, with the memory."""
     trainer = make(kind)
     trainer.take_step()
@@ -135,7 +131,7 @@ def test_weights_wake_then_are_sent_then_the_cache_wakes(
     assert memory[0] == memory[1] == memory[2] > memory[3] == 0
 
 
-def test_one_that_stays_awake_is_only_sent_weights(server: LyingServer, make: Any) -> None:
+def test_one_that_stays_awake_is_only_sent_weights(server, make):
     trainer = make("vllm", sleep=False)
     assert trainer.take_step()["server"].keys() == {
         "write_seconds", "load_weights_seconds", "load_weights_memory_mb"
@@ -144,15 +140,13 @@ def test_one_that_stays_awake_is_only_sent_weights(server: LyingServer, make: An
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_server_that_a_killed_run_left_asleep_is_woken(
-    server: LyingServer, make: Any, kind: str
-) -> None:
+def test_a_server_that_a_killed_run_left_asleep_is_woken(server, make, kind):
     make(kind).take_step()
     assert server.service.asleep
     assert make(kind).take_step()["unscored"] == 0
 
 
-def test_what_is_trained_on_is_what_was_said(server: LyingServer, make: Any) -> None:
+def test_what_is_trained_on_is_what_was_said(server, make):
     """Law 5: ids and log-probabilities of the answers stand in the transcript, stop token and all,
     and every request had exactly the ids before it."""
     answers, prompts = list[Any](), list[list[int]]()
@@ -182,7 +176,7 @@ def starts(transcript: Any) -> list[int]:
             if s.role == "assistant"]  # fmt: skip
 
 
-def test_a_turn_that_the_server_ends_early_goes_on(server: LyingServer, make: Any) -> None:
+def test_a_turn_that_the_server_ends_early_goes_on(server, make):
     """As at an end of text that is not the turn's: the tokens are those of one long answer."""
     expected = episodes(make(None))
 
@@ -202,7 +196,7 @@ def test_a_turn_that_the_server_ends_early_goes_on(server: LyingServer, make: An
 # ---- lies
 
 
-def test_stale_weights_stop_the_run(server: LyingServer, make: Any) -> None:
+def test_stale_weights_stop_the_run(server, make):
     """An update that is said to be done and is not: the first batch is another model's."""
     trainer = make("vllm", sleep=False)
     server.deaf = True
@@ -212,7 +206,7 @@ def test_stale_weights_stop_the_run(server: LyingServer, make: Any) -> None:
     assert all(torch.equal(before[n], p) for n, p in trainer.model.state_dict().items())
 
 
-def test_weights_that_stay_behind_stop_it_too(server: LyingServer, make: Any) -> None:
+def test_weights_that_stay_behind_stop_it_too(server, make):
     trainer = make("vllm", sleep=False, max_gap=0.02)
     trainer.take_step()
     server.deaf = True
@@ -221,7 +215,7 @@ def test_weights_that_stay_behind_stop_it_too(server: LyingServer, make: Any) ->
             trainer.take_step()
 
 
-def test_a_server_with_another_version_of_the_weights(server: LyingServer, make: Any) -> None:
+def test_a_server_with_another_version_of_the_weights(server, make):
     """Restarted between two turns: it says which weights sampled an answer."""
     trainer = make("sglang")
     trainer.take_step()
@@ -235,7 +229,7 @@ def test_a_server_with_another_version_of_the_weights(server: LyingServer, make:
         trainer.take_step()
 
 
-def test_another_tokenizer(server: LyingServer, make: Any, nano_tokenizer: Any) -> None:
+def test_another_tokenizer(server, make, nano_tokenizer):
     """Ids of a vocabulary in another order are ids all the same: what is said of them tells."""
     order = torch.randperm(len(nano_tokenizer), generator=torch.Generator().manual_seed(1)).tolist()
 
@@ -253,9 +247,7 @@ def test_another_tokenizer(server: LyingServer, make: Any, nano_tokenizer: Any) 
 
 
 @pytest.mark.parametrize("key, value", [("temperature", 0.5), ("top_p", 0.5)])
-def test_sampling_of_the_servers_own(
-    server: LyingServer, make: Any, key: str, value: float
-) -> None:
+def test_sampling_of_the_servers_own(server, make, key, value):
     trainer = make("sglang")
     server.asked = lambda body: {
         **body, "sampling_params": {**body["sampling_params"], key: value}
@@ -286,9 +278,7 @@ def lying(how: str) -> Callable[[Any], Any]:
     return lie
 
 
-def test_an_answer_that_cannot_be_is_asked_again_and_never_learned_from(
-    server: LyingServer, make: Any
-) -> None:
+def test_an_answer_that_cannot_be_is_asked_again_and_never_learned_from(server, make):
     """Each once: the next answer counts. Always: the episodes are unscored (law 4), and so many of
     them stop the run."""
     expected, trainer = ids(episodes(make(None))), make("sglang", sleep=False)
@@ -301,7 +291,7 @@ def test_an_answer_that_cannot_be_is_asked_again_and_never_learned_from(
         trainer.take_step()
 
 
-def test_a_dropped_connection_is_tried_again(server: LyingServer, make: Any) -> None:
+def test_a_dropped_connection_is_tried_again(server, make):
     local, trainer = make(None), make("vllm")
     expected, requests = episodes(local), itertools.count()
     server.asked = lambda body: None if next(requests) in (1, 2, 3) else body
@@ -310,7 +300,7 @@ def test_a_dropped_connection_is_tried_again(server: LyingServer, make: Any) -> 
     assert trainer.worker.policy.figures["retries"] == 3
 
 
-def test_an_episode_that_is_lost_leaves_its_group(server: LyingServer, make: Any) -> None:
+def test_an_episode_that_is_lost_leaves_its_group(server, make):
     """Law 4: unscored, no reward of 0, and the others are learned from."""
     trainer = make("vllm")
     server.asked = lambda body: None if body["request_id"].startswith("3 id train-0/1 ") else body
@@ -319,7 +309,7 @@ def test_an_episode_that_is_lost_leaves_its_group(server: LyingServer, make: Any
     assert row["grad_norm"] > 0
 
 
-def test_a_hanging_answer_is_a_timeout(server: LyingServer, make: Any) -> None:
+def test_a_hanging_answer_is_a_timeout(server, make):
     trainer = make("sglang", timeout_s=2.0)
     requests = itertools.count()
     server.asked = lambda body: "hang" if next(requests) == 2 else body
@@ -327,7 +317,7 @@ def test_a_hanging_answer_is_a_timeout(server: LyingServer, make: Any) -> None:
     assert row["retries"] >= 1 and row["unscored"] == 0
 
 
-def test_a_dead_server_stops_the_run_with_what_to_do(server: LyingServer, make: Any) -> None:
+def test_a_dead_server_stops_the_run_with_what_to_do(server, make):
     trainer = make("vllm")
     trainer.take_step()
     server.asked = lambda body: None
@@ -337,14 +327,14 @@ def test_a_dead_server_stops_the_run_with_what_to_do(server: LyingServer, make: 
         trainer.take_step()
 
 
-def test_no_server_at_all(make: Any) -> None:
+def test_no_server_at_all(make):
     trainer = make("vllm")
     object.__setattr__(trainer.worker.policy.server, "base_url", "http://127.0.0.1:9")
     with pytest.raises(UserError, match="Is this the address of vLLM, started as docs/training.md"):
         trainer.take_step()
 
 
-def test_what_is_sent_is_a_plain_checkpoint(tiny_model: Any) -> None:
+def test_what_is_sent_is_a_plain_checkpoint(tiny_model):
     """Tied weights once, LoRA layers merged, no wider than the products are made."""
     peft = pytest.importorskip("peft")
     model = tiny_model("qwen3", 60)

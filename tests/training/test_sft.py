@@ -1,8 +1,6 @@
 """Fine-tuning: the loss it takes the gradient of, the batches it is taken on, and that it goes on
 bit for bit where it stopped."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from dataclasses import dataclass, replace
@@ -45,7 +43,7 @@ class Given:
     most: int | None = None
     position: int = 0
 
-    def __iter__(self) -> Given:
+    def __iter__(self) -> "Given":
         return self
 
     def __next__(self) -> Transcript:
@@ -71,9 +69,7 @@ def steps_of(loop: FineTuning, most: int = 1000) -> list[dict[str, Any]]:
 # ---- the loss
 
 
-def test_it_lowers_the_loss(
-    tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
-) -> None:
+def test_it_lowers_the_loss(tiny_model, nano_tokenizer, transcripts):
     model = tiny_model("qwen3", len(nano_tokenizer))
     rows = steps_of(FineTuning(model, Given(transcripts), SETTINGS))
     assert len(rows) == 24
@@ -89,11 +85,8 @@ def test_it_lowers_the_loss(
 
 @pytest.mark.parametrize("rows", [None, 2])
 def test_the_gradient_is_that_of_the_cross_entropy_of_what_was_said(
-    rows: int | None,
-    tiny_model: Any,
-    nano_tokenizer: Any,
-    transcripts: list[Transcript],
-) -> None:
+    rows, tiny_model, nano_tokenizer, transcripts
+):
     """Passes of two rows add up to the step of three."""
     model, plain = (
         tiny_model("qwen3", len(nano_tokenizer)),
@@ -117,8 +110,8 @@ def test_the_gradient_is_that_of_the_cross_entropy_of_what_was_said(
 
 
 def test_the_learning_rate_rises_in_the_warm_up_and_falls_to_its_end(
-    tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
-) -> None:
+    tiny_model, nano_tokenizer, transcripts
+):
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
     settings = replace(SETTINGS, steps=10, warm_up=0.2, final_rate=0.5, optimizer=rate)
     rows = steps_of(
@@ -131,9 +124,7 @@ def test_the_learning_rate_rises_in_the_warm_up_and_falls_to_its_end(
     assert found[9] == pytest.approx(1e-3 * (1 - 0.5 * 7 / 8))
 
 
-def test_a_source_that_ends_ends_the_stage(
-    tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
-) -> None:
+def test_a_source_that_ends_ends_the_stage(tiny_model, nano_tokenizer, transcripts):
     model = tiny_model("qwen3", len(nano_tokenizer))
     assert len(steps_of(FineTuning(model, Given(transcripts, 5), SETTINGS))) == 3
     assert FineTuning(model, Given(transcripts, 0), SETTINGS).progress == 1
@@ -147,7 +138,7 @@ def test_a_source_that_ends_ends_the_stage(
         ({"data": "f.jsonl", "expert_transcripts": 9}, "exclude each other"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any], words: str) -> None:
+def test_settings_that_cannot_be_are_refused(wrong, words):
     with pytest.raises(UserError, match=words):
         SftSettings(**wrong)
 
@@ -155,7 +146,7 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any], words: str) 
 # ---- batches
 
 
-def test_batches_are_of_like_length_and_leave_nothing_out(transcripts: list[Transcript]) -> None:
+def test_batches_are_of_like_length_and_leave_nothing_out(transcripts):
     batches = list(BatchesOfLikeLength(Given(transcripts, 12), rows=3))
     assert sorted(id(t) for batch in batches for t in batch) == sorted(map(id, transcripts))
     spans = sorted(
@@ -166,9 +157,7 @@ def test_batches_are_of_like_length_and_leave_nothing_out(transcripts: list[Tran
 
 
 @pytest.mark.parametrize("taken", [0, 1, POOL - 1, POOL, POOL + 1, 2 * POOL])
-def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(
-    taken: int, transcripts: list[Transcript]
-) -> None:
+def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(taken, transcripts):
     whole = [
         [id(t) for t in batch]
         for batch in itertools.islice(BatchesOfLikeLength(Given(transcripts), 3), 3 * POOL)
@@ -184,9 +173,7 @@ def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(
 # ---- going on
 
 
-def test_ten_steps_are_five_and_five_bit_for_bit(
-    tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
-) -> None:
+def test_ten_steps_are_five_and_five_bit_for_bit(tiny_model, nano_tokenizer, transcripts):
     settings = replace(SETTINGS, steps=10)
 
     def new() -> FineTuning:

@@ -1,8 +1,6 @@
 """Files of conversations: every format that is written gives the tokens that an episode has, and
 nothing is left out in silence."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import write_lines
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
@@ -90,8 +89,8 @@ def rows_of(path: str, tokenizer: Any, most: int = MOST, **changed: Any) -> list
 
 
 def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
-    with_ids: list[Transcript], texts: list[Transcript], nano_tokenizer: Any, written: Any
-) -> None:
+    with_ids, texts, nano_tokenizer, written
+):
     expected = [TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids]
     assert (
         rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer)
@@ -118,9 +117,7 @@ def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
     assert rows_of(written(*sharegpt), nano_tokenizer) == expected
 
 
-def test_parquet_is_read_as_it_was_exported(
-    with_ids: list[Transcript], nano_tokenizer: Any, tmp_path: Path
-) -> None:
+def test_parquet_is_read_as_it_was_exported(with_ids, nano_tokenizer, tmp_path):
     pytest.importorskip("pyarrow")
     from tripwright.data.export import write_rows
 
@@ -141,18 +138,14 @@ def test_parquet_is_read_as_it_was_exported(
     ]
 
 
-def test_a_run_folder_gives_the_last_try_of_each_episode(
-    texts: list[Transcript], tmp_path: Path
-) -> None:
+def test_a_run_folder_gives_the_last_try_of_each_episode(texts, tmp_path):
     lines = [episode(0, texts[0]), episode(1, texts[1]), episode(0, texts[2])]
-    (tmp_path / "transcripts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(tmp_path / "transcripts.jsonl", lines)
     found = [c.transcript for c in read_conversations(tmp_path)]
     assert found == [texts[1], texts[2]]
 
 
-def test_turns_that_are_not_to_be_trained_on_have_no_mask(
-    texts: list[Transcript], nano_tokenizer: Any, written: Any
-) -> None:
+def test_turns_that_are_not_to_be_trained_on_have_no_mask(texts, nano_tokenizer, written):
     messages = messages_of(texts[0])
     last = [i == len(messages) - 1 for i in range(len(messages))]
     (row,) = rows_of(written({"messages": messages, "train": last}), nano_tokenizer)
@@ -162,9 +155,7 @@ def test_turns_that_are_not_to_be_trained_on_have_no_mask(
     assert said == messages[-1]["content"] + nano_tokenizer.eos_token
 
 
-def test_a_turn_that_was_cut_has_no_stop_token(
-    texts: list[Transcript], nano_tokenizer: Any, written: Any
-) -> None:
+def test_a_turn_that_was_cut_has_no_stop_token(texts, nano_tokenizer, written):
     cut = replace(texts[0], stop_reason=StopReason.MAX_TURN_TOKENS)
     whole, short = rows_of(written(episode(0, texts[0]), episode(1, cut)), nano_tokenizer)
     assert (
@@ -208,7 +199,7 @@ def said_by(tokenizer: Any, ids: list[int], mask: list[int]) -> list[str]:
     return [tokenizer.decode([token for token, _ in run]) for trained, run in runs if trained]
 
 
-def test_markers_of_the_template_say_what_the_assistant_says(nano_tokenizer: Any) -> None:
+def test_markers_of_the_template_say_what_the_assistant_says(nano_tokenizer):
     tokenizer = spoken(nano_tokenizer, MARKED)
     ids, mask = ChatMasks(tokenizer).encode(CHAT[:3] + CHAT[5:], None)
     assert said_by(tokenizer, ids, mask) == ["Where to?<|im_end|>", "Go.<|im_end|>"]
@@ -216,7 +207,7 @@ def test_markers_of_the_template_say_what_the_assistant_says(nano_tokenizer: Any
     assert said_by(tokenizer, ids, mask) == ["Go.<|im_end|>"]
 
 
-def test_without_markers_what_a_turn_adds_is_the_assistants(nano_tokenizer: Any) -> None:
+def test_without_markers_what_a_turn_adds_is_the_assistants(nano_tokenizer):
     tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen2_5.jinja").read_text())
     ids, mask = ChatMasks(tokenizer).encode(CHAT, None)
     first, call, last = said_by(tokenizer, ids, mask)
@@ -225,7 +216,7 @@ def test_without_markers_what_a_turn_adds_is_the_assistants(nano_tokenizer: Any)
     assert tokenizer.decode(ids) == tokenizer.apply_chat_template(CHAT, tokenize=False)
 
 
-def test_a_template_that_writes_earlier_turns_anew_is_refused(nano_tokenizer: Any) -> None:
+def test_a_template_that_writes_earlier_turns_anew_is_refused(nano_tokenizer):
     """Qwen3's, where the user speaks again: it leaves out the thoughts of earlier turns."""
     tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen3.jinja").read_text())
     talk = [
@@ -241,9 +232,7 @@ def test_a_template_that_writes_earlier_turns_anew_is_refused(nano_tokenizer: An
     assert "\n" not in str(refused.value)
 
 
-def test_an_episode_has_the_frame_that_the_policy_sees(
-    texts: list[Transcript], nano_tokenizer: Any
-) -> None:
+def test_an_episode_has_the_frame_that_the_policy_sees(texts, nano_tokenizer):
     """Qwen3 without thinking: the empty thought that opens a turn stays, and is not trained on."""
     tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen3.jinja").read_text())
     ids, mask = ChatMasks(tokenizer).encode(messages_of(texts[0]), None)
@@ -255,9 +244,7 @@ def test_an_episode_has_the_frame_that_the_policy_sees(
 # ---- what is left out
 
 
-def test_what_is_left_out_is_counted(
-    texts: list[Transcript], nano_tokenizer: Any, written: Any
-) -> None:
+def test_what_is_left_out_is_counted(texts, nano_tokenizer, written):
     lengths = sorted(
         len(row.token_ids)
         for row in rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer)
@@ -335,17 +322,13 @@ def test_what_is_left_out_is_counted(
         ),
     ],
 )
-def test_a_bad_line_is_named(
-    line: str, words: str, texts: list[Transcript], nano_tokenizer: Any, written: Any
-) -> None:
+def test_a_bad_line_is_named(line, words, texts, nano_tokenizer, written):
     with pytest.raises(UserError, match=words) as refused:
         rows_of(written({"messages": messages_of(texts[0])}, line), nano_tokenizer)
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_with_nothing_to_train_on_is_refused(
-    texts: list[Transcript], nano_tokenizer: Any, written: Any, tmp_path: Path
-) -> None:
+def test_a_file_with_nothing_to_train_on_is_refused(texts, nano_tokenizer, written, tmp_path):
     with pytest.raises(
         UserError, match="holds nothing to train on: 0 of 1 conversations.*1 without a turn"
     ):
@@ -362,8 +345,8 @@ def test_a_file_with_nothing_to_train_on_is_refused(
 
 
 def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumped_to(
-    with_ids: list[Transcript], nano_tokenizer: Any, written: Any
-) -> None:
+    with_ids, nano_tokenizer, written
+):
     settings = replace(
         SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=3.0
     )
@@ -380,9 +363,7 @@ def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumpe
     assert [id(row) for row in again] == drawn[10:]
 
 
-def test_a_stage_ends_with_its_epochs(
-    with_ids: list[Transcript], nano_tokenizer: Any, tiny_model: Any, written: Any
-) -> None:
+def test_a_stage_ends_with_its_epochs(with_ids, nano_tokenizer, tiny_model, written):
     """Six conversations twice, four a step: three steps, and the rate falls to its end."""
     settings = replace(
         SETTINGS,
@@ -399,9 +380,7 @@ def test_a_stage_ends_with_its_epochs(
     assert rows[-1]["tokens"] == 2 * sum(len(t.token_ids) - 1 for t in with_ids)
 
 
-def test_the_limit_is_the_dialects_the_files_and_the_models(
-    with_ids: list[Transcript], nano_tokenizer: Any, written: Any
-) -> None:
+def test_the_limit_is_the_dialects_the_files_and_the_models(with_ids, nano_tokenizer, written):
     path = written(*(episode(i, t) for i, t in enumerate(with_ids)))
     longest = max(len(t.token_ids) for t in with_ids)
 
@@ -423,7 +402,7 @@ def test_the_limit_is_the_dialects_the_files_and_the_models(
     )
 
 
-def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: Any) -> None:
+def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer):
     recipe = Recipe(name="t", seed=3)
     stream = ExpertTranscripts(
         trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer)
@@ -439,9 +418,7 @@ def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: A
     assert all(any(row.loss_mask) for row in samples.rows)
 
 
-def test_no_expert_transcript_is_longer_than_its_pupils_context(
-    nano_tokenizer: Any, tiny_model: Any
-) -> None:
+def test_no_expert_transcript_is_longer_than_its_pupils_context(nano_tokenizer, tiny_model):
     """A policy's last turn is cut at the context's end; an expert's is not, and was trained on."""
     recipe, dialect = Recipe(name="t", seed=3), dialect_named("compact")
 

@@ -1,8 +1,6 @@
 """Stages of a run: one after the other, skipped when finished, left out where the recipe has none.
 What a kill costs: test_resume."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +41,7 @@ class Killed(BaseException):
     pass
 
 
-def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run: RunFolder) -> None:
+def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run):
     everything(run)
     assert sorted(p.name for p in (run.folder / "model").iterdir()) == [
         "copy_pretraining",
@@ -71,7 +69,7 @@ def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run: RunFolder)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_algorithm_is_a_stage(name: str, run: RunFolder) -> None:
+def test_every_algorithm_is_a_stage(name, run):
     settings = ALGORITHMS[name].settings(steps=2, prompts_per_step=2, micro_batch_size=2)
     other = RunFolder(
         run.folder / name,
@@ -82,7 +80,7 @@ def test_every_algorithm_is_a_stage(name: str, run: RunFolder) -> None:
     assert lines(other) == [("rl", 1), ("rl", 2)] and other.done("rl")
 
 
-def test_tools_of_a_server_need_a_world_of_their_own(run: RunFolder) -> None:
+def test_tools_of_a_server_need_a_world_of_their_own(run):
     served = replace(
         run.recipe,
         rl=Reinforcement("grpo", replace(run.recipe.rl.settings, tools="http://127.0.0.1:9")),
@@ -96,7 +94,7 @@ def test_tools_of_a_server_need_a_world_of_their_own(run: RunFolder) -> None:
         stages.reinforce(other)
 
 
-def test_a_model_half_written_is_no_model(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_half_written_is_no_model(run, monkeypatch):
     stages.make(run)
     model, tokenizer = load_model(run.model("start"))
 
@@ -116,7 +114,7 @@ def test_a_model_half_written_is_no_model(run: RunFolder, monkeypatch: pytest.Mo
     ]
 
 
-def test_finished_stages_are_skipped(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_stages_are_skipped(run, monkeypatch):
     everything(run)
     before = run.metrics.read_text()
     for name in ("new_model", "load_model"):
@@ -127,7 +125,7 @@ def test_finished_stages_are_skipped(run: RunFolder, monkeypatch: pytest.MonkeyP
     assert run.metrics.read_text() == before
 
 
-def test_stages_that_the_recipe_leaves_out_are_left_out(tmp_path: Path, tiny_recipe: Any) -> None:
+def test_stages_that_the_recipe_leaves_out_are_left_out(tmp_path, tiny_recipe):
     run = RunFolder(tmp_path, replace(tiny_recipe, copy_pretraining=None, sft=None, rl=None))
     everything(run)
     assert [p.name for p in (run.folder / "model").iterdir()] == [
@@ -135,7 +133,7 @@ def test_stages_that_the_recipe_leaves_out_are_left_out(tmp_path: Path, tiny_rec
     ] and not run.metrics.exists()
 
 
-def test_equal_seeds_make_equal_models(tmp_path: Path, tiny_recipe: Any) -> None:
+def test_equal_seeds_make_equal_models(tmp_path, tiny_recipe):
     def weights(name: str, seed: int) -> list[Any]:
         run = RunFolder(tmp_path / name, replace(tiny_recipe, seed=seed))
         stages.make(run)
@@ -146,9 +144,7 @@ def test_equal_seeds_make_equal_models(tmp_path: Path, tiny_recipe: Any) -> None
     assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-def test_fine_tuning_reads_a_file_where_one_is_named(
-    run: RunFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fine_tuning_reads_a_file_where_one_is_named(run, capsys):
     messages = [
         {"role": "user", "content": "Plan a trip."},
         {"role": "assistant", "content": "Where to?"},

@@ -1,8 +1,6 @@
 """Fine-tuning through TRL: what it cannot do is refused before it is asked for; with TRL installed,
 what it really trains on."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
 from tripwright.training.trips import GeneratedTrips, expert_sessions
@@ -58,11 +57,8 @@ def transcripts() -> list[Transcript]:
 @pytest.fixture
 def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
     path = tmp_path / "transcripts.jsonl"
-    path.write_text(
-        "".join(
-            json.dumps({"id": f"e{i}", "transcript": t.to_json()}) + "\n"
-            for i, t in enumerate(transcripts)
-        )
+    write_lines(
+        path, ({"id": f"e{i}", "transcript": t.to_json()} for i, t in enumerate(transcripts))
     )
     return str(path)
 
@@ -79,17 +75,17 @@ def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
         ({"batch_size": 5}, r"batch_size \(5\) must be a multiple of sft.micro_batch_size \(2\)"),
     ],
 )
-def test_what_trl_does_not_do_is_refused(changed: dict[str, Any], words: str) -> None:
+def test_what_trl_does_not_do_is_refused(changed, words):
     with pytest.raises(UserError, match=words):
         check(recipe(replace(SETTINGS, **changed)))
 
 
-def test_a_model_must_exist() -> None:
+def test_a_model_must_exist():
     with pytest.raises(UserError, match=r"give \[model\] pretrained"):
         check(recipe(SETTINGS, None))
 
 
-def test_our_settings_in_its_words(tmp_path: Path) -> None:
+def test_our_settings_in_its_words(tmp_path):
     """Row S4: 32 conversations a step, a rate of 5e-6, 4 epochs, a warm-up of a tenth."""
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=5e-6)
     settings = replace(
@@ -113,9 +109,7 @@ def test_our_settings_in_its_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("steps", "first"), [(6, 6), (60, 13)])
-def test_of_steps_and_epochs_the_first_to_come_ends_it(
-    steps: int, first: int, tmp_path: Path
-) -> None:
+def test_of_steps_and_epochs_the_first_to_come_ends_it(steps, first, tmp_path):
     settings = replace(SETTINGS, steps=steps, max_epochs=0.5)
     assert trl_settings(recipe(settings), tmp_path, TOKENS, count=100)["max_steps"] == first
 
@@ -143,7 +137,7 @@ def spoken(nano_tokenizer: Any) -> Callable[[str], Any]:
 
 @pytest.mark.parametrize("kind", ["qwen2_5", "qwen3"])
 @pytest.mark.parametrize("dialect", ["compact", "planner_r1"])
-def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, spoken: Any) -> None:
+def test_its_tokens_are_ours_and_its_mask_covers_ours(kind, dialect, spoken):
     """It trains on the template's own frame as well: line breaks, and the empty thoughts of
     Qwen3."""
     from trl.chat_template_utils import get_training_chat_template
@@ -176,8 +170,8 @@ def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, s
 
 @pytest.mark.parametrize("kind", ["qwen2_5", "qwen3"])
 def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
-    kind: str, spoken: Any, tiny_model: Any, tmp_path: Path, file: str
-) -> None:
+    kind, spoken, tiny_model, tmp_path, file
+):
     tokenizer = spoken(kind)
     tiny_model("qwen3", len(tokenizer)).save_pretrained(tmp_path / "given")
     tokenizer.save_pretrained(tmp_path / "given")
@@ -185,9 +179,7 @@ def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
     run = RunFolder(tmp_path / "run", recipe(settings, str(tmp_path / "given")))
     train(run)
     saved = tmp_path / "run" / "model" / "sft"
-    lines = [
-        json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    ]
+    lines = read_lines(tmp_path / "run" / "metrics.jsonl")
     assert [(line["stage"], line["step"]) for line in lines] == [
         ("sft", step) for step in range(1, 7)
     ]
@@ -206,7 +198,7 @@ def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
     assert (tmp_path / "run" / "metrics.jsonl").read_text().count("\n") == 6
 
 
-def test_its_labels_are_our_masks(nano_tokenizer: Any, file: str) -> None:
+def test_its_labels_are_our_masks(nano_tokenizer, file):
     rows, figures = rows_for_trl(replace(SETTINGS, data=file), nano_tokenizer, None, TOKENS)
     assert figures.used == len(rows)
     for row in rows:
@@ -216,9 +208,7 @@ def test_its_labels_are_our_masks(nano_tokenizer: Any, file: str) -> None:
         assert all(label in (-100, token) for label, token in pairs)
 
 
-def test_ids_of_a_local_model_stay_as_they_are(
-    chat: Any, nano_tokenizer: Any, tmp_path: Path
-) -> None:
+def test_ids_of_a_local_model_stay_as_they_are(chat, nano_tokenizer, tmp_path):
     trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), ("nano",), 0, 1), 1)
     (session,) = expert_sessions(trips, dialect_named("compact"), chat)
     path = tmp_path / "own.jsonl"

@@ -1,8 +1,6 @@
 """Evaluation while training: it changes nothing of the training, survives a kill, and keeps the
 best checkpoint."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -101,9 +99,7 @@ def played(run: RunFolder, step: int) -> dict[str, list[int]]:
 
 
 @both_stages
-def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(
-    recipe: Recipe, run: RunFolder, tmp_path: Path
-) -> None:
+def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(recipe, run, tmp_path):
     plain, name = trained(tmp_path / "plain", replace(recipe, validation=None)), stage(recipe)
     assert same(weights(plain, name), weights(run, name)) and metrics(plain) == metrics(run)
     assert [step for step, _ in validation.evaluations(run.folder)] == [0, 2, 4]
@@ -115,9 +111,7 @@ def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(
 
 
 @both_stages
-def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
-    recipe: Recipe, run: RunFolder
-) -> None:
+def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(recipe, run):
     name = stage(recipe)
     assert same(weights(run, f"{name}-step-4"), weights(run, name))
     assert not same(weights(run, f"{name}-step-2"), weights(run, name))
@@ -133,8 +127,8 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(
     ("recipe", "step"), [("rl", 0), ("rl", 2), ("rl", 4), ("sft", 2)], indirect=["recipe"]
 )
 def test_a_killed_validation_goes_on_with_the_same_weights(
-    step: int, recipe: Recipe, whole: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    step, recipe, whole, tmp_path, monkeypatch
+):
     folder, play = tmp_path / "killed", validation.run_episodes
 
     def die(policy: Any, tasks: Any, out: Path, *rest: Any, **more: Any) -> dict[str, Any]:
@@ -160,7 +154,7 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
     assert all(played(whole, n) == played(killed, n) for n in (0, 2, 4))
 
 
-def test_what_led_nowhere_is_validated_anew(recipe: Recipe, run: RunFolder) -> None:
+def test_what_led_nowhere_is_validated_anew(recipe, run):
     """The stage is begun again: its later checkpoints were of other weights."""
     before = weights(run, "rl-step-2")
     run.model("rl").rename(run.folder / "aside")
@@ -176,8 +170,8 @@ def test_what_led_nowhere_is_validated_anew(recipe: Recipe, run: RunFolder) -> N
 
 @pytest.mark.parametrize(("keep", "kept"), [("all", [2, 4]), ("best", [2])])
 def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
-    keep: Any, kept: list[int], recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    keep, kept, recipe, tmp_path, monkeypatch
+):
     rates = {0: 0.1, 2: 0.5, 4: 0.5}
     play = validation.HeldOut.play_model
 
@@ -188,7 +182,7 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
         return result
 
     monkeypatch.setattr(validation.HeldOut, "play_model", rated)
-    settings = replace(recipe.validation, metric="delivery", keep=keep)  # type: ignore[type-var]
+    settings = replace(recipe.validation, metric="delivery", keep=keep)
     run = trained(tmp_path / "run", replace(recipe, validation=settings))
     best = json.loads((run.folder / "best.json").read_text())
     assert (best["metric"], best["step"], best["value"]) == ("delivery", 2, 0.5)
@@ -197,9 +191,7 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
 
 
 @both_stages
-def test_any_kept_checkpoint_is_examined_by_its_step(
-    recipe: Recipe, run: RunFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_kept_checkpoint_is_examined_by_its_step(recipe, run, capsys):
     assert recipe_of_run(run.folder).record() == recipe.record()
     examine.examine(run.folder, step="2")
     assert "step-2" in capsys.readouterr().out.replace(" ", "-")
@@ -218,14 +210,14 @@ def test_any_kept_checkpoint_is_examined_by_its_step(
         examine.examine(run.folder, step="two")
 
 
-def test_other_requests_are_not_drawn_into_one_curve(recipe: Recipe, run: RunFolder) -> None:
+def test_other_requests_are_not_drawn_into_one_curve(recipe, run):
     run.model(stage(recipe)).rename(run.folder / "aside")
-    settings = replace(recipe.validation, queries=5)  # type: ignore[type-var]
+    settings = replace(recipe.validation, queries=5)
     with pytest.raises(UserError, match="validated under other conditions: queries: 3 -> 5. Put"):
         trained(run.folder, replace(recipe, validation=settings))
 
 
-def test_a_signal_stops_a_validation_at_once() -> None:
+def test_a_signal_stops_a_validation_at_once():
     with Stopping() as stopping:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stopping.asked == signal.SIGTERM  # a step is first finished
@@ -238,7 +230,7 @@ def test_a_signal_stops_a_validation_at_once() -> None:
     assert ended.value.code == 143
 
 
-def test_an_evaluation_takes_none_of_a_stage_s_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_evaluation_takes_none_of_a_stage_s_minutes(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("tripwright.training.loop.time.monotonic", lambda: now[0])
     clock = StageClock(None, 10)
@@ -262,7 +254,7 @@ RECIPE = "[grpo]\nsteps = 2\n\n[validation]\nevery = 1\n"
         (RECIPE + "[evaluation.decoding]\ntop_p = 0.0", "evaluation.decoding: Sampling needs"),
     ],
 )
-def test_a_validation_that_cannot_be_is_refused(text: str, words: str, tmp_path: Path) -> None:
+def test_a_validation_that_cannot_be_is_refused(text, words, tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_text(text)
     with pytest.raises(UserError, match="recipe.toml") as refused:

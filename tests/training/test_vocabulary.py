@@ -1,9 +1,6 @@
 """A large vocabulary: no update has the logits of all its tokens at once, and what it learns is
 what they would have said."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -71,9 +68,7 @@ def looked_at(decoder: Any, batch: Any) -> Any:
 
 
 @pytest.mark.parametrize("update", [sft, grpo, ppo, looked_at])
-def test_no_tensor_has_the_logits_of_all_tokens(
-    update: Callable[..., Any], tiny_model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_tensor_has_the_logits_of_all_tokens(update, tiny_model, monkeypatch):
     model = tiny_model("qwen3", QWEN, hidden_size=16, num_hidden_layers=1)
     # a tenth of the real bounds, for a tenth of the tokens that it takes to cross them
     monkeypatch.setattr(batches, "MOST_KEPT", batches.MOST_KEPT // 10)
@@ -87,9 +82,7 @@ def test_no_tensor_has_the_logits_of_all_tokens(
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
-def test_values_and_gradients_are_those_of_whole_logits(
-    kind: Any, tiny_model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_and_gradients_are_those_of_whole_logits(kind, tiny_model, monkeypatch):
     """At a temperature, of log-probabilities and entropies together; the last chunk is smaller."""
     decoder, batch = Decoder(tiny_model("qwen3", 50, scale=3.0)), batch_of(100, 50)
     model, own_BT = decoder.model, batch.mask > 0

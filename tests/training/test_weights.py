@@ -1,17 +1,14 @@
 """Runs whose weights are in bfloat16: killed, they go on bit for bit; and what is sampled from is
 what is trained."""
 
-from __future__ import annotations
-
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.files import read_lines
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.training import stages
@@ -48,9 +45,7 @@ def trained(run: RunFolder) -> RunFolder:
     return run
 
 
-def test_a_killed_run_goes_on_bit_for_bit(
-    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_goes_on_bit_for_bit(recipe, tmp_path, monkeypatch):
     whole = trained(RunFolder(tmp_path / "whole", recipe))
     for loop in (FineTuning, Grpo):
         take_step = loop.take_step
@@ -71,18 +66,16 @@ def test_a_killed_run_goes_on_bit_for_bit(
         assert all(torch.equal(here[name], there[name]) for name in here), stage
 
 
-def test_the_engine_samples_from_the_weights_themselves(
-    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_engine_samples_from_the_weights_themselves(recipe, tmp_path, monkeypatch):
     run = RunFolder(tmp_path, recipe)
     stages.make(run)
     monkeypatch.delattr("tripwright.inference.local.copy")  # to make one would be an error
     stages.reinforce(run)
-    steps = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    steps = read_lines(run.metrics)
     assert all(step["logprob_gap"] < 0.01 for step in steps)
 
 
-def test_products_in_another_format_are_refused(tmp_path: Path) -> None:
+def test_products_in_another_format_are_refused(tmp_path):
     text = '[model]\nweights = "bfloat16"\n[sft]\nsteps = 1\n'
     load = tmp_path / "r.toml"
     load.write_text(text + 'dtype = "bfloat16"\n')

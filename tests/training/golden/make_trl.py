@@ -13,8 +13,6 @@ computes from the model are recorded on their way through, with their gradients.
 switched on after the construction, for the importance ratios only: no vLLM is involved.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Callable

@@ -9,8 +9,6 @@
 Every function is called as it is; nothing is stubbed. Ratios leave every clip range, some by more than a factor of e^20.
 """  # noqa: E501
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
