@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tripwright.evals.report.charts import FONT, LIGHT, Chart
+from tripwright.evals.report.charts import FONT, LIGHT, Lines
 from tripwright.evals.report.markup import esc
 
 
-def picture(label: str, panels: Sequence[tuple[str, Chart]], columns: int) -> str:
+def picture(label: str, panels: Sequence[tuple[str, Lines]], columns: int) -> str:
     """A file of its own out of several titled charts, row by row."""
     parts: list[str] = []
     y = widest = 16.0
     for i in range(0, len(panels), columns):
         x = 16.0
         for title, chart in panels[i : i + columns]:
-            width, _ = chart.size
             parts.append(
                 f'<text x="{x:g}" y="{y + 12:g}" fill="{LIGHT["ink"]}" font-family="{FONT}"'
                 f' font-size="15" font-weight="650">{esc(title)}</text>'
                 + chart.standalone.replace("<svg ", f'<svg x="{x:g}" y="{y + 28:g}" ')
             )
-            x += width + 14
+            x += chart.width + 14
         widest = max(widest, x + 2)
-        y += 44 + max(chart.size[1] for _, chart in panels[i : i + columns])
+        y += 44 + max(chart.height for _, chart in panels[i : i + columns])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {widest:g} {y:g}"'
         f' width="{widest:g}" height="{y:g}" role="img" aria-label="{esc(label)}">'

@@ -17,7 +17,7 @@ from tripwright.cli.main import main
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
-from tripwright.evals.report.folder import read_run
+from tripwright.evals.report.folder import ReportedRun
 from tripwright.runs import VERSION
 from tripwright.statistics.rates import mean, rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
@@ -339,7 +339,7 @@ def test_a_killed_run_is_read_up_to_its_last_whole_line(tmp_path):
     (run / "metrics.jsonl").write_text(whole + '{"stage": "rl", "st', encoding="utf-8")
     with (run / "eval/after_rl/transcripts.jsonl").open("a", encoding="utf-8") as lines:
         lines.write('{"id": 3}\n{"id": "cut')
-    found = read_run(run)
+    found = ReportedRun(run)
     assert [row["step"] for row in found.stage("rl")] == [1, 2, 3, 4, 5, 6, 7, 8]
     _, page = report_of(run)
     assert "1 unreadable line" in page.text

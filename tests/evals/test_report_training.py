@@ -15,7 +15,7 @@ import pytest
 from tripwright.errors import UserError
 from tripwright.evals.comparison import run_names
 from tripwright.evals.report import report_page, write_report
-from tripwright.evals.report.folder import read_run
+from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.learning import (
     COSTS,
     best,
@@ -264,7 +264,7 @@ def test_rl_steps_are_found_whatever_the_stage_is_called(tmp_path):
         row(1, stage="rl"),
         row(2, stage="rl"),
     ]
-    assert [(r["stage"], r["step"]) for r in read_run(run_of(tmp_path / "a", rows)).rl] == [
+    assert [(r["stage"], r["step"]) for r in ReportedRun(run_of(tmp_path / "a", rows)).rl] == [
         ("rl", 1),
         ("rl", 2),
     ]

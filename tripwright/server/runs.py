@@ -29,10 +29,9 @@ from tripwright.evals.report.folder import (
     evaluation_words,
     metric_of,
     object_in,
-    read_run,
 )
-from tripwright.evals.report.markup import Estimate, of_words, plural, shown, shown_interval
-from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text
+from tripwright.evals.report.markup import Estimate, of_words, plural
+from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text, Value
 from tripwright.evals.run_card import unlike
 from tripwright.runs import CARD, METRICS, RECIPE, SCORE
 from tripwright.training.watched import LiveBody, standing, watched
@@ -147,7 +146,7 @@ def _leaderboard(folder: Path, runs: tuple[tuple[str, Path], ...], mark: str) ->
     reported = dict[str, ReportedRun]()
     for name, path in runs:
         with suppress(UserError):  # it has only begun, or is none
-            reported[name] = read_run(path)
+            reported[name] = ReportedRun(path)
     groups: list[dict[str, ReportedRun]] = []
     without = dict[str, ReportedRun]()
     for name, run in reported.items():
@@ -206,30 +205,27 @@ def _group_section(group: dict[str, ReportedRun]) -> Section:
 
 
 def _section(title: str, about: str, runs: dict[str, ReportedRun]) -> Section:
+    head = ["Final pass", "Of", Cell("Training", css="")]
     rows = [_row(name, run) for name, run in runs.items()]
-    head = [Cell(name, css="") for name in ("", "Run")]
-    head += [Cell("Final pass"), Cell("Of"), Cell("Training", css="")]
-    parts: list[Part] = [Text(about), PageTable(head, rows, named=1)]
+    parts: list[Part] = [Text(about), PageTable.of(head, rows, "Run")]
     if len(runs) > 1:
         parts.append(Text(Markup("<button>Compare the chosen</button>"), ""))
     return Section("", title, parts, listed=False)
 
 
-def _row(name: str, run: ReportedRun) -> list[Cell]:
+def _row(name: str, run: ReportedRun) -> tuple[str, str, list[Value]]:
     address, final = urlencode({"run": name}), _final(run)
     which = evaluation_words(str(run.main_evaluation))[0] if final else ""
     policy = _evaluation_card(run).get("policy")
     if run.main_evaluation == TOP_LEVEL_RUN and isinstance(policy, dict):
         which = " ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key))
-    box = '<input type="checkbox" name="run" value="{}" aria-label="Compare {}">'
-    rate, of, state = Cell("–"), Cell(), Cell(css="")
-    if final:
-        strong = Markup("<strong>{}</strong>").format(shown(final))
-        rate, of = Cell(strong, (shown_interval(final),)), Cell(of_words(final))
+    named = Markup(
+        '<input type="checkbox" name="run" value="{}" aria-label="Compare {}">'
+        ' <a href="report?{}">{}</a>'
+    ).format(name, name, address, name)
+    state = Cell(css="")
     if run.metrics:
         facts = standing(watched(run.path, name, run.metrics))
         words = "; ".join(" ".join(fact) for fact in facts)
         state = Cell(Markup('<a href="live?{}">curves</a>').format(address), (words,), css="")
-    link = Markup('<a href="report?{}">{}</a>').format(address, name)
-    named = Cell(link, (which,), css="")
-    return [Cell(Markup(box).format(name, name), css=""), named, rate, of, state]
+    return named, which, [final, of_words(final) if final else "", state]

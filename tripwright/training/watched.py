@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tripwright.evals.report.folder import SUPERVISED, Json, reinforcement
+from tripwright.evals.report.learning import learning_parts
 from tripwright.evals.report.markup import number, percent
 from tripwright.evals.report.page import Card, CardRow, Part, parts_html, sentence
-from tripwright.evals.report.sections import learning_parts, warnings_section
+from tripwright.evals.report.sections import warnings_section
 from tripwright.files import json_object
 from tripwright.runs import METRICS, RECIPE, logged_steps
 from tripwright.training.health import HealthWarning, check

@@ -16,7 +16,8 @@ from tripwright.evals.report.behaviour import (
     NO_ANSWER,
     START,
     Behaviour,
-    CallStrips,
+    behaviour_section,
+    checkpoints_section,
     failing,
     gaps,
     groundless,
@@ -24,19 +25,23 @@ from tripwright.evals.report.behaviour import (
     ordered,
     quantile_of,
     ratio_of,
+    strips,
     transitions,
 )
-from tripwright.evals.report.evaluations import (
-    behaviour_section,
-    checkpoints_section,
+from tripwright.evals.report.folder import (
+    UNREADABLE,
+    ReportedRun,
     columns_of,
+    read_work,
     steps_of,
+)
+from tripwright.evals.report.learning import (
+    cost_section,
+    learning_section,
     validated,
     validated_rows,
 )
-from tripwright.evals.report.folder import UNREADABLE, read_run, read_work
 from tripwright.evals.report.page import Figure, PageTable, Section, parts_html
-from tripwright.evals.report.sections import cost_section, learning_section
 from tripwright.runs import LinePlace
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import bootstrap_mean, clustered_rate, wilson
@@ -89,10 +94,9 @@ def test_a_repeated_call_that_ended_its_episode_is_its_last_step(make):
 
 
 def behaviour_of(tmp_path, make, episodes, **card):
-    folder = make.evaluation(tmp_path / "e", episodes, **card)
-    run = read_run(folder)
-    works = run.works(folder / "transcripts.jsonl")
-    return Behaviour.of("e", works, run.score, run.score["run_card"])
+    run = ReportedRun(make.evaluation(tmp_path / "e", episodes, **card))
+    (column,) = columns_of({"e": run})
+    return Behaviour.of(column)
 
 
 def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):
@@ -135,7 +139,7 @@ def test_an_evaluation_is_read_in_one_pass_and_little_memory(tmp_path, make):
     with path.open("w") as lines:
         for i in range(30):
             lines.write(json.dumps({**long, "id": f"q{i}"}) + "\n")
-    run = read_run(tmp_path)
+    run = ReportedRun(tmp_path)
     tracemalloc.start()
     works = run.works(path)
     peak = tracemalloc.get_traced_memory()[1]
@@ -163,7 +167,7 @@ def test_strips_are_sorted_by_outcome_and_thinned_evenly(make):
     works = list(map(work_of, lines))
     in_order = ordered(works)
     assert [work.final for work in in_order] == [True] * MOST_ROWS + [False] * 3 * MOST_ROWS
-    rows = CallStrips("Calls", works, ["get_cities"]).csv.splitlines()[1:]
+    rows = strips(works, ["get_cities"]).csv.splitlines()[1:]
     assert len(rows) == MOST_ROWS and sum(",passed," in row for row in rows) == MOST_ROWS // 4
 
 
@@ -227,7 +231,7 @@ def behaviour(run):
 
 
 def test_evaluations_of_checkpoints_are_points_over_steps(run_folder):
-    run = read_run(run_folder())
+    run = ReportedRun(run_folder())
     assert steps(run) == {20.0: "step-20", 40.0: "step-40", 60.0: "after_rl"}
     section = behaviour(run)
     assert "<summary>Which tool follows which: Step 20</summary>" in parts_html([section])
@@ -254,7 +258,7 @@ def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_e
         (folder / "eval" / name).rename(folder / "eval" / f"validation-{name}")
     best = {"metric": "final", "step": 40, "value": 0.5, "low": 0.24, "high": 0.76, "k": 5, "n": 10}
     (folder / "best.json").write_text(json.dumps(best | {"model": "model/rl-step-40"}))
-    run = read_run(folder)
+    run = ReportedRun(folder)
     assert list(run.scores) == ["after_rl"]
     assert list(run.validation) == ["validation-step-20", "validation-step-40"]
     series = validated(run, "final", "held out", 2)
@@ -273,14 +277,14 @@ def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_e
     assert [cell.text for cell in costs.rows[0][1:5]] == ["50.0%", "40", "6.67", "40T"]
     over = checkpoints_section(run)
     assert chart_of(over, "Mistakes, examined checkpoints")
-    assert chart_of(over, "Calls, episode by episode: Step 40")
+    assert "Calls, episode by episode: Step 40" in parts_html([over])
     assert "Step 20" not in parts_html([behaviour(run)])
 
 
 def test_without_metrics_the_trained_agent_has_no_step(run_folder):
     folder = run_folder()
     (folder / "metrics.jsonl").unlink()
-    run = read_run(folder)
+    run = ReportedRun(folder)
     assert steps(run) == {20.0: "step-20", 40.0: "step-40"}
 
 
@@ -303,7 +307,12 @@ def test_no_figure_has_another_source(run_folder):
 
 def captions(folder):
     page = write_report(folder).read_text(encoding="utf-8")
-    return set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
+    return titles(page)
+
+
+def titles(page):
+    """Of figures, and of tables of their own."""
+    return set(re.findall(r"<(?:figcaption|h4)>(.*?)</", page))
 
 
 def test_several_runs_have_their_costs_and_their_behaviour_on_one_page(tmp_path, make):
@@ -314,7 +323,7 @@ def test_several_runs_have_their_costs_and_their_behaviour_on_one_page(tmp_path,
         (tmp_path / name / "metrics.jsonl").write_text(rows)
     folders = [tmp_path / "first", tmp_path / "second"]
     page = report_page(folders, allow_unlike=True).html()
-    found = set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
+    found = titles(page)
     assert {f"Calls, episode by episode: {name}" for name in ("first", "second")} <= found
     assert "Passes over FLOPs of updates" in found and "reached 72.0%" in page
     assert "tool_of_first" in page and "tool_of_second" in page
@@ -331,7 +340,7 @@ def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
     )
     hostile["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     make.evaluation(tmp_path / "eval" / "<b>x", [hostile])
-    section = parts_html([behaviour(read_run(tmp_path))])
+    section = parts_html([behaviour(ReportedRun(tmp_path))])
     assert "<script" not in section and "<b>x" not in section and "&lt;script&gt;" in section
 
 
@@ -339,7 +348,7 @@ def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
     make.evaluation(
         tmp_path / "eval" / "questions", [make.episode("a", [make.turn("42")], plan=None)]
     )
-    section = parts_html([behaviour(read_run(tmp_path))])
+    section = parts_html([behaviour(ReportedRun(tmp_path))])
     assert "Mistakes and lengths" in section
     assert "Which tool" not in section and "Calls, episode" not in section
 

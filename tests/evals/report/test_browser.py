@@ -20,7 +20,7 @@ from tripwright.agent.chat import TokenWords
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import report_page, write_report
-from tripwright.evals.report.folder import ReportedRun, read_run
+from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.viewer import (
     Budget,
     Viewer,
@@ -47,7 +47,7 @@ def pieces_of(page: str) -> list[list[dict[str, Any]]]:
 
 
 def indexed(folder: Path) -> Any:
-    return Viewer({"run": read_run(folder)}, Budget())
+    return Viewer({"run": ReportedRun(folder)}, Budget())
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_budget_of_episodes_takes_whole_requests(run, asked, included):
 
 
 def test_a_budget_of_bytes_is_kept(run):
-    runs = {"run": read_run(run)}
+    runs = {"run": ReportedRun(run)}
     whole = Viewer(runs, Budget(None, None))
     assert all(whole.places) and sorted(whole.shuffled()) == list(range(9))
     size = len(whole.pieces[0])
@@ -361,7 +361,7 @@ def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
 def test_runs_together_are_told_apart(run, tmp_path, trip_line):
     other = tmp_path / "other"
     write_lines(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
-    runs: dict[str, ReportedRun] = {"run": read_run(run), "other": read_run(other)}
+    runs: dict[str, ReportedRun] = {"run": ReportedRun(run), "other": ReportedRun(other)}
     page = report_page([run, other], allow_unlike=True).html()
     assert columns_of(page)["sources"][-1] == {"key": "other/run", "name": "other · This run"}
     index = Viewer(runs, Budget())

@@ -9,30 +9,48 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, groupby, pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from tripwright.domains import faces
+from tripwright.domains import domains, faces
 from tripwright.domains.domain import Grounding
-from tripwright.evals.report.charts import (
-    COLOURS,
-    QUIET,
-    SERIES,
-    Chart,
-    Drawn,
-    csv_text,
-    new_axes,
+from tripwright.evals.report.charts import COLOURS, Lines, Series, csv_text
+from tripwright.evals.report.folder import (
+    UNREADABLE,
+    EvaluationColumn,
+    ReportedRun,
+    Step,
+    Work,
+    object_in,
+    of_one_run,
+    steps_of,
+    validation_columns,
 )
-from tripwright.evals.report.folder import Step, Work
-from tripwright.evals.report.markup import Estimate, plain, plural, printable
+from tripwright.evals.report.learning import (
+    STEP,
+    failure_table,
+    rate_series,
+    share_cell,
+    sub_reward_figure,
+    validated,
+)
+from tripwright.evals.report.markup import Estimate, percent, plain, plural, short, signed
+from tripwright.evals.report.page import (
+    Cell,
+    Figure,
+    PageTable,
+    Part,
+    Section,
+    Text,
+    Value,
+    sentence,
+    under,
+)
+from tripwright.runs import Run
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import bootstrap_mean, ratio_interval
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 ANSWER, START, NO_ANSWER = "answer", "start", "no answer"
 SAME = ("policy", "decoding", "dialect", "queries", "world", "samples", "emptied_tools")
@@ -42,24 +60,21 @@ Count = Callable[[Work], tuple[int, int]]  # how many of how many
 
 @dataclass(frozen=True)
 class Behaviour:
-    """All episodes of one evaluation. `offered`: the tools that the agent had, where the run card
-    says."""
+    """All episodes of one evaluation, and the card of the run that made them."""
 
     name: str
     works: Sequence[Work]
-    offered: frozenset[str] = frozenset()
-    rules: str | None = None
+    rules: str = ""
     card: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, name: str, works: Sequence[Work], score: Mapping[str, Any], card: Mapping[str, Any]
-    ) -> Behaviour:
-        """`card`: of the run that made the episodes; it names the tools' face."""
-        rules, dialect = score.get("rules"), card.get("dialect")
-        face = faces().get(str(dialect.get("face"))) if isinstance(dialect, dict) else None
-        offered = frozenset(each["function"]["name"] for each in (face.schemas() if face else ()))
-        return cls(name, works, offered, rules if isinstance(rules, str) else None, card)
+    def of(cls, column: EvaluationColumn) -> Behaviour | None:
+        """None where no episode was scored."""
+        if (path := column.run.transcripts.get(column.evaluation)) is None:
+            return None
+        card = object_in(column.score, "run_card") or Run.at(path.parent).card
+        found = cls(column.title, column.run.works(path), str(column.score.get("rules")), card)
+        return found if found.scored else None
 
     @cached_property
     def scored(self) -> list[Work]:
@@ -73,10 +88,12 @@ class Behaviour:
 
     @cached_property
     def unknown_tools(self) -> frozenset[str]:
-        """Names that were called, are not among those offered, and never got an answer without an
-        error."""
+        """Names that were called, are not among those that the agent had (where the card names
+        their face), and never got an answer without an error."""
+        face = faces().get(str(object_in(self.card, "dialect").get("face")))
+        offered = {each["function"]["name"] for each in (face.schemas() if face else ())}
         answered = {step.tool for work in self.scored for step in work.steps if step.kind == "fine"}
-        return frozenset(self.tools) - self.offered - answered
+        return frozenset(self.tools) - offered - answered
 
     @property
     def has_steps(self) -> bool:
@@ -115,21 +132,49 @@ def ratio_of(counts: Sequence[tuple[int, int]]) -> Estimate | None:
     )
 
 
-def mistakes(behaviour: Behaviour) -> dict[str, Estimate]:
-    """Each rate by its name; one that has nothing to count is absent."""
-    unknown = behaviour.unknown_tools
-    counts: dict[str, Count] = {
-        "repeated": lambda work: (work.count("repeated"), work.calls),
-        "unreadable": lambda work: (work.count("unreadable"), work.turns),
-        "errors": lambda work: (work.count("error"), work.calls),
-        "unknown": lambda work: (
-            sum(step.tool in unknown and step.kind == "error" for step in work.steps),
+MISTAKES: dict[str, tuple[str, str, Callable[[Behaviour, Work], tuple[int, int]]]] = {
+    "repeated": (
+        "Repeated calls",
+        "of calls: the tool and arguments of an earlier one",
+        lambda _, work: (work.count("repeated"), work.calls),
+    ),
+    "errors": (
+        "Calls that failed",
+        "of calls: an error of the agent's making",
+        lambda _, work: (work.count("error"), work.calls),
+    ),
+    "unknown": (
+        "Calls of unknown tools",
+        "of calls: the tool does not exist",
+        lambda all, work: (
+            sum(step.tool in all.unknown_tools and step.kind == "error" for step in work.steps),
             work.calls,
         ),
-        "overlong": lambda work: (int(work.overlong), 1),
-        "unanswered": lambda work: (int(not work.answered), 1),
+    ),
+    "unreadable": (
+        "Unreadable turns",
+        "of turns: neither a call nor an answer",
+        lambda _, work: (work.count("unreadable"), work.turns),
+    ),
+    "overlong": (
+        "Cut off by length",
+        "of episodes: a limit of tokens",
+        lambda _, work: (int(work.overlong), 1),
+    ),
+    "unanswered": (
+        "No answer",
+        "of episodes, for whatever reason",
+        lambda _, work: (int(not work.answered), 1),
+    ),
+}
+
+
+def mistakes(behaviour: Behaviour) -> dict[str, Estimate]:
+    """Each rate by its name; one that has nothing to count is absent."""
+    rates = {
+        name: ratio(behaviour.scored, partial(count, behaviour))
+        for name, (_, _, count) in MISTAKES.items()
     }
-    rates = {name: ratio(behaviour.scored, count) for name, count in counts.items()}
     return {name: rate for name, rate in rates.items() if rate is not None}
 
 
@@ -233,16 +278,6 @@ def _gap(official: Behaviour, strict: Behaviour) -> Gap | None:
 
 MOST_ROWS = 60
 TOOL_COLOURS = (0, 2, 4, 3, 6, 7, 5)  # 1 is for turns that cannot be read
-MISTAKE, ANSWERED = SERIES[1], SERIES[2]
-HEIGHTS = {"error": 0.45, "fault": 0.45, "repeated": 0.2}  # of a cell, as a share of its row
-SIGNS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("unreadable turn", {"c": MISTAKE, "ls": "", "marker": "s", "ms": 8}),
-    ("low: the call failed", {"c": SERIES[5], "lw": 4}),
-    ("thin: repeated call", {"c": SERIES[5], "lw": 1.5}),
-    ("answer", {"c": ANSWERED, "ls": "", "marker": "o", "ms": 4}),
-    ("ended without one", {"c": MISTAKE, "ls": "", "marker": "x", "ms": 4}),
-)
-LEGEND_COLUMNS = 3
 
 
 def ordered(works: Sequence[Work]) -> list[Work]:
@@ -264,90 +299,228 @@ def step_words(step: Step) -> str:
     return step.tool if step.kind in ("fine", "unreadable") else f"{step.tool} ({step.kind})"
 
 
-@dataclass(frozen=True)
-class CallStrips(Chart):
-    """One row for each episode, one coloured cell for each call, sorted by outcome (Planner-R1,
-    figures A.11 and A.12; row P14): at most MOST_ROWS, evenly spaced in their order, so that each
-    outcome keeps its share.
+def strips(works: Sequence[Work], tools: Sequence[str]) -> PageTable:
+    """One row for each episode, one coloured cell for each call, by outcome (Planner-R1, figures
+    A.11 and A.12; row P14): at most MOST_ROWS, evenly spaced in their order, so that each outcome
+    keeps its share. `tools`: of the page, which have one colour each in all strips; beyond seven
+    the rest shares the last one."""
 
-    What goes wrong is told by shape as well as by colour: a failed call is a low cell, a repeated
-    one a thin one, and a cross ends an episode without an answer.
-    """
+    def look(step: Step) -> str:
+        place = tools.index(step.tool) if step.tool in tools else COLOURS
+        colour = TOOL_COLOURS[min(place, len(TOOL_COLOURS) - 1)]
+        return f"s{1 if step.kind == 'unreadable' else colour} {step.kind}"
 
-    title: str
-    works: Sequence[Work]
-    tools: Sequence[str]  # of the page: the same colour for a tool in every strip
-    left, right, top, width, row, band = 96, 6, 16, 520, 6.0, 26.0
+    in_order = ordered(works)
+    count = min(len(in_order), MOST_ROWS)
+    sample = [in_order[i * len(in_order) // count] for i in range(count)]
+    counts = Counter(map(outcome_words, in_order))
+    paths = {work.id: " > ".join(map(step_words, work.steps)) for work in sample}
+    rows = []
+    for outcome, alike in groupby(sample, outcome_words):
+        drawn = [(paths[each.id], list(map(look, each.steps)), each.answered) for each in alike]
+        episodes = Cell(sentence("strips_of", drawn), css="")
+        rows.append([Cell(outcome, (plural(counts[outcome], "episode"),), css=""), episodes])
+    figures = (
+        [work.id, "passed" if work.final else "failed", work.stop_reason, paths[work.id]]
+        for work in sample
+    )
+    head = ["episode", "outcome", "stop reason", "turns that were no answer, in order"]
+    return PageTable([], rows, "strips", csv_text(head, figures))
 
-    def __bool__(self) -> bool:
-        return bool(self.works)
 
-    def _ink(self, step: Step) -> str:
-        """Beyond seven tools the rest shares the last colour."""
-        if step.kind == "unreadable":
-            return MISTAKE
-        place = self.tools.index(step.tool) if step.tool in self.tools else COLOURS
-        return SERIES[TOOL_COLOURS[min(place, len(TOOL_COLOURS) - 1)]]
+# ---- the sections
 
-    def draw(self) -> Drawn:
-        in_order = ordered(self.works)
-        count = min(len(in_order), MOST_ROWS)
-        sample = [in_order[i * len(in_order) // count] for i in range(count)]
-        counts = Counter(map(outcome_words, in_order))
-        bands = [(outcome, list(rows)) for outcome, rows in groupby(sample, outcome_words)]
-        heights = [max(self.row * len(rows), self.band) + 5 for _, rows in bands]
-        legend = self._legend()
-        below, inside = (
-            16 * -(-len(legend) // LEGEND_COLUMNS) + 4,
-            self.width - self.left - self.right,
+
+MOST_SHOWN = 8  # evaluations with pictures of their own
+MOST_TOOLS = 12  # in a matrix
+OTHER = "other tools"
+_LENGTHS: tuple[tuple[str, str, Callable[[Work], float | None]], ...] = (
+    ("Calls", "per episode", lambda work: work.calls),
+    ("Turns", "per episode", lambda work: work.turns),
+    ("Tokens written", "by the agent, per episode", lambda work: work.completion_tokens),
+    ("Tokens in all", "of the context at its end", lambda work: work.context),
+)
+
+
+def behaviour_section(columns: Sequence[EvaluationColumn]) -> Section:
+    """Of the evaluations of the exam, or the main ones of several runs."""
+    return _section("behaviour", "Behaviour", columns)
+
+
+def checkpoints_section(run: ReportedRun) -> Section:
+    """The same of the evaluations while it trained, on requests that no stage trains on."""
+    lengths = validated(run, "completion_tokens_mean", "tokens written", 0, dots=False)
+    unit = "tokens written per episode"
+    figure = Figure(Lines("Length, examined checkpoints", STEP, unit, [lengths]))
+    columns = validation_columns(run)
+    return _section("checkpoints", "Behaviour over training", columns, [figure])
+
+
+def _section(
+    id: str, title: str, columns: Sequence[EvaluationColumn], figures: Sequence[Figure] = ()
+) -> Section:
+    """Reads each transcripts.jsonl once. Of checkpoints of one run there are curves over steps."""
+    found = {each.title: behaviour for each in columns if (behaviour := Behaviour.of(each))}
+    steps = {x: found[each.title] for x, each in steps_of(columns).items() if each.title in found}
+    steps = steps if of_one_run(columns) and len(steps) > 1 else {}
+    # checkpoints in order of their steps, then all others
+    behaviours = {each.name: each for each in (*steps.values(), *found.values())}
+    if not behaviours:
+        return Section(id, title, [])
+    shares = {name: failing(each) for name, each in behaviours.items()}
+    over = [*figures, _mistakes_over(steps)]
+    over += [sub_reward_figure(columns)] if steps else []
+    parts = [
+        under("Mistakes and lengths", mistakes_table(behaviours)),
+        under(
+            "What fails, examined",
+            failure_table(shares, "episodes"),
+            note=sentence("fails"),
+        ),
+        under("Over the checkpoints", *over),
+        under("Which tool follows which", *_matrices(behaviours), note=sentence("follows")),
+        under("Calls, episode by episode", *_strips(behaviours)),
+        under("Names and claims without ground", *_groundless_parts(behaviours, steps)),
+        under(
+            "Strict and official rules on the same episodes",
+            _gap_table(behaviours),
+            note=sentence("gap"),
+        ),
+    ]
+    return Section(id, title, parts, sentence("behaviour", bool(figures)))
+
+
+def _mistakes_over(steps: Mapping[float, Behaviour]) -> Figure:
+    """How many answers of each checkpoint are cut off (Planner-R1, Appendix I), repeat themselves
+    or end without an answer, with 95% intervals."""
+    rates = {step: mistakes(behaviour) for step, behaviour in steps.items()}
+    shown = {"overlong": "cut off", "unanswered": "no answer", "repeated": "repeated"}
+    lines = [
+        rate_series(words, [(x, each[key]) for x, each in rates.items() if key in each], colour)
+        for colour, (key, words) in enumerate((shown | {"errors": "failed"}).items())
+    ]
+    note = "Cut off and without an answer: of episodes. Repeated and failed: of calls."
+    drawn = Lines("Mistakes, examined checkpoints", STEP, "share", lines, percent=True)
+    return Figure(drawn, note)
+
+
+def mistakes_table(behaviours: Behaviours) -> PageTable:
+    """Repeated and failing calls, unreadable turns, episodes cut off, lengths: one row per figure,
+    one column per evaluation."""
+    head = []
+    for name, each in behaviours.items():
+        unscored = len(each.works) - len(each.scored)
+        left_out = f", {unscored:,} unscored left out" if unscored else ""
+        head.append(Cell(name, (plural(len(each.scored), "episode") + left_out,)))
+    rates = [mistakes(each) for each in behaviours.values()]
+    rows: list[tuple[str, str, Sequence[Value]]] = [
+        (title, note, [each.get(key) for each in rates])
+        for key, (title, note, _) in MISTAKES.items()
+    ]
+    for title, note, value in _LENGTHS:
+        spreads = [_spread(each.scored, value) for each in behaviours.values()]
+        rows += [(title, note, spreads)] if any(spreads) else []
+    return PageTable.of(head, rows)
+
+
+def _spread(works: Sequence[Work], value: Callable[[Work], float | None]) -> Cell | None:
+    """Median, 90% quantile and maximum of those that say."""
+    values = sorted(figure for work in works if (figure := value(work)) is not None)
+    if not values:
+        return None
+    median, high = (short(quantile_of(values, q)) for q in (0.5, 0.9))
+    return Cell(median, (f"90% ≤ {high}, most {short(values[-1])}",))
+
+
+def _shown(behaviours: Behaviours) -> dict[str, Behaviour]:
+    """Those with calls that have pictures of their own, evenly chosen where they are many."""
+    names = [name for name, each in behaviours.items() if each.has_steps]
+    return {name: behaviours[name] for name in names[:: -(-len(names) // MOST_SHOWN) or 1]}
+
+
+def _tools(behaviours: Behaviours) -> list[str]:
+    """All tools of the page, the most used first: one order, and one colour each, in every
+    picture."""
+    totals: Counter[str] = sum((each.tools for each in behaviours.values()), Counter())
+    return [tool for tool, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _strips(behaviours: Behaviours) -> list[Part]:
+    tools, shown = _tools(behaviours), _shown(behaviours)
+    most = len(TOOL_COLOURS)
+    named = tools if len(tools) <= most else [*tools[: most - 1], OTHER]
+    legend = Text(sentence("strips", list(zip(TOOL_COLOURS, named, strict=False))))
+    pictures = (
+        under(f"Calls, episode by episode: {name}", strips(each.scored, tools), level=4)
+        for name, each in shown.items()
+    )
+    return [legend, *pictures] if shown else []
+
+
+def _matrices(behaviours: Behaviours) -> list[Section]:
+    tools, shown = _tools(behaviours), _shown(behaviours)
+    return [
+        Section("", f"Which tool follows which: {name}", [_matrix(each, tools)], fold=True)
+        for name, each in shown.items()
+    ]
+
+
+def _matrix(behaviour: Behaviour, tools: Sequence[str]) -> PageTable:
+    """Which tool follows which (Planner-R1, figures A.9 and A.10), as shares of what follows.
+    Tools beyond the first twelve count together."""
+    first_tools = tools if len(tools) <= MOST_TOOLS else tools[: MOST_TOOLS - 1]
+    order = [START, *first_tools, OTHER, UNREADABLE, ANSWER, NO_ANSWER]
+    counts: Counter[tuple[str, str]] = Counter()
+    totals: Counter[str] = Counter()
+    for pair, count in transitions(behaviour.scored).items():
+        before, after = (name if name in order else OTHER for name in pair)
+        counts[before, after] += count
+        totals[before] += count
+    rows = [name for name in order if totals[name]]
+    columns = [name for name in order if any(counts[row, name] for row in rows)]
+    table = []
+    for row in rows:
+        n = totals[row]
+        shares = (
+            (counts[row, column] / n, n) if counts[row, column] else None for column in columns
         )
-        # one unit of the axes is one pixel; x counts from the first call
-        size = (self.width, self.top + sum(heights) + below)
-        axes = new_axes(*size, self.left, self.right, self.top, below)
-        axes.set(xlim=(0, inside), ylim=(sum(heights), 0))
-        axes.set_axis_off()
-        axes.text(0, -5, "calls in their order →", **QUIET)
-        cell = min(30.0, inside / (max(len(work.steps) for work in sample) + 1))
-        y = 0.0
-        for (outcome, rows), height in zip(bands, heights, strict=True):
-            words = f"{printable(outcome)}\n{counts[outcome]:,}"
-            axes.text(-8, y + (height - 5) / 2, words, ha="right", va="center", **QUIET)
-            for i, work in enumerate(rows):
-                self._row(axes, work, y + self.row * i, cell)
-            y += height
-        axes.figure.legend(handles=legend, loc="lower left", ncols=LEGEND_COLUMNS)
-        episodes = plural(len(in_order), "episode")
-        of = f"{count} of {episodes}" if count < len(in_order) else episodes
-        told = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-        words = f"One row for each of {of}, sorted by outcome: {told}."
-        return Drawn(axes, words, self._figures(sample))
+        table.append((row, "", [share_cell(each, "times") for each in shares]))
+    return PageTable.of(columns, table, "previous ↓ next →")
 
-    def _row(self, axes: Axes, work: Work, y: float, cell: float) -> None:
-        """Its cells, then a dot for an answer or a cross for an end without one."""
-        full = self.row - 1
-        heights = [full * HEIGHTS.get(step.kind, 1.0) for step in work.steps]
-        tops = [y + full - height for height in heights]
-        lefts = [cell * i for i in range(len(heights))]
-        style: Any = {"color": list(map(self._ink, work.steps)), "alpha": 0.85}
-        axes.barh(tops, max(cell - 0.8, 0.6), heights, lefts, align="edge", **style)
-        sign, ink = ("o", ANSWERED) if work.answered else ("x", MISTAKE)
-        axes.plot(cell * len(work.steps) + 4, y + self.row / 2, sign, c=ink, ms=4)
 
-    def _figures(self, sample: Sequence[Work]) -> str:
-        rows = []
-        for work in sample:
-            path = " > ".join(map(step_words, work.steps))
-            rows.append([work.id, "passed" if work.final else "failed", work.stop_reason, path])
-        head = ["episode", "outcome", "stop reason", "turns that were no answer, in order"]
-        return csv_text(head, rows)
+def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) -> list[Part]:
+    """Names and claims in answers that rest on nothing, kind by kind, in each sense that a domain
+    knows: tables, and curves over the `steps` of evaluations that are checkpoints."""
+    names = dict.fromkeys(work.domain for each in behaviours.values() for work in each.scored)
+    parts: list[Part] = []
+    for domain in (domains()[name] for name in names if name in domains()):
+        for place, sense in enumerate(domain.report.ungrounded):
+            found = {}
+            for name, each in behaviours.items():
+                works = [work for work in each.scored if work.domain == domain.name]
+                if shares := groundless(sense, place, works):
+                    found[name] = shares
+            kinds = list(dict.fromkeys(kind for each in found.values() for kind in each))
+            lines = []
+            for i, kind in enumerate(kinds):
+                here = ((x, found.get(each.name, {}).get(kind)) for x, each in steps.items())
+                lines.append(Series(kind, tuple((x, rate.value) for x, rate in here if rate), i))
+            title = f"{sense.title}, examined checkpoints"
+            over = Lines(title, STEP, "share of answers", lines, percent=True)
+            rates = {
+                kind.capitalize(): {name: each.get(kind) for name, each in found.items()}
+                for kind in kinds
+            }
+            shown = PageTable.of_rates(rates), Figure(over)
+            parts.append(under(sense.title, *shown, note=sense.note, level=4))
+    return parts
 
-    def _legend(self) -> list[Line2D]:
-        from matplotlib.lines import Line2D
 
-        most = len(TOOL_COLOURS)
-        named = self.tools if len(self.tools) <= most else [*self.tools[: most - 1], "other tools"]
-        signs: list[tuple[str, dict[str, Any]]] = [
-            (printable(tool), {"c": SERIES[colour], "ls": "", "marker": "s", "ms": 8})
-            for tool, colour in zip(named, TOOL_COLOURS, strict=False)
-        ]
-        return [Line2D([], [], label=words, **style) for words, style in (*signs, *SIGNS)]
+def _gap_table(behaviours: Behaviours) -> PageTable:
+    rows = []
+    for gap in gaps(behaviours):
+        value, low, high = (signed(100 * each, 1) for each in (gap.value, gap.low, gap.high))
+        rates = percent(gap.official_rate), percent(gap.strict_rate)
+        difference = Cell(f"{value} pp", (f"{low} to {high}",))
+        rows.append((f"{gap.official} and {gap.strict}", "", [*rates, difference, f"{gap.n:,}"]))
+    return PageTable.of(("Official", "Strict", "Official − strict", "Episodes"), rows)

@@ -1,6 +1,6 @@
-"""Charts on matplotlib. A chart is a description: what stands on its axes, and its figures. It is
-had as SVG for a page, as a file of its own, and as CSV. There are two kinds, lines and bars; shares
-in rows and columns are tables of the page.
+"""Charts on matplotlib: lines and dots over a common axis. A chart is a description: what stands on
+its axes, and its figures. It is had as SVG for a page, as a file of its own, and as CSV. Everything
+else that a page shows is a table.
 
 This is the one module that knows matplotlib, which is imported when something is drawn: no verb's
 --help waits for it. Lengths are pixels of the page. Colours are those of `LIGHT`; in the page each
@@ -12,32 +12,28 @@ so that the page, a saved SVG and the exported CSV cannot tell different things.
 from __future__ import annotations
 
 import csv
-import html
 import io
 import math
 import re
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tripwright.evals.report.markup import (
-    Estimate,
     esc,
     percent,
     printable,
     short,
-    shown,
-    shown_interval,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Series colours are Okabe and Ito's palette, which stays apart under all common kinds of colour
 # blindness; the dark page uses lighter tints.
@@ -67,62 +63,6 @@ _ATTRIBUTE = re.compile(r' (style|d|x|y|transform)="([^"]*)"')
 Point = tuple[float, float]
 
 
-class Drawn(NamedTuple):
-    """The axes, what is seen on them in words, and the CSV of the figures."""
-
-    axes: Axes
-    words: str
-    csv: str
-
-
-class Chart(ABC):
-    """A kind of chart has its figures as fields and draws them in `draw`. False: there is nothing
-    to draw."""
-
-    title: str
-
-    def __bool__(self) -> bool:
-        return True
-
-    @abstractmethod
-    def draw(self) -> Drawn: ...
-
-    @cached_property
-    def svg(self) -> str:
-        with _page_style():
-            drawn = self.draw()
-            figure = drawn.axes.get_figure(root=True)
-            assert figure is not None
-            width, height = figure.get_size_inches() * 72
-            body = _svg_body(figure)
-        return (
-            f'<svg class="chart" viewBox="0 0 {width:g} {height:g}" role="img"'
-            f' aria-label="{esc(self.title)}" font-family="{FONT}"'
-            f' xmlns="http://www.w3.org/2000/svg"><desc>{esc(drawn.words)}</desc>'
-            f"<metadata>{esc(drawn.csv)}</metadata>{body}</svg>"
-        )
-
-    @property
-    def size(self) -> tuple[float, float]:
-        box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.svg)
-        assert box is not None
-        return float(box[1]), float(box[2])
-
-    @property
-    def csv(self) -> str:
-        """The figures that the drawing carries."""
-        return html.unescape(self.svg.partition("<metadata>")[2].partition("</metadata>")[0])
-
-    @property
-    def standalone(self) -> str:
-        """A file of its own, on light ground: an <img> knows no variables of a page."""
-        width, height = self.size
-        still = re.sub("<metadata>.*?</metadata>", "", self.svg, flags=re.DOTALL)
-        still = re.sub(r"var\(--(\w+)\)", lambda name: LIGHT[name[1]], still)
-        still = still.replace("<svg ", f'<svg width="{width:g}" height="{height:g}" ', 1)
-        return still.replace(">", f'><rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>', 1)
-
-
 @contextmanager
 def _page_style() -> Iterator[None]:
     """The page's style, whatever matplotlib is set to elsewhere in the process."""
@@ -134,21 +74,7 @@ def _page_style() -> Iterator[None]:
         yield
 
 
-def new_axes(
-    width: float, height: float, left: float, right: float, top: float, bottom: float
-) -> Axes:
-    """Axes within these margins of a picture of this size."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width / 72, height / 72))
-    inside = (width - left - right) / width, (height - top - bottom) / height
-    axes = figure.add_axes((left / width, bottom / height, *inside))
-    figure.patch.set_visible(False)
-    axes.patch.set_visible(False)
-    return axes
-
-
-def _svg_body(figure: Any) -> str:
+def _svg_body(figure: Figure) -> str:
     """Matplotlib's drawing without what only its own readers need: numbered ids, empty ticks,
     indents; and without clips, as nothing is drawn outside the axes."""
     out = io.StringIO()
@@ -204,9 +130,9 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Lines(Chart):
+class Lines:
     """Lines over a common x axis. The legend names each with the last value that is drawn, the
-    highest first."""
+    highest first. False: there is nothing to draw."""
 
     title: str
     x: str
@@ -231,15 +157,48 @@ class Lines(Chart):
             lines = [replace(a, points=b, band=()) for a, b in zip(lines, above, strict=True)]
         return [line for line in lines if line.points]
 
-    def draw(self) -> Drawn:
+    @cached_property
+    def svg(self) -> str:
+        with _page_style():
+            body = _svg_body(self._draw())
+        return (
+            f'<svg class="chart" viewBox="0 0 {self.width} {self.height}" role="img"'
+            f' aria-label="{esc(self.title)}" font-family="{FONT}"'
+            f' xmlns="http://www.w3.org/2000/svg"><desc>{esc(self._words())}</desc>'
+            f"<metadata>{esc(self.csv)}</metadata>{body}</svg>"
+        )
+
+    @property
+    def standalone(self) -> str:
+        """A file of its own, on light ground: an <img> knows no variables of a page."""
+        still = re.sub("<metadata>.*?</metadata>", "", self.svg, flags=re.DOTALL)
+        still = re.sub(r"var\(--(\w+)\)", lambda name: LIGHT[name[1]], still)
+        still = still.replace("<svg ", f'<svg width="{self.width}" height="{self.height}" ', 1)
+        return still.replace(">", f'><rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>', 1)
+
+    def _draw(self) -> Figure:
+        from matplotlib.figure import Figure
+
         lines = self._drawable
         curves = [n.points if n.dots else smoothed(n.points, self.smooth) for n in lines]
         labels = [
             f"{printable(line.name)} {self._value(curve[-1][1])}"
             for line, curve in zip(lines, curves, strict=True)
         ]
+        left, top, bottom = 48, 22, 40  # margins; at the right is the legend
         right = min(44 + 6.2 * max(map(len, labels)), self.width - 190)
-        axes = new_axes(self.width, self.height, 48, right, 22, 40)
+        inside = self.width - left - right, self.height - top - bottom
+        figure = Figure(figsize=(self.width / 72, self.height / 72))
+        axes = figure.add_axes(
+            (
+                left / self.width,
+                bottom / self.height,
+                inside[0] / self.width,
+                inside[1] / self.height,
+            )
+        )
+        figure.patch.set_visible(False)
+        axes.patch.set_visible(False)
         drawn = sorted(zip(lines, curves, labels, strict=True), key=lambda each: -each[1][-1][1])
         for line, curve, label in drawn:
             ink = SERIES[line.colour % COLOURS]
@@ -253,7 +212,7 @@ class Lines(Chart):
             axes.plot(*zip(*curve, strict=True), clip_on=False, **style)
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
         self._scale(axes)
-        return Drawn(axes, self._words(), self._figures())
+        return figure
 
     def _scale(self, axes: Axes) -> None:
         """Of what was drawn; a linear y axis begins at 0 or below."""
@@ -289,9 +248,10 @@ class Lines(Chart):
             words.append(f"{line.name}: from {first} to {last}, at most {top}.")
         return " ".join(words)
 
-    def _figures(self) -> str:
-        """One row for each x, one column for each line; its running mean and its band stand beside
-        it."""
+    @property
+    def csv(self) -> str:
+        """The figures: one row for each x, one column for each line; its running mean and its band
+        stand beside it."""
         unit = f" [{self.y}]" if self.y else ""
         columns: dict[str, dict[float, float]] = {}
         for line in self._drawable:
@@ -322,56 +282,3 @@ def smoothed(points: Sequence[Point], width: int) -> tuple[Point, ...]:
         window = [y for _, y in points[max(0, i - width // 2) : i + width // 2 + 1]]
         result.append((x, sum(window) / len(window)))
     return tuple(result)
-
-
-# ---- numbers with their intervals
-
-
-class Bar(NamedTuple):
-    name: str
-    rate: Estimate
-    colour: int
-
-
-@dataclass(frozen=True)
-class Bars(Chart):
-    """One bar per share from 0 to 100% beside its name, with the 95% interval as a whisker and the
-    figure in words at its right."""
-
-    title: str
-    bars: Sequence[Bar]
-    width = 520
-    row = 34  # pixels of a bar
-
-    def __bool__(self) -> bool:
-        return bool(self.bars)
-
-    def draw(self) -> Drawn:
-        rates, places = [bar.rate for bar in self.bars], range(len(self.bars))
-        names = [printable(bar.name) for bar in self.bars]
-        left = min(16 + 6.2 * max(map(len, names)), self.width / 2)
-        axes = new_axes(self.width, self.row * len(names) + 30, left, 140, 4, 26)
-        ends = [(rate.value - rate.ends[0], rate.ends[1] - rate.value) for rate in rates]
-        style: Any = {
-            "xerr": list(zip(*ends, strict=True)),
-            "error_kw": {"ecolor": LIGHT["ink"], "lw": 1.3, "capsize": 4},
-            "color": [SERIES[bar.colour % COLOURS] for bar in self.bars],
-            "alpha": 0.85,
-        }
-        drawn = axes.barh(places, [rate.value for rate in rates], 0.5, **style)
-        axes.bar_label(
-            drawn, [f"{shown(each)}  {shown_interval(each)}" for each in rates], padding=8
-        )
-        axes.set_yticks(places, names, color=LIGHT["ink"])
-        axes.set_xlim(0, 1)
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
-        axes.invert_yaxis()
-        axes.grid(axis="x")
-        told = (
-            (name, shown(rate), shown_interval(rate) or "not known") for name, rate, _ in self.bars
-        )
-        words = " ".join(
-            f"{name}: {rate}, 95% interval {interval}." for name, rate, interval in told
-        )
-        head = ["name", "share", "95% interval, low", "95% interval, high", "k", "n"]
-        return Drawn(axes, words, csv_text(head, ([bar.name, *bar.rate[:5]] for bar in self.bars)))

@@ -6,8 +6,10 @@ run may be killed at any moment, or still be going): what is absent or unreadabl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from sys import intern
 from typing import Any, Literal, NamedTuple
@@ -63,22 +65,52 @@ _ABSENT = {
 }
 
 
-@dataclass(frozen=True)
 class ReportedRun:
-    path: Path
-    card: Json
-    difficulty: Json
-    metrics: list[Json]  # one per logged step, in order
-    scores: dict[str, Json]  # evaluation name → score.json; those while it trained are apart
-    comparison: Json
-    transcripts: dict[str, Path]  # evaluation name → transcripts.jsonl
-    warnings: list[Json] = field(default_factory=list)  # of training, oldest first
-    recipe: Json = field(default_factory=dict)
-    # evaluations between the steps of training, in their order, and which of them is the best
-    validation: dict[str, Json] = field(default_factory=dict)
-    best: Json = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    _works: dict[Path, list[Work]] = field(default_factory=dict)
+    """`scores` and `transcripts` are by the names of evaluations, in order. Those between the steps
+    of training are apart (`validation`); `best` says which of them is the best. `missing`: what is
+    absent or unreadable, in words."""
+
+    def __init__(self, path: Path):
+        """Raises UserError for what is no run folder, or holds nothing to report."""
+        if not path.is_dir():
+            raise UserError(
+                f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart',"
+                " 'train' or 'run'."
+            )
+        self.path = path
+        self.missing = [words for name, words in _ABSENT.items() if not (path / name).is_file()]
+        self._works: dict[Path, list[Work]] = {}
+        folders = _evaluations(path)
+        self.scores, self.validation = dict[str, Json](), dict[str, Json]()
+        for name, folder in folders.items():
+            if score := self._read(folder / SCORE):
+                (self.validation if is_validation(name) else self.scores)[name] = score
+        without = [each / SCORE for each in folders.values() if not (each / SCORE).is_file()]
+        self.missing += [
+            f"no {file.relative_to(path)}, so there are no final metrics" for file in without
+        ]
+        files = {name: folder / TRANSCRIPTS for name, folder in folders.items()}
+        self.transcripts = {name: file for name, file in files.items() if file.is_file()}
+        if not self.transcripts:
+            self.missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
+        self.metrics, unreadable = logged_steps(path / METRICS)  # a row for each step, in order
+        if unreadable:
+            self.missing.append(f"{plural(unreadable, 'unreadable line')} of {METRICS} left out")
+        self.card, self.difficulty = self._read(path / CARD), self._read(path / DIFFICULTY)
+        self.comparison = self._read(path / COMPARISON)
+        self.warnings = read_warnings(path / WARNINGS)  # of training, oldest first
+        self.recipe, self.best = (json_object(path / name) or {} for name in (RECIPE, BEST))
+        if not (self.metrics or self.scores or self.transcripts or self.card):
+            raise UserError(
+                f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS},"
+                f" {TRANSCRIPTS}, {CARD}."
+            )
+
+    def _read(self, file: Path) -> Json:
+        record = json_object(file)
+        if record is None and file.is_file():
+            self.missing.append(f"{file.relative_to(self.path)} is not a JSON object")
+        return record or {}
 
     def works(self, path: Path) -> list[Work]:
         """The episodes of one of its transcripts.jsonl."""
@@ -259,56 +291,6 @@ def reinforcement(recipe: Json) -> tuple[str, Json]:
     return "", {}
 
 
-def read_run(path: Path) -> ReportedRun:
-    if not path.is_dir():
-        raise UserError(
-            f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart', 'train'"
-            " or 'run'."
-        )
-    missing = [words for name, words in _ABSENT.items() if not (path / name).is_file()]
-
-    def read(file: Path) -> Json:
-        if (record := json_object(file)) is None and file.is_file():
-            missing.append(f"{file.relative_to(path)} is not a JSON object")
-        return record or {}
-
-    folders = _evaluations(path)
-    found = {name: read(folder / SCORE) for name, folder in folders.items()}
-    scores = {name: score for name, score in found.items() if score}
-    without = [each / SCORE for each in folders.values() if not (each / SCORE).is_file()]
-    missing += [f"no {file.relative_to(path)}, so there are no final metrics" for file in without]
-    transcripts = {
-        name: folder / TRANSCRIPTS
-        for name, folder in folders.items()
-        if (folder / TRANSCRIPTS).is_file()
-    }
-    if not transcripts:
-        missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
-    metrics, unreadable = logged_steps(path / METRICS)
-    if unreadable:
-        missing.append(f"{plural(unreadable, 'unreadable line')} of {METRICS} left out")
-    run = ReportedRun(
-        path=path,
-        card=read(path / CARD),
-        difficulty=read(path / DIFFICULTY),
-        metrics=metrics,
-        scores={name: score for name, score in scores.items() if not is_validation(name)},
-        comparison=read(path / COMPARISON),
-        transcripts=transcripts,
-        warnings=read_warnings(path / WARNINGS),
-        recipe=json_object(path / RECIPE) or {},
-        validation={name: score for name, score in scores.items() if is_validation(name)},
-        best=json_object(path / BEST) or {},
-        missing=missing,
-    )
-    if not (metrics or run.scores or transcripts or run.card):
-        raise UserError(
-            f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS},"
-            f" {TRANSCRIPTS}, {CARD}."
-        )
-    return run
-
-
 def is_validation(name: str) -> bool:
     """Whether an evaluation was made while the run trained."""
     return name.startswith(VALIDATION_STEP)
@@ -341,3 +323,76 @@ def read_warnings(path: Path) -> list[Json]:
             key = tuple(str(warning.get(part)) for part in ("stage", "name", "since_step"))
             warnings[key] = warning
     return list(warnings.values())
+
+
+# ---- evaluations as columns of a page, and as points of training (rows P12, P14)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationColumn:
+    """An evaluation that stands beside others: those of one run, or the main ones of several."""
+
+    title: str
+    note: str
+    colour: int
+    run: ReportedRun
+    evaluation: str
+
+    @property
+    def score(self) -> Json:
+        scores = self.run.scores.get(self.evaluation)
+        return scores or self.run.validation.get(self.evaluation, {})
+
+
+def columns_of(runs: Mapping[str, ReportedRun]) -> list[EvaluationColumn]:
+    """Of one run the evaluations of its exam, checkpoints by their step; of several the main one of
+    each."""
+    if len(runs) > 1:
+        return [
+            EvaluationColumn(
+                name, evaluation_words(str(run.main_evaluation))[0], i, run, run.main_evaluation
+            )
+            for i, (name, run) in enumerate(runs.items())
+            if run.main_evaluation
+        ]
+    (run,) = runs.values()
+    exam = [name for name in run.transcripts if not is_validation(name)]
+    return _columns(run, dict.fromkeys((*run.scores, *exam)))
+
+
+def validation_columns(run: ReportedRun) -> list[EvaluationColumn]:
+    """The evaluations while it trained."""
+    return _columns(run, filter(is_validation, {**run.validation, **run.transcripts}))
+
+
+def _columns(run: ReportedRun, evaluations: Iterable[str]) -> list[EvaluationColumn]:
+    """By their usual words where those tell them apart, else by their names."""
+    found = []
+    for name in evaluations:
+        title, note, colour = evaluation_words(name)
+        step = step_of(name, run) if "step" in name else None
+        title = title if step is None else f"Step {step:.0f}"
+        found.append(EvaluationColumn(title, note, colour, run, name))
+    often = Counter(each.title for each in found)
+    return [
+        each if often[each.title] == 1 else replace(each, title=each.evaluation) for each in found
+    ]
+
+
+def of_one_run(columns: Sequence[EvaluationColumn]) -> bool:
+    return len({each.run.path for each in columns}) == 1
+
+
+def step_of(name: str, run: ReportedRun) -> float | None:
+    """`…step-N` is step N; the cold start is step 0 and the trained agent the last step that was
+    logged. None for other evaluations."""
+    if match := re.search(r"(?:^|[^a-z])step[-_ ]?(\d+)$", name):
+        return float(match[1])
+    last = max((number(row["step"]) or 0.0 for row in run.rl), default=None)
+    return None if last is None else {"after_sft": 0.0, "after_rl": last}.get(name)
+
+
+def steps_of(columns: Iterable[EvaluationColumn]) -> dict[float, EvaluationColumn]:
+    """Those that are checkpoints, in order of their steps."""
+    steps = {step_of(each.evaluation, each.run): each for each in columns}
+    return {step: steps[step] for step in sorted(step for step in steps if step is not None)}

@@ -25,14 +25,24 @@ from markupsafe import Markup
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
 from tripwright.evals.report.charts import COLOURS, Lines, Point, Series, smoothed
-from tripwright.evals.report.folder import Json, object_in
-from tripwright.evals.report.markup import number, percent, plain, short
+from tripwright.evals.report.folder import (
+    EvaluationColumn,
+    Json,
+    ReportedRun,
+    metric_of,
+    object_in,
+    reinforcement,
+    steps_of,
+    validation_columns,
+)
+from tripwright.evals.report.markup import Estimate, estimate, number, percent, plain, short
 from tripwright.evals.report.page import (
     Cell,
     Figure,
     PageTable,
+    Part,
     Section,
-    row_of,
+    Text,
     sentence,
     under,
 )
@@ -282,9 +292,9 @@ def failure_table(columns: Mapping[str, Mapping[str, Share]], of: str) -> PageTa
         sums.update({name: share for name, (share, _) in shares.items() if share})
     rows = []
     for name, _ in sums.most_common():
-        cells = (share_cell(each.get(name), of, commonest(each)) for each in columns.values())
-        rows.append(row_of(fact_title(name), "", cells))
-    return PageTable([Cell(css=""), *map(Cell, columns)], rows)
+        cells = [share_cell(each.get(name), of, commonest(each)) for each in columns.values()]
+        rows.append((fact_title(name), "", cells))
+    return PageTable.of(columns, rows)
 
 
 def share_cell(figure: Share | None, of: str, bold: Sequence[Share | None] = ()) -> Cell:
@@ -342,14 +352,14 @@ def cost_table(
             *(fmean(y for _, y in each) if each else None for each in seconds),
             *(most(rows, key) for key in TOTALS),
         )
-        cells = [percent(top), *("–" if value is None else short(value) for value in figures)]
-        table.append(row_of(name, notes.get(name, ""), map(Cell, cells)))
+        cells = [percent(top), *(value if value is None else short(value) for value in figures)]
+        table.append((name, notes.get(name, ""), cells))
     head = (
         *("best pass rate", "step", *COSTS.values(), "RL steps in all", "rollouts, s a step"),
         *("update, s a step", "minutes in all", "device hours of RL", "FLOPs in all"),
         "peak memory, MB",
     )
-    return PageTable([Cell(css=""), *map(Cell, head)], table)
+    return PageTable.of(head, table)
 
 
 def cost_figures(runs: Mapping[str, Rows], level: float) -> list[Figure]:
@@ -369,6 +379,108 @@ def cost_figures(runs: Mapping[str, Rows], level: float) -> list[Figure]:
         drawn = Lines(title, f"{words} since the start", unit, [*curves, goal], percent=True)
         figures.append(Figure(drawn))
     return figures
+
+
+# ---- evaluations over steps (rows P12, P14)
+
+
+def rates_over(columns: Iterable[EvaluationColumn], metric: str) -> list[tuple[float, Estimate]]:
+    found = ((x, metric_of(each.score, metric)) for x, each in steps_of(columns).items())
+    return [(step, rate) for step, rate in found if rate]
+
+
+def rate_series(
+    name: str, rates: Sequence[tuple[float, Estimate]], colour: int, dots: bool = False
+) -> Series:
+    """With the intervals of those that have one."""
+    band = tuple((x, *rate.ends) for x, rate in rates if rate.low is not None)
+    return Series(name, tuple((x, rate.value) for x, rate in rates), colour, band, dots)
+
+
+def validated(run: ReportedRun, metric: str, name: str, colour: int, dots: bool = True) -> Series:
+    """A metric of the evaluations while it trained, with its 95% intervals."""
+    return rate_series(name, rates_over(validation_columns(run), metric), colour, dots)
+
+
+def validated_rows(run: ReportedRun) -> list[Json]:
+    """The logged steps of RL after which it was evaluated, with the passes of the evaluation in
+    place of the rollouts'."""
+    passes = dict(validated(run, "final", "", 0).points)
+    start: Json = {"step": 0, "flops_update_total": 0.0, "flops_total": 0.0}
+    logged = [start, *run.rl] if run.rl and 0 in passes else run.rl
+    return [row | {"pass_rate": passes[row["step"]]} for row in logged if row["step"] in passes]
+
+
+def sub_reward_figure(columns: Sequence[EvaluationColumn]) -> Figure:
+    """Schema, micro and macro rates and passes of checkpoints over steps, from their score.json."""
+    metrics = (name for each in columns for name in object_in(each.score, "metrics"))
+    lines = []
+    for name, words, colour in named_like("final|schema|.*_(micro|macro)", metrics):
+        lines.append(replace(rate_series(words, rates_over(columns, name), colour), band=()))
+    title = "What the reward is made of, examined checkpoints"
+    drawn = Lines(title, STEP, "share", lines, percent=True)
+    return Figure(drawn, "On held-out requests, from score.json.")
+
+
+# ---- the sections
+
+
+def learning_section(runs: Mapping[str, ReportedRun]) -> Section:
+    """All charts of the metrics. Beside those of one run stand what its evaluations found."""
+    rl = {name: run.rl for name, run in runs.items()}
+    supervised = {name: run.supervised for name, run in runs.items()}
+    held_out = {}
+    values = [value for run in runs.values() for row in run.metrics for value in row.values()]
+    bad = sum(isinstance(value, float) and number(value) is None for value in values)
+    notes: list[str] = [sentence("learning", bad)]
+    if len(runs) == 1:
+        (run,) = runs.values()
+        notes.append(_best_words(run))
+        held_out = {key: validated(run, metric, "held out", 0) for key, metric in HELD_OUT.items()}
+    parts = learning_parts(rl, supervised, held_out)
+    lede = [Text(note) for note in notes] if any(parts) else []
+    return Section("learning", "Learning", [*lede, *parts])
+
+
+def learning_parts(
+    rl: Mapping[str, Rows],
+    supervised: Mapping[str, Rows],
+    held_out: Mapping[str, Series],
+) -> list[Part]:
+    """The charts of steps, of one run or of several in each; what few readers ask for is folded."""
+    parts: list[Part] = [*training_parts(rl, held_out, laboratory=False)]
+    if len(rl) == 1:
+        parts += map(failure_section, rl.values())
+    before = [supervised_figure(rows) for rows in supervised.values()]
+    titles = [f"{name}: before RL" if len(rl) > 1 else "Before RL" for name in supervised]
+    parts += [under(*each) for each in zip(titles, before, strict=True)]
+    summary = "How episodes ended, speed, memory, arithmetic, variance of rewards"
+    laboratory = training_parts(rl, held_out, laboratory=True)
+    return [*parts, Section("", summary, laboratory, fold=True)]
+
+
+def _best_words(run: ReportedRun) -> str:
+    """Which checkpoint validation kept, with its interval; its words name no difference."""
+    rate, step = estimate(run.best), number(run.best.get("step"))
+    if rate is None or step is None:
+        return ""
+    metric, model = plain(str(run.best.get("metric"))), run.best.get("model")
+    return sentence("best", len(run.validation), metric, step, rate, model)
+
+
+def cost_section(runs: Mapping[str, ReportedRun]) -> Section:
+    """Row P12's efficiency: what each run had spent when it first reached 90% of the best pass rate
+    of all of them, on held-out requests where every run has those; and time a step (row S11)."""
+    rl = {name: run.rl for name, run in runs.items()}
+    held_out = {name: validated_rows(run) for name, run in runs.items()}
+    evaluated = all(held_out.values())
+    counted = held_out if evaluated else rl
+    level = REACHED * max((best(rows) or 0.0 for rows in counted.values()), default=0.0)
+    algorithms = {name: reinforcement(run.recipe)[0] for name, run in runs.items()}
+    table = cost_table(rl, counted, level, algorithms)
+    parts = [table, *cost_figures(counted, level)]
+    note = sentence("cost", level, evaluated)
+    return Section("cost", "What it cost to get there", parts if level else [], note)
 
 
 # ---- the variance of rewards (row P16)
@@ -402,8 +514,8 @@ def variance_section(runs: Mapping[str, Rows]) -> Section:
         bound = least / own if least and own else None
         figures = (dense, sparse, covariance, own, bound, gain)
         if own is not None or dense is not None:
-            cells = (Cell("–" if each is None else f"{each:.3g}") for each in figures)
-            table.append(row_of(name, "", cells))
+            cells = [each if each is None else f"{each:.3g}" for each in figures]
+            table.append((name, "", cells))
     head = (
         *("variance of the dense reward", "of the sparse one"),
         "covariance of the dense reward’s other parts with passing",
@@ -411,10 +523,5 @@ def variance_section(runs: Mapping[str, Rows]) -> Section:
         "bound on its time",
         f"steps to {GAIN:.0%} more passes",
     )
-    note = sentence("variance", FIRST_STEPS)
-    return Section(
-        "variance",
-        "Variance and the start",
-        [PageTable([Cell(css=""), *map(Cell, head)], table)],
-        note,
-    )
+    parts, note = [PageTable.of(head, table)], sentence("variance", FIRST_STEPS)
+    return Section("variance", "Variance and the start", parts, note)

@@ -13,7 +13,7 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from tripwright.errors import UserError
-from tripwright.evals.report.charts import DARK, LIGHT, Chart, csv_text
+from tripwright.evals.report.charts import DARK, LIGHT, Lines, csv_text
 from tripwright.evals.report.markup import (
     Estimate,
     of_words,
     percent,
+    plain,
     plural,
     printable,
     short,
@@ -56,6 +57,18 @@ class Cell(NamedTuple):
     shade: float | None = None  # from 0 to 1: the more, the darker
 
 
+Value = Cell | Estimate | str | None  # of a table
+
+
+def cell_of(value: Value) -> Cell:
+    """A figure with its interval, which says of how many when hovered over; a dash for None."""
+    if isinstance(value, Estimate):
+        return Cell(shown(value), (shown_interval(value),), hint=of_words(value))
+    if value is None:
+        return Cell("–", css="num muted")
+    return value if isinstance(value, Cell) else Cell(value)
+
+
 class Part:
     """`holds` names the field without which there is nothing to show."""
 
@@ -72,14 +85,39 @@ class Part:
 
 @dataclass(frozen=True)
 class PageTable(Part):
-    """`named`: which column holds the names of the rows. One without a head is of names and
-    values."""
+    """The first column holds the names of the rows. One without a head is of names and values.
+    `csv`: its figures, where the cells do not tell them."""
 
     head: Sequence[Cell]
     rows: Sequence[Sequence[Cell]]
     css: str = ""
-    named: int = 0
+    csv: str = ""
     holds = "rows"
+
+    @classmethod
+    def of(
+        cls,
+        head: Iterable[str | Cell],
+        rows: Iterable[tuple[str, str, Iterable[Value]]],
+        corner: str = "",
+        css: str = "",
+    ) -> PageTable:
+        """`rows`: what each is, a note beneath, and its values under the names of `head`."""
+        columns = [cell_of(name) for name in head]
+        return cls(
+            [Cell(corner, css=""), *columns] if columns else [],
+            [
+                [Cell(name, (note,) if note else (), css=""), *map(cell_of, values)]
+                for name, note, values in rows
+            ],
+            css,
+        )
+
+    @classmethod
+    def of_rates(cls, rows: Mapping[str, Mapping[str, Estimate | None]]) -> PageTable:
+        """Each row's rates by the names of the columns, which are those of every row."""
+        columns = dict.fromkeys(name for rates in rows.values() for name in rates)
+        return cls.of(columns, ((title, "", rates.values()) for title, rates in rows.items()))
 
 
 @dataclass(frozen=True)
@@ -100,7 +138,7 @@ class Items(Part):
 class Figure(Part):
     """Those that follow each other stand side by side."""
 
-    chart: Chart
+    chart: Lines
     note: str = ""
     holds = "chart"
 
@@ -154,18 +192,6 @@ def under(title: str, *parts: Part, note: str = "", level: int = 3) -> Section:
     return Section("", title, parts, note, level)
 
 
-def estimate_cell(figure: Estimate | None) -> Cell:
-    """The number with its interval; hovered over, it says of how many."""
-    if figure is None:
-        return Cell("–", css="num muted")
-    return Cell(shown(figure), (shown_interval(figure),), hint=of_words(figure))
-
-
-def row_of(name: str, note: str, cells: Iterable[Cell]) -> list[Cell]:
-    """A row of a table: what it is, a note beneath, and its figures."""
-    return [Cell(name, (note,) if note else (), css=""), *cells]
-
-
 # ---- as HTML
 
 
@@ -192,7 +218,7 @@ def _templates() -> Environment:
 
     loader = PackageLoader("tripwright.evals.report", "page")
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    written = (percent, plural, short, shown, shown_interval, signed)
+    written = (percent, plain, plural, short, shown, shown_interval, signed)
     made.globals |= {function.__name__: function for function in written}
     return made
 
@@ -312,6 +338,8 @@ def _shown(parts: Sequence[Part], heading: str) -> Iterator[tuple[str, Figure | 
 def table_csv(table: PageTable) -> str:
     """What stands small in a cell (an interval, a count) gets a column of its own beside it; empty
     columns go."""
+    if table.csv:
+        return table.csv
     head = [_plain(cell.text) for cell in table.head] or ["name", "value"]
     columns: list[list[str]] = []
     for named, cells in zip(head, zip(*table.rows, strict=True), strict=True):

@@ -10,7 +10,7 @@ is told so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,19 @@ from markupsafe import Markup
 from tripwright.domains import fact_title
 from tripwright.errors import UserError
 from tripwright.evals.comparison import compare_folders, refusal, run_names
-from tripwright.evals.report import charts, evaluations, learning
-from tripwright.evals.report.evaluations import (
-    EvaluationColumn,
-    columns_of,
-    of_one_run,
-    rates_table,
-)
+from tripwright.evals.report import learning
+from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
 from tripwright.evals.report.folder import (
     BASELINES,
+    EvaluationColumn,
     Json,
     ReportedRun,
+    columns_of,
     evaluation_words,
     metric_of,
     object_in,
-    read_run,
-    reinforcement,
+    of_one_run,
+    validation_columns,
 )
 from tripwright.evals.report.markup import (
     Difference,
@@ -50,15 +47,14 @@ from tripwright.evals.report.page import (
     Card,
     CardRow,
     Cell,
-    Figure,
     Items,
     PageTable,
     Part,
     ReportPage,
     Section,
     Text,
-    estimate_cell,
-    row_of,
+    Value,
+    cell_of,
     sentence,
     under,
 )
@@ -88,22 +84,24 @@ CARD_SETTINGS = ("policy", *ALIKE, *TOLD)
 Runs = Mapping[str, ReportedRun]
 
 
-def page_of(
-    folders: Sequence[Path], allow_unlike: bool = False, budget: Budget | None = None
+def report_page(
+    folders: Sequence[Path], transcripts: str | None = None, allow_unlike: bool = False
 ) -> ReportPage:
-    """The page about one run folder, or over several. Raises UserError for too many or unreadable
-    ones, and for evaluations that are not alike, unless that is allowed; then the page says so."""
+    """The page about one run folder, or over several. `transcripts` is how many episodes it holds
+    the text of: a number, "all", or None for as many as fit in 25 MB. Raises UserError for too many
+    or unreadable folders, and for evaluations that are not alike, unless that is allowed; then the
+    page says so."""
     learning.check_count(len(folders))
-    runs = dict(zip(run_names(folders), map(read_run, folders), strict=True))
-    every = Viewer(runs, budget or Budget())
+    runs = dict(zip(run_names(folders), map(ReportedRun, folders), strict=True))
+    every = Viewer(runs, Budget.of(transcripts))
     viewer = every if every.entries else None
     columns, episodes = columns_of(runs), [viewer.section] if viewer else []
     drawn = [
-        learning_section(runs),
-        cost_section(runs),
+        learning.learning_section(runs),
+        learning.cost_section(runs),
         learning.variance_section({name: run.rl for name, run in runs.items()}),
     ]
-    settings, behaviour = settings_section(runs), evaluations.behaviour_section(columns)
+    settings, behaviour = settings_section(runs), behaviour_section(columns)
     if len(runs) > 1:
         compared = compared_sections(runs, columns, allow_unlike)
         sections = [result_section(columns, {}), *compared, *drawn, behaviour, *episodes, settings]
@@ -112,14 +110,14 @@ def page_of(
     ((name, run),) = runs.items()
     sections = [
         asked_section(run, viewer),
-        result_section(columns, run.difficulty, evaluations.validation_columns(run)),
+        result_section(columns, run.difficulty, validation_columns(run)),
         next_section(run),
         warnings_section(run.warnings),
         *drawn,
         metrics_section(columns),
         constraints_section(columns),
         behaviour,
-        evaluations.checkpoints_section(run),
+        checkpoints_section(run),
         *episodes,
         settings,
     ]
@@ -193,112 +191,79 @@ def result_section(
     difficulty: Json,
     validation: Sequence[EvaluationColumn] = (),
 ) -> Section:
-    """A card for each evaluation, and what scripts reach; what was not scored comes first."""
-    parts: list[Part] = [_unscored_warning(each) for each in (*columns, *validation)]
-    parts.append(CardRow([card for each in columns if (card := _card(each))]))
-    bars, notes = final_bars(columns, difficulty)
-    if len(bars) > 1:
-        parts.append(Figure(charts.Bars("Final pass rate", bars), notes))
-    if not any(parts):
-        return Section("result", "Result", [])
-    sections = (
-        name for each in columns for name, slices in each.score.items() if _is_slices(slices)
-    )
-    for section in dict.fromkeys(sections):
-        parts.append(under(f"Final pass by {section}", _slices_table(columns, difficulty, section)))
-    return Section("result", "Result", parts)
-
-
-def final_bars(
-    columns: Iterable[EvaluationColumn], difficulty: Json
-) -> tuple[list[charts.Bar], str]:
-    """What scripts and the expert reach, then each evaluation; and what the scripts are."""
-    bars, notes = [], []
-    for name, record in difficulty.items():  # by the names that a domain gives its baselines
-        if name != "levels" and (rate := estimate(record)):
-            words, note = _script(name)
-            bars.append(charts.Bar(words, rate, 2 if name == "expert" else 5))
-            notes.append(f"{words}: {note}.")
-    for each in columns:
-        if rate := metric_of(each.score, "final"):
-            bars.append(charts.Bar(each.title, rate, each.colour))
-    return bars, " ".join(notes)
-
-
-def _script(name: str) -> tuple[str, str]:
-    """What a script that measures difficulty is called, and what it is."""
-    return BASELINES.get(name, (plain(name).capitalize(), "script"))
+    """What was not scored comes first, then a card for each evaluation, and the final pass rates in
+    one table."""
+    warned = (_unscored_warning(each) for each in (*columns, *validation))
+    cards = CardRow([card for each in columns if (card := _card(each))])
+    return Section("result", "Result", [*warned, cards, final_table(columns, difficulty)])
 
 
 def _card(column: EvaluationColumn) -> Card | None:
     score, final = column.score, metric_of(column.score, "final")
     if not final:
         return None
-    rules = judged_by(str(score["rules"])) if score.get("rules") else ""
-    lines = [
-        ("muted", ", ".join(filter(None, (column.note, rules)))),
-        ("big", shown(final)),
-        ("interval", f"95% interval {shown_interval(final)}"),
-        ("muted", f"{of_words(final)} pass"),
-    ]
-    met = object_in(score, "faults")
-    hit, calls = number(met.get("hit")), number(met.get("calls"))
-    if hit is not None and calls:  # made to fail, for a run that asked for it (row S9)
-        of = f" ({kinds})" if (kinds := _counts(object_in(met, "kinds"))) else ""
-        lines.append(("muted", f"{hit:,.0f} of {calls:,.0f} tool calls were made to fail{of}"))
     comparison = column.run.comparison
     compared = {
         "after_rl": comparison,
         "after_rl_with_faults": object_in(comparison, "with_faults"),
     }
-    if change := Difference.of(compared.get(column.evaluation, {}).get("final"), True):
-        if change.sure:
-            told = ", ".join(filter(None, (f"{change.words} against SFT", change.p)))
-            lines.append((f"change {'pass' if change.value > 0 else 'fail'}", told))
-        else:  # a colour would call noise a gain
-            told = ", ".join(filter(None, (change.words, change.p)))
-            lines.append(("change muted", f"no sure change against SFT: {told}"))
+    change = Difference.of(compared.get(column.evaluation, {}).get("final"), True)
+    rules = judged_by(str(score["rules"])) if score.get("rules") else ""
+    lines = [
+        ("muted", ", ".join(filter(None, (column.note, rules)))),
+        ("big", shown(final)),
+        ("", sentence("interval_bar", final.ends)),
+        ("interval", f"95% interval {shown_interval(final)}"),
+        ("muted", f"{of_words(final)} pass"),
+        # made to fail, for a run that asked for it (row S9)
+        ("muted", sentence("faults_met", object_in(score, "faults"))),
+    ]
+    if change:  # a colour would call noise a gain
+        look = "muted" if not change.sure else "pass" if change.value > 0 else "fail"
+        lines.append((f"change {look}", sentence("change", change)))
     return Card(column.title, column.colour, lines)
 
 
-def _counts(record: Json) -> str:
-    """'max turns 4, answer 56'"""
-    counts = [(plain(name), number(count)) for name, count in record.items()]
-    return ", ".join(f"{name} {count:,.0f}" for name, count in counts if count)
-
-
 def _unscored_warning(column: EvaluationColumn) -> Text:
-    score, title, words = column.score, column.title, ""
-    unscored, final = number(score.get("unscored")) or 0, metric_of(score, "final")
-    if unscored and not final:
-        words = sentence("nothing_scored", title, score.get("warning"))
-    elif final and final.k is not None and final.n is not None:
-        every = final.n + unscored
-        if unscored > UNSCORED_WARNING * every:
-            words = sentence("unscored", title, int(unscored), final.k / every, final)
-    return Text(words, "warning")
+    score, final = column.score, metric_of(column.score, "final")
+    unscored = int(number(score.get("unscored")) or 0)
+    share = unscored / (final.n + unscored) if final and final.n else 1.0
+    words = sentence("unscored", column.title, unscored, share, final, score.get("warning"))
+    return Text(words if unscored and share > UNSCORED_WARNING else "", "warning")
+
+
+def final_table(columns: Sequence[EvaluationColumn], difficulty: Json) -> PageTable:
+    """The final pass rate of all requests, and of those that are alike in what requests are divided
+    by: what the scripts and the expert reach that measured difficulty, then each evaluation."""
+    sections = (
+        name for each in columns for name, slices in each.score.items() if _is_slices(slices)
+    )
+    scripts = [name for name, record in difficulty.items() if estimate(record)]
+    rates = {name: estimate(difficulty[name]) for name in scripts}
+    rates |= {each.title: metric_of(each.score, "final") for each in columns}
+    rows = [("all", "", rates)]
+    for section in dict.fromkeys(sections):
+        found = {name: object_in(object_in(difficulty, section), name) for name in scripts}
+        for each in columns:
+            slices = object_in(each.score, section)
+            found[each.title] = {value: object_in(slices, value).get("final") for value in slices}
+        values = sorted({value for of in found.values() for value in of}, key=slice_order)
+        rows += [
+            (value, f"by {section}", {name: estimate(of.get(value)) for name, of in found.items()})
+            for value in values
+            if len(values) > 1 or section in difficulty
+        ]
+    # by the names that a domain gives its baselines
+    named = [BASELINES.get(name, (plain(name).capitalize(), "script")) for name in scripts]
+    head = [Cell(words, (note,)) for words, note in named] + [Cell(each.title) for each in columns]
+    more = len(head) > 1 or len(rows) > 1
+    return PageTable.of(head, ((*row, each.values()) for *row, each in rows if more), "Final pass")
 
 
 def _is_slices(section: Any) -> bool:
     """{"easy": {"final": rate}, …}"""
     values = list(section.values()) if isinstance(section, dict) else []
     return bool(values) and all(isinstance(each, dict) and "final" in each for each in values)
-
-
-def _slices_table(columns: Sequence[EvaluationColumn], difficulty: Json, section: str) -> PageTable:
-    """Final pass by what requests are divided by, where that has several values or the scripts'
-    rates: the scripts that measured difficulty, then each evaluation."""
-    scripts = object_in(difficulty, section)
-    found = {_script(name)[0]: object_in(scripts, name) for name in scripts}
-    for each in columns:
-        slices = object_in(each.score, section)
-        found[each.title] = {value: object_in(slices, value).get("final") for value in slices}
-    values = sorted({value for rates in found.values() for value in rates}, key=slice_order)
-    rows = {
-        value: {name: estimate(rates.get(value)) for name, rates in found.items()}
-        for value in values
-    }
-    return rates_table(rows if len(values) > 1 or scripts else {})
 
 
 # ---- metrics and constraints
@@ -324,21 +289,19 @@ def metrics_section(columns: Sequence[EvaluationColumn]) -> Section:
         if not any(metrics):
             continue
         title, note = metric_words(name) or (plain(name).capitalize(), "")
-        cells = [estimate_cell(metric) for metric in metrics]
+        values: list[Value] = [*metrics]
         if comparison:
             share = any(metric.share for metric in metrics if metric)
-            cells.append(_change_cell(Difference.of(comparison.get(name), share)))
-        rows.append(row_of(title, note, cells))
-    head = [Cell(css=""), *(Cell(each.title) for each in scored)]
-    if comparison:
-        head.append(Cell("RL − SFT, same queries"))
+            values.append(_change_cell(Difference.of(comparison.get(name), share)))
+        rows.append((title, note, values))
+    head = [each.title for each in scored] + ["RL − SFT, same queries"] * bool(comparison)
     note = sentence("metrics", bool(comparison), not of_one_run(scored))
-    return Section("metrics", "Metrics", [PageTable(head, rows)], note)
+    return Section("metrics", "Metrics", [PageTable.of(head, rows)], note)
 
 
-def _change_cell(change: Difference | None, *small: str) -> Cell:
+def _change_cell(change: Difference | None, *small: str) -> Cell | None:
     if change is None:
-        return Cell("–", css="num muted")
+        return None
     words = Markup("<strong>{}</strong>").format(change.words) if change.sure else change.words
     return Cell(words, (" · ".join(filter(None, (change.interval, change.p))), *small))
 
@@ -350,7 +313,9 @@ def constraints_section(columns: Sequence[EvaluationColumn]) -> Section:
         rates = {each.title: estimate(found.get(name)) for each, found in checks.items()}
         if any(rates.values()):
             rows[fact_title(name)] = rates
-    return Section("constraints", "Constraints", [rates_table(rows)], sentence("constraints"))
+    return Section(
+        "constraints", "Constraints", [PageTable.of_rates(rows)], sentence("constraints")
+    )
 
 
 # ---- the queries that all runs played
@@ -418,7 +383,7 @@ def _comparison_table(rows: Mapping[str, Any], names: Sequence[str]) -> PageTabl
     for name, row in rows.items():
         cells = []
         for run in names:
-            cell = estimate_cell(estimate(row["runs"][run]))
+            cell = cell_of(estimate(row["runs"][run]))
             if change := Difference.of(row["differences"].get(run)):
                 text = cell.text
                 if change.sure:
@@ -426,8 +391,8 @@ def _comparison_table(rows: Mapping[str, Any], names: Sequence[str]) -> PageTabl
                 small = f"{change.words} [{change.interval}] · {change.p}"
                 cell = cell._replace(text=text, small=(*cell.small, small))
             cells.append(cell)
-        body.append(row_of(*(metric_words(name) or (fact_title(name), "")), cells))
-    return PageTable([Cell(css=""), *map(Cell, names)], body)
+        body.append((*(metric_words(name) or (fact_title(name), "")), cells))
+    return PageTable.of(names, body)
 
 
 def _pairs_table(pairs: Sequence[Json], names: Sequence[str]) -> PageTable:
@@ -435,79 +400,11 @@ def _pairs_table(pairs: Sequence[Json], names: Sequence[str]) -> PageTable:
     cells = {}
     for pair in pairs:
         changed = f"{pair['gained']:,} gained, {pair['lost']:,} lost"
-        cell = _change_cell(Difference.of(pair), changed)
-        cells[pair["b"], pair["a"]] = cell._replace(hint=pair["test"])
-    rows = [
-        row_of(row, "", (cells.get((row, column), Cell()) for column in names[:-1]))
-        for row in names[1:]
-    ]
-    return PageTable([Cell(css=""), *map(Cell, names[:-1])], rows)
-
-
-# ---- learning, and what it cost
-
-
-def learning_section(runs: Runs) -> Section:
-    """All charts of the metrics. Beside those of one run stand what its evaluations found."""
-    rl = {name: run.rl for name, run in runs.items()}
-    supervised = {name: run.supervised for name, run in runs.items()}
-    held_out = {}
-    values = [value for run in runs.values() for row in run.metrics for value in row.values()]
-    bad = sum(isinstance(value, float) and number(value) is None for value in values)
-    notes: list[str] = [sentence("learning", bad)]
-    if len(runs) == 1:
-        (run,) = runs.values()
-        notes.append(_best_words(run))
-        held_out = {
-            key: evaluations.validated(run, metric, "held out", 0)
-            for key, metric in learning.HELD_OUT.items()
-        }
-    parts = learning_parts(rl, supervised, held_out)
-    lede = [Text(note) for note in notes] if any(parts) else []
-    return Section("learning", "Learning", [*lede, *parts])
-
-
-def learning_parts(
-    rl: Mapping[str, learning.Rows],
-    supervised: Mapping[str, learning.Rows],
-    held_out: Mapping[str, charts.Series],
-) -> list[Part]:
-    """The charts of steps, of one run or of several in each; what few readers ask for is folded."""
-    parts: list[Part] = [*learning.training_parts(rl, held_out, laboratory=False)]
-    if len(rl) == 1:
-        parts += map(learning.failure_section, rl.values())
-    before = [learning.supervised_figure(rows) for rows in supervised.values()]
-    titles = [f"{name}: before RL" if len(rl) > 1 else "Before RL" for name in supervised]
-    parts += [under(*each) for each in zip(titles, before, strict=True)]
-    summary = "How episodes ended, speed, memory, arithmetic, variance of rewards"
-    laboratory = learning.training_parts(rl, held_out, laboratory=True)
-    return [*parts, Section("", summary, laboratory, fold=True)]
-
-
-def _best_words(run: ReportedRun) -> str:
-    """Which checkpoint validation kept, with its interval; its words name no difference."""
-    rate, step = estimate(run.best), number(run.best.get("step"))
-    if rate is None or step is None:
-        return ""
-    metric, model = plain(str(run.best.get("metric"))), run.best.get("model")
-    return sentence("best", len(run.validation), metric, step, rate, model)
-
-
-def cost_section(runs: Runs) -> Section:
-    """Row P12's efficiency: what each run had spent when it first reached 90% of the best pass rate
-    of all of them, on held-out requests where every run has those; and time a step (row S11)."""
-    rl = {name: run.rl for name, run in runs.items()}
-    held_out = {name: evaluations.validated_rows(run) for name, run in runs.items()}
-    evaluated = all(held_out.values())
-    counted = held_out if evaluated else rl
-    level = learning.REACHED * max(
-        (learning.best(rows) or 0.0 for rows in counted.values()), default=0.0
-    )
-    algorithms = {name: reinforcement(run.recipe)[0] for name, run in runs.items()}
-    table = learning.cost_table(rl, counted, level, algorithms)
-    parts = [table, *learning.cost_figures(counted, level)]
-    note = sentence("cost", level, evaluated)
-    return Section("cost", "What it cost to get there", parts if level else [], note)
+        if cell := _change_cell(Difference.of(pair), changed):
+            cells[pair["b"], pair["a"]] = cell._replace(hint=pair["test"])
+    columns = names[:-1]
+    rows = [(row, "", [cells.get((row, each), "") for each in columns]) for row in names[1:]]
+    return PageTable.of(columns, rows)
 
 
 # ---- settings
@@ -520,19 +417,19 @@ def settings_section(runs: Runs) -> Section:
     if len(runs) == 1:
         ((_, run),) = runs.items()
         card = _settings(run.card or object_in(run.score, "run_card"))
-        rows = [row_of(name, "", [Cell(value, css="")]) for name, value in card.items()]
-        return Section("card", "Run card", [PageTable([], rows, "card-table")])
-    source, settings = RECIPE, {name: _settings(run.recipe) for name, run in runs.items()}
-    if sum(map(bool, settings.values())) < 2:
-        source = CARD
-        for name, run in runs.items():
-            card = object_in(run.score, "run_card")
-            settings[name] = _settings({key: card[key] for key in CARD_SETTINGS if key in card})
+        rows = [(name, "", [Cell(value, css="")]) for name, value in card.items()]
+        return Section("card", "Run card", [PageTable.of([], rows, css="card-table")])
+    source = RECIPE if sum(bool(run.recipe) for run in runs.values()) > 1 else CARD
+    settings = {}
+    for name, run in runs.items():
+        card = object_in(run.score, "run_card")
+        told = {key: card[key] for key in CARD_SETTINGS if key in card}
+        settings[name] = _settings(run.recipe if source == RECIPE else told)
     known = list(filter(None, settings.values()))
     keys = dict.fromkeys(key for each in known for key in each)
     differing = [key for key in keys if len({each.get(key) for each in known}) > 1]
     rows = [
-        row_of(key, "", (Cell(each.get(key, "–"), css="") for each in settings.values()))
+        (key, "", [Cell(each.get(key, "–"), css="") for each in settings.values()])
         for key in differing
     ]
     without = ", ".join(name for name, each in settings.items() if not each)
@@ -540,8 +437,8 @@ def settings_section(runs: Runs) -> Section:
         f"None: all settings of {source} are the same." if len(known) > 1 and not rows else "",
         f"No {source}: {without}." if without else "",
     ]
-    head = [Cell(source, css=""), *(Cell(name, css="") for name in settings)]
-    table = PageTable(head, rows if len(known) > 1 else [], "card-table")
+    head = [Cell(name, css="") for name in settings]
+    table = PageTable.of(head, rows if len(known) > 1 else [], source, "card-table")
     return Section("settings", "Settings that differ", [table, *(Text(n, "note") for n in notes)])
 
 
