@@ -41,10 +41,9 @@ from typing import Any
 import pandas
 
 from tripwright.evals.report.charts import Lines, Series
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_world
 from tripwright.world.records import Texts, WorldTables
-from tripwright.world.store import STORE_FILE, World
+from tripwright.world.store import STORE_FILE, World, write_world
 
 Search = tuple[str, str, str]
 ROWS_PER_SEARCH = 6

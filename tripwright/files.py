@@ -3,11 +3,15 @@ and moved into it, or appended to line by line (`Journal`) and taken up again.""
 
 from __future__ import annotations
 
+import csv
 import fcntl
+import io
 import json
+import math
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -25,11 +29,35 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Where to make a folder that becomes `path` once it is made, however this process ends."""
+    """An empty folder that becomes `path` once it is filled, however this process ends; what a
+    killed process has left there is gone. Raises UserError where another process fills it now."""
     partial = path.with_name(path.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    yield partial
-    os.replace(partial, path)
+    partial.mkdir(parents=True, exist_ok=True)
+    folder = os.open(partial, os.O_RDONLY)  # its lock dies with this process
+    try:
+        if not _is_ours(folder, partial):
+            raise UserError(
+                f"Another process is writing '{path}' now. Wait for it, or choose another folder."
+            )
+        for left in partial.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        try:
+            yield partial
+        except BaseException:
+            shutil.rmtree(partial)
+            raise
+        os.replace(partial, path)
+    finally:
+        os.close(folder)
+
+
+def _is_ours(folder: int, partial: Path) -> bool:
+    """Locks it. The writer before us may have moved it into its place just now."""
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(folder), partial.stat())
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -62,6 +90,44 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 yield number, read_json(line)
             except NotJson as problem:
                 raise UserError(f"{path}:{number}: not JSON ({problem}).") from None
+
+
+# how a text begins that a spreadsheet takes for a formula: a number is none
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+(e[+-]?\d+)?$)")
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Comma-separated values with one line of names. Numbers have six digits, what is missing is
+    empty, and no text is a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([_csv_cell(value) for value in row] for row in (head, *rows))
+    return out.getvalue()
+
+
+def _csv_cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}" if math.isfinite(value) else ""
+    text = "" if value is None else str(value)
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, column → cell) of a table, as spreadsheets save it. Raises UserError for what
+    is none."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f"No table at '{path}': expected CSV in UTF-8.") from None
+    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in rows:
+            if None in row or None in row.values():
+                where = f"{path}:{rows.line_num}"
+                raise UserError(f"{where}: not as many cells as the first line names.")
+            yield rows.line_num, row
+    except csv.Error as problem:
+        raise UserError(f"{path}:{rows.line_num}: not CSV ({problem}).") from None
 
 
 class Line(NamedTuple):

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 DAY = "2022-03-01"
 

@@ -8,9 +8,8 @@ import pytest
 from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 MAKE = "request make --count 12 --constraints mixed --seed 2".split()
 

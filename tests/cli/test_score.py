@@ -13,8 +13,8 @@ from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
+from tripwright.world.store import write_world
 
 Printed = tuple[int, str, str]
 

@@ -25,9 +25,8 @@ from tripwright.domains.travelplanner.scoring.score import (
 )
 from tripwright.statistics.rates import wilson
 from tripwright.verdict import Fact, State
-from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 QUERY: dict[str, Any] = {
     "org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": ["2022-03-01", "2022-03-02", "2022-03-03"],

@@ -19,9 +19,8 @@ from tripwright.domains.travelplanner.verbs.submission import (
     read_submission,
 )
 from tripwright.errors import UserError
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 DAY = {
     "days": 1,

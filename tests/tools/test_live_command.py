@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
+from tripwright.world.store import write_world
 
 DAY = "2022-03-16"
 WAY = json.dumps({"depart_city_name": "Boston", "arrival_city_name": "Salem", "depart_date": DAY})

@@ -11,9 +11,8 @@ from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 DAY = "2022-03-01"
 

@@ -6,8 +6,8 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.cli.tool import tool
-from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
+from tripwright.world.store import write_world
 
 
 @pytest.fixture

@@ -28,10 +28,9 @@ from tripwright.training.metrics import describe
 from tripwright.training.recipe import Recipe, check_needs, load_recipe
 from tripwright.training.rollouts import RolloutGroup
 from tripwright.training.trips import ExpertTranscripts, GeneratedTrips, expert_session
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 COMPACT = "deeptravel_cards_compact"
 DEEPTRAVEL = domain_named("deeptravel")

@@ -23,8 +23,8 @@ from tripwright.statistics.rates import rate
 from tripwright.training import examination, stages, validation
 from tripwright.training.recipe import DialectSettings
 from tripwright.training.run_folder import RunFolder
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
+from tripwright.world.store import write_world
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

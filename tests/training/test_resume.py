@@ -307,8 +307,8 @@ def test_a_signal_in_the_last_step_leaves_nothing_to_do(run, uninterrupted):
 
 def with_files(recipe: Any, folder: Path, seed: int = 3, queries: int = 5) -> Any:
     from tripwright.domains.travelplanner.queries.sample import make_queries
-    from tripwright.world.folder import write_world
     from tripwright.world.generator import build_tables
+    from tripwright.world.store import write_world
 
     world, file = (
         write_world(folder / f"world-{seed}", build_tables("nano", seed)),

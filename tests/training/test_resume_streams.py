@@ -23,9 +23,8 @@ from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_
 from tripwright.training.examination import requests_of_exam
 from tripwright.training.trips import ExpertTranscripts, GeneratedTrips
 from tripwright.world import generator
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 
 def told(stream: Any, count: int) -> list[tuple[str, str, str]]:

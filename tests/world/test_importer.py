@@ -18,9 +18,9 @@ import pytest
 
 from tests.world.stored_texts import city_texts, flight_texts, ground_texts
 from tripwright.errors import UserError
-from tripwright.world.folder import verify
 from tripwright.world.importer import SOURCES, import_world
 from tripwright.world.records import MISSING
+from tripwright.world.store import verify
 
 
 def table(*rows: str) -> list[list[str]]:

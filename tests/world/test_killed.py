@@ -14,10 +14,9 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.errors import UserError
-from tripwright.world.folder import verify, write_world
 from tripwright.world.importer import SOURCES
 from tripwright.world.records import WorldTables
-from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World
+from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World, verify, write_world
 
 CLI = [sys.executable, "-m", "tripwright"]
 
@@ -101,25 +100,6 @@ def test_two_writers_of_one_world_do_not_meet(tmp_path):
     assert write_world(tmp_path / "w", tables).restaurants("Aston")
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "manifest.json.bak", "sub/notes.txt"])
-def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path, name):
-    mine = tmp_path / "w.partial" / name
-    mine.parent.mkdir(parents=True)
-    mine.write_text("x")
-    (tmp_path / "w.partial" / STORE_FILE).write_text("left by a killed write")
-    assert len(set(verify(write_world(tmp_path / "w", small_tables())))) == 1
-    assert mine.read_text() == "x" and not (tmp_path / "w.partial" / STORE_FILE).exists()
-    assert sorted(path.name for path in (tmp_path / "w").iterdir()) == [MANIFEST_FILE, STORE_FILE]
-
-
-def test_a_write_killed_before_its_manifest_was_in_place_goes_on(tmp_path):
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / STORE_FILE).write_text("moved by a write that was killed then")
-    with pytest.raises(UserError):
-        World.open(tmp_path / "w")
-    assert write_world(tmp_path / "w", small_tables()).content_hash
-
-
 def test_what_a_killed_write_has_left_is_replaced(tmp_path):
     (tmp_path / "w.partial").mkdir()
     for name in (STORE_FILE, f"{STORE_FILE}-journal", MANIFEST_FILE):
@@ -130,23 +110,6 @@ def test_what_a_killed_write_has_left_is_replaced(tmp_path):
         "w",
         "world.sqlite",
     ]
-
-
-def test_a_world_cannot_be_named_like_an_unfinished_one(tmp_path):
-    with pytest.raises(UserError, match="ends in .partial"):
-        write_world(tmp_path / "w.partial", small_tables())
-
-
-def test_the_current_folder_becomes_a_world_where_it_stands(tmp_path, monkeypatch):
-    here = tmp_path / "here"
-    here.mkdir()
-    before = here.stat().st_ino
-    monkeypatch.chdir(here)
-    write_world(Path("."), small_tables())
-    assert World.open(here).name and here.stat().st_ino == before  # whoever stands there sees it
-    assert [path.name for path in tmp_path.iterdir()] == ["here"]
-    with pytest.raises(UserError, match=r"'\.' exists and is not empty"):
-        write_world(Path("."), small_tables())
 
 
 def test_what_fails_while_writing_leaves_nothing(tmp_path):

@@ -10,10 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables, build_world
 from tripwright.world.records import WorldTables
-from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World
+from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World, write_world
 
 
 def small_tables(covered: list[tuple[str, str, str]] | None = None) -> WorldTables:

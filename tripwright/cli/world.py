@@ -18,11 +18,10 @@ from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
 from tripwright.world.browse import LISTINGS, Filters, Row
 from tripwright.world.browse import browse as rows_of
-from tripwright.world.folder import verify
 from tripwright.world.generator import build_world
 from tripwright.world.importer import import_world
 from tripwright.world.scales import SCALES
-from tripwright.world.store import STORE_FILE, World
+from tripwright.world.store import STORE_FILE, World, verify
 
 
 def build(

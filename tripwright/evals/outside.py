@@ -230,7 +230,6 @@ def import_results(
     score = score_records(records, rules, card)
     lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     with whole_folder(out) as partial:
-        partial.mkdir(parents=True)
         (partial / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
         (partial / TRANSCRIPTS).write_text(lines, encoding="utf-8")
         (partial / SCORE).write_text(json.dumps(score, indent=2) + "\n", encoding="utf-8")

@@ -18,10 +18,7 @@ is then over items: labels of one item stand and fall together and are not indep
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +34,7 @@ from tripwright.domains import domains
 from tripwright.errors import UserError
 from tripwright.evals.comparison import run_names
 from tripwright.evals.outcome import request_facts
-from tripwright.files import json_lines, json_object, write_atomically
+from tripwright.files import csv_rows, csv_text, json_lines, json_object, write_atomically
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.statistics.agreement import (
     Item,
@@ -53,7 +50,6 @@ ALL = "all"  # all dimensions TRUE
 PER_RUN = 50  # as the paper's study
 LONGEST_NAME = 40  # characters, of a rater
 LONGEST_CELL = 32_000  # of a spreadsheet
-_FORMULA = re.compile(r"[=+\-@\t\r]")
 _WORDS = {
     **dict.fromkeys(("true", "1", "yes"), True),
     **dict.fromkeys(("false", "0", "no"), False),
@@ -232,20 +228,15 @@ def _calls(transcript: Transcript) -> Iterator[str]:
 
 def _form(items: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
     """A spreadsheet to fill in: an empty column for the rater, each dimension and a note."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*items[0], "rater", *keys, "note"])
-    writer.writerows([*map(_csv_cell, item.values()), *[""] * (len(keys) + 2)] for item in items)
-    return text.getvalue()
+    blank = [""] * (len(keys) + 2)
+    rows = ([*map(_cell, item.values()), *blank] for item in items)
+    return csv_text([*items[0], "rater", *keys, "note"], rows)
 
 
-def _csv_cell(value: Any) -> str:
-    """A text that a spreadsheet would take for a formula gets an apostrophe, as spreadsheets write
-    it themselves."""
-    text = "" if value is None else str(value)
-    if len(text) > LONGEST_CELL:
-        text = f"{text[:LONGEST_CELL]} … (the rest is in {ITEMS})"
-    return f"'{text}" if _FORMULA.match(text) else text
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > LONGEST_CELL:
+        return f"{value[:LONGEST_CELL]} … (the rest is in {ITEMS})"
+    return value
 
 
 def _json_lines(records: Iterable[Mapping[str, Any]]) -> str:
@@ -264,7 +255,7 @@ def read_labels(study: Study, paths: Sequence[Path]) -> Labels:
         if path.suffix not in (".csv", ".jsonl") or not path.is_file():
             raise UserError(f"No labels at '{path}'. Expected a .csv or .jsonl file.")
         before = len(labels)
-        for number, line in json_lines(path) if path.suffix == ".jsonl" else _csv_lines(path):
+        for number, line in json_lines(path) if path.suffix == ".jsonl" else csv_rows(path):
             try:
                 if values := _values(study, line):
                     whose = _whose(study, line)
@@ -276,18 +267,6 @@ def read_labels(study: Study, paths: Sequence[Path]) -> Labels:
         if len(labels) == before:
             raise UserError(f"'{path}' holds no labels.")
     return labels
-
-
-def _csv_lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise UserError(f"'{path}' is not text in UTF-8 (byte {problem.start + 1}).") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    for row in reader:
-        if None in row or None in row.values():
-            raise UserError(f"{path}:{reader.line_num}: not as many cells as the first line names.")
-        yield reader.line_num, row
 
 
 def _values(study: Study, line: Any) -> dict[str, bool]:

@@ -196,7 +196,6 @@ class ServedPolicy:
             shutil.rmtree(former)
         weights = plain_weights(self.model, precision_named(self.settings.dtype))
         with whole_folder(self.folder / self.version) as partial:
-            partial.mkdir(parents=True)
             save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
             self.model.config.save_pretrained(partial)
 

@@ -283,7 +283,7 @@ class RunFolder:
     def adopt(self, stage: str, model: Path) -> None:
         """The stage is finished, and another program has written its model to that folder."""
         with whole_folder(self.model(stage)) as partial:
-            shutil.copytree(model, partial)
+            shutil.copytree(model, partial, dirs_exist_ok=True)
         self._checkpoints(stage).clear()
 
     # ---- one stage

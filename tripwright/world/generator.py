@@ -19,7 +19,6 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from tripwright.errors import UserError
-from tripwright.world.folder import check_target, write_world
 from tripwright.world.geography import (
     KM_PER_MILE,
     Position,
@@ -42,7 +41,7 @@ from tripwright.world.scales import (
     Stays,
     Weights,
 )
-from tripwright.world.store import Report, World
+from tripwright.world.store import Report, World, check_target, write_world
 
 ONSETS = (
     "Ash Bal Bram Bren Cal Cass Cor Dal Del Dor Dun El Fair Fen Gar Glen Had Hal Har Hol Is Jas Kel"

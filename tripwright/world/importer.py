@@ -27,10 +27,9 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.world.fill import Surroundings, fill_flights
-from tripwright.world.folder import check_target, write_world
 from tripwright.world.geography import Position
 from tripwright.world.records import MISSING, WorldTables
-from tripwright.world.store import Report, World, reported
+from tripwright.world.store import Report, World, check_target, reported, write_world
 
 COVERAGE_FILE = "flights_coverage.json"
 

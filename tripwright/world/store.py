@@ -19,6 +19,7 @@ days it was filled for."""
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sqlite3
 import threading
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tripwright.errors import UserError
-from tripwright.files import json_object
+from tripwright.files import json_object, make_parent, whole_folder
 from tripwright.world.records import (
     MISSING,
     Accommodation,
@@ -555,3 +556,67 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return 0.0
+
+
+# ---- a world as a folder
+
+
+def write_world(folder: str | Path, tables: WorldTables, report: Report | None = None) -> World:
+    """Writes a new world folder, whole or not at all, and opens it. Raises UserError where the
+    folder is taken, is being written by another process, or the disk is full."""
+    target = check_target(Path(folder))
+    with whole_folder(target) as partial:
+        try:
+            db = sqlite3.connect(partial / STORE_FILE)
+            # whatever interrupts the writing, this file is thrown away
+            db.execute("PRAGMA journal_mode=OFF")
+            db.execute("PRAGMA synchronous=OFF")
+            counts = write_tables(db, tables, report)
+            if report:
+                report("content hash", 0)
+            manifest = {
+                "schema_version": SCHEMA_VERSION,
+                **tables.about,
+                **counts,
+                "content_hash": content_hash(db),
+            }
+            db.close()
+            (partial / MANIFEST_FILE).write_text(
+                json.dumps(manifest, indent=2) + "\n", encoding="utf-8"
+            )
+            for path in (partial / STORE_FILE, partial / MANIFEST_FILE):
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+        except (sqlite3.OperationalError, OSError) as error:
+            raise UserError(
+                f"'{partial}' cannot be written: {error}. Is the disk full, or the folder"
+                " read-only?"
+            ) from None
+        check_target(target)  # another process may have written it meanwhile
+    return World.open(folder)
+
+
+def check_target(folder: Path) -> Path:
+    """`folder` in full. Raises UserError unless a world can be written there: long work should not
+    begin in vain."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UserError(
+            f"'{folder}' exists and is not empty. Choose a new folder for the world, or delete this"
+            " one first."
+        )
+    make_parent(folder)
+    return folder.resolve()
+
+
+def verify(world: World) -> tuple[str, str]:
+    """(the hash that the manifest gives, the hash of the rows that are there): equal unless the
+    file was changed or damaged."""
+    assert world.folder is not None
+    db = connect(world.folder)
+    try:
+        actual_hash = content_hash(db)
+    except sqlite3.DatabaseError as error:
+        actual_hash = f"unreadable: {error}"
+    finally:
+        db.close()
+    return world.content_hash, actual_hash

@@ -9,7 +9,6 @@ import pytest
 from tripwright.evals.report.charts import (
     Lines,
     Series,
-    csv_text,
     smoothed,
 )
 from tripwright.evals.report.learning import (
@@ -19,6 +18,7 @@ from tripwright.evals.report.learning import (
     first_reached,
     thin,
 )
+from tripwright.files import csv_text
 
 
 def rows_of(chart):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tripwright.domains import domains, faces
 from tripwright.domains.domain import Grounding
-from tripwright.evals.report.charts import COLOURS, Lines, Series, csv_text
+from tripwright.evals.report.charts import COLOURS, Lines, Series
 from tripwright.evals.report.folder import (
     UNREADABLE,
     EvaluationColumn,
@@ -48,6 +48,7 @@ from tripwright.evals.report.page import (
     sentence,
     under,
 )
+from tripwright.files import csv_text
 from tripwright.runs import Run
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import bootstrap_mean, ratio_interval

@@ -11,12 +11,10 @@ so that the page, a saved SVG and the exported CSV cannot tell different things.
 
 from __future__ import annotations
 
-import csv
 import io
-import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +28,7 @@ from tripwright.evals.report.markup import (
     printable,
     short,
 )
+from tripwright.files import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +55,6 @@ QUIET: dict[str, Any] = {"color": LIGHT["muted"], "size": SMALL}
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 STYLE = Path(__file__).with_name("charts.mplstyle")
 _LOCK = RLock()  # matplotlib's settings belong to the process, and a server has threads
-# how a text begins that a spreadsheet takes for a formula: a number is none
-_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+(e[+-]?\d+)?$)")
 _ATTRIBUTE = re.compile(r' (style|d|x|y|transform)="([^"]*)"')
 
 Point = tuple[float, float]
@@ -98,22 +95,6 @@ def _shorter(match: re.Match[str]) -> str:
     else:
         value = re.sub(r"(\.\d)\d+", r"\1", value)
     return f' {name}="{value}"'
-
-
-def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Comma-separated values with one line of names. Numbers have six digits, what is missing is
-    empty, and no text is a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([_csv_cell(value) for value in row] for row in (head, *rows))
-    return out.getvalue()
-
-
-def _csv_cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}" if math.isfinite(value) else ""
-    text = "" if value is None else str(value)
-    return f"'{text}" if _FORMULA.match(text) else text
 
 
 # ---- lines

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from tripwright.errors import UserError
-from tripwright.evals.report.charts import DARK, LIGHT, Lines, csv_text
+from tripwright.evals.report.charts import DARK, LIGHT, Lines
 from tripwright.evals.report.markup import (
     Estimate,
     of_words,
@@ -36,7 +36,7 @@ from tripwright.evals.report.markup import (
     shown_interval,
     signed,
 )
-from tripwright.files import write_atomically
+from tripwright.files import csv_text, write_atomically
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -30,11 +30,10 @@ from tripwright.domains.deeptravel.worlds.worlds import (
     dice_of,
 )
 from tripwright.errors import UserError
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.geography import Position, great_circle_km
 from tripwright.world.records import WorldTables, road_distance_km
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 DAY = "2022-03-03"
 Kind = TypeVar("Kind")

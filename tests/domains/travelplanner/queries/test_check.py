@@ -13,9 +13,8 @@ import pytest
 from tripwright.domains.travelplanner.queries.check import check_queries
 from tripwright.domains.travelplanner.queries.make import QuerySettings, make_files
 from tripwright.domains.travelplanner.query import Query, iter_queries
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 ALL = QuerySettings(seed=5, days=(3, 5, 7), levels=(0, 1, 1))
 

@@ -32,10 +32,9 @@ from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import UserError
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
-from tripwright.world.store import World
+from tripwright.world.store import World, write_world
 
 ALL = QuerySettings(seed=3, days=(3, 5, 7), levels=(1, 1, 1))
 COUNT = 20

@@ -10,12 +10,10 @@ measurement.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +21,7 @@ from typing import Any, NamedTuple
 from tripwright.domains.deeptravel.request import MADE_BY, Level, TravelRequest
 from tripwright.domains.domain import Requests
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import csv_rows, csv_text, write_atomically
 from tripwright.runs import episode_lines, transcripts_at
 
 COLUMNS = ("accept", "id", "level", "request", "intents")
@@ -70,16 +68,14 @@ def proofs_beside(path: Path) -> Path:
 
 def write_review(requests: Sequence[TravelRequest]) -> str:
     """A table for a spreadsheet (CSV). Nothing is ticked."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    rows = []
     for request in requests:
         intents = request.record()
         for name in ("id", "query", "level"):
             intents.pop(name, None)
         meant = "; ".join(f"{name}: {_shown(value)}" for name, value in intents.items())
-        rows.writerow(("", request.id, request.level or "", request.query, meant))
-    return text.getvalue()
+        rows.append(("", request.id, request.level or "", request.query, meant))
+    return csv_text(COLUMNS, rows)
 
 
 def _shown(value: Any) -> str:
@@ -92,15 +88,17 @@ def accepted(requests: Sequence[TravelRequest], path: Path) -> list[TravelReques
     ask for."""
     by_id = {request.id: request for request in requests}
     ticked: dict[str, bool] = {}
-    for line, row in _rows(path):
-        name = (row["id"] or "").strip()
+    for line, row in csv_rows(path):
+        if absent := [name for name in COLUMNS[:4] if name not in row]:
+            raise UserError(f"{path}:1: no column '{absent[0]}' among {', '.join(COLUMNS)}.")
+        name = row["id"].strip()
         if name not in by_id:
             raise UserError(f"{path}:{line}: '{name[:60]}' is the id of no request in the file.")
         if name in ticked:
             raise UserError(f"{path}:{line}: '{name}' was reviewed before.")
-        if (row["request"] or "").split() != by_id[name].query.split():
+        if row["request"].split() != by_id[name].query.split():
             raise UserError(f"{path}:{line}: the words of '{name}' are not those in the file.")
-        ticked[name] = _ticked(path, line, row["accept"] or "")
+        ticked[name] = _ticked(path, line, row["accept"])
     if not any(ticked.values()):
         raise UserError(f"No request is ticked in '{path}', a file made by 'request review'.")
     return [request for request in requests if ticked.get(request.id)]
@@ -113,24 +111,6 @@ def _ticked(path: Path, line: int, cell: str) -> bool:
             f"{path}:{line}: '{cell[:20]}' is neither a tick (x, yes) nor none (empty, no)."
         )
     return word in YES
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise UserError(
-            f"No review file at '{path}'. Expected a CSV in UTF-8, made by 'request review'."
-        ) from None
-    rows = csv.DictReader(io.StringIO(text), strict=True)
-    try:
-        absent = [name for name in COLUMNS[:4] if name not in (rows.fieldnames or ())]
-        if absent:
-            raise UserError(f"{path}:1: no column '{absent[0]}' among {', '.join(COLUMNS)}.")
-        for row in rows:
-            yield rows.line_num, row
-    except csv.Error as problem:
-        raise UserError(f"{path}:{rows.line_num}: not CSV ({problem}).") from None
 
 
 # ---- difficulty: one minus the share of k attempts that passed

@@ -11,8 +11,8 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.errors import UserError
-from tripwright.world.folder import write_world
 from tripwright.world.generator import build_tables
+from tripwright.world.store import write_world
 
 KEY = "tvly-dev-4dF7secret0kEy"
 FUNCTION = '[tools]\nweb_search = "python"\n[vendors.python]\nfunction = "mine.py:search"\n'
