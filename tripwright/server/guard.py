@@ -12,12 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client import Counter
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tripwright.server.serving import again, body_within, say
+from tripwright.server.serving import say, within
 
 REQUESTS = Counter(
     "tripwright_requests_total", "Requests by route and status.", ["method", "route", "status"]
@@ -108,7 +107,13 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.monotonic(), 0
+        began, status, body = time.monotonic(), 0, bytearray()
+        limited = within(receive, MOST_BODY_BYTES)
+
+        async def logged() -> MutableMapping[str, Any]:
+            message = await limited()
+            body.extend(message.get("body", b""))
+            return message
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
             nonlocal status
@@ -122,14 +127,11 @@ class Guard:
                 ]
             await send(message)
 
-        body = b""
+        app: ASGIApp = self._app
+        if self._local_only and asked_host(Request(scope)) not in LOOPBACK:
+            app = problem(403, "Open this page by its address on this machine.")
         try:
-            if self._local_only and asked_host(Request(scope)) not in LOOPBACK:
-                raise HTTPException(403, "Open this page by its address on this machine.")
-            body = await body_within(Request(scope, receive), MOST_BODY_BYTES)
-            await self._app(scope, again(body, receive), guarded)
-        except HTTPException as refused:
-            await problem(refused.status_code, refused.detail)(scope, receive, guarded)
+            await app(scope, logged, guarded)
         except ClientDisconnect:
             pass  # nobody waits for an answer
         finally:

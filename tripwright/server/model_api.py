@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.agent.session import Turn
 from tripwright.errors import UserError
-from tripwright.server.serving import again, body_within
+from tripwright.server.serving import within
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService
@@ -114,11 +114,8 @@ class ModelApi:
     def __init__(self, service: TokenService, tokenizer: Any, name: str):
         self.service, self.tokenizer, self.name = service, tokenizer, name
         self.version = "default"
-        handlers: dict[int | type[Exception], Any] = {
-            RequestValidationError: _refused,
-            UserError: _refused,
-        }
-        self.app = FastAPI(openapi_url=None, exception_handlers=handlers)
+        kinds = (RequestValidationError, UserError, HTTPException)
+        self.app = FastAPI(openapi_url=None, exception_handlers=dict.fromkeys(kinds, _refused))
         self.app.add_middleware(_BodyLimit)
         for method, path, do in (
             ("GET", "/health", lambda: Response()),
@@ -248,26 +245,20 @@ class ModelApi:
 
 
 class _BodyLimit:
-    """ASGI: no body is larger than MOST_BODY_BYTES."""
+    """ASGI: no body that is read is larger than MOST_BODY_BYTES."""
 
     def __init__(self, app: ASGIApp):
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            try:
-                body = await body_within(Request(scope, receive), MOST_BODY_BYTES)
-            except HTTPException as refused:
-                error = {"message": refused.detail, "code": refused.status_code}
-                await JSONResponse({"error": error}, refused.status_code)(scope, receive, send)
-                return
-            receive = again(body, receive)
-        await self._app(scope, receive, send)
+        await self._app(scope, within(receive, MOST_BODY_BYTES), send)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    message = str(error)
-    if isinstance(error, RequestValidationError):
+    status, message = 400, str(error)
+    if isinstance(error, HTTPException):
+        status, message = error.status_code, error.detail
+    elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
         message = f"'{'.'.join(map(str, first['loc'][1:]))}': {first['msg']}"
-    return JSONResponse({"error": {"message": message, "code": 400}}, 400)
+    return JSONResponse({"error": {"message": message, "code": status}}, status)

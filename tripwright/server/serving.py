@@ -24,7 +24,6 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive
@@ -52,28 +51,19 @@ def _write(text: str) -> None:
         return
 
 
-async def body_within(request: Request, most_bytes: int) -> bytes:
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
+def within(receive: Receive, most_bytes: int) -> Receive:
+    """ASGI: what comes of a request. Whoever reads more than so large a body meets a 413."""
+    size = 0
+
+    async def receive_some() -> MutableMapping[str, Any]:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
         if size > most_bytes:
             raise HTTPException(413, f"The body is larger than {most_bytes:,} bytes.")
-        chunks.append(chunk)
-    return b"".join(chunks)
+        return message
 
-
-def again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, then whatever comes next (the client leaves)."""
-    sent = False
-
-    async def receive_again() -> MutableMapping[str, Any]:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_again
+    return receive_some
 
 
 FILES = "/docs-files"

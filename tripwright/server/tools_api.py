@@ -30,7 +30,7 @@ from tripwright.domains import alike, domain_of_face, face_named, faces, open_fo
 from tripwright.domains.domain import Domain
 from tripwright.domains.place import Place
 from tripwright.errors import UserError
-from tripwright.server.serving import add_docs, body_within, metrics_page, say_traceback
+from tripwright.server.serving import add_docs, metrics_page, say_traceback, within
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
 from tripwright.tools.remote import WORLD_HEADER
@@ -249,7 +249,7 @@ class ToolsApp(FastAPI):
         started = time.perf_counter()
         path, query = request.scope["path"], request.scope["query_string"]
         try:
-            body = await body_within(request, MAX_BODY_BYTES)
+            body = await Request(request.scope, within(request.receive, MAX_BODY_BYTES)).body()
             if self.answers.live:
                 tool, answer = await to_thread.run_sync(
                     self.answers.call, path, body, query, limiter=self._waiting
