@@ -40,7 +40,7 @@ from tripwright.errors import UserError, printable
 from tripwright.tools.http import Redaction
 
 if TYPE_CHECKING:
-    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
+    from tripwright.domains.deeptravel.sandbox.store import Store
 
 Mode = Literal["live", "record", "replay"]
 FIGURES = (
