@@ -57,7 +57,7 @@ HEAD = "accept,id,level,request\n"
     ("text", "names"),
     (
         (None, "review.csv"),
-        ("", "'accept'"),
+        ("", "No request is ticked"),
         ("id,level,request\na,,b\n", "'accept'"),
         (HEAD, "No request is ticked"),
         (f'{HEAD}perhaps,a,,"{WORDS}"\n', ":2: 'perhaps'"),
