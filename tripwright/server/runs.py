@@ -205,7 +205,7 @@ def _group_section(group: dict[str, ReportedRun]) -> Section:
 
 
 def _section(title: str, about: str, runs: dict[str, ReportedRun]) -> Section:
-    head = ["Final pass", "Of", Cell("Training", css="")]
+    head: list[str | Cell] = ["Final pass", "Of", Cell("Training", css="")]
     rows = [_row(name, run) for name, run in runs.items()]
     parts: list[Part] = [Text(about), PageTable.of(head, rows, "Run")]
     if len(runs) > 1:

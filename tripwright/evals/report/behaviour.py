@@ -518,7 +518,7 @@ def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) 
 
 
 def _gap_table(behaviours: Behaviours) -> PageTable:
-    rows = []
+    rows: list[tuple[str, str, Sequence[Value]]] = []
     for gap in gaps(behaviours):
         value, low, high = (signed(100 * each, 1) for each in (gap.value, gap.low, gap.high))
         rates = percent(gap.official_rate), percent(gap.strict_rate)

@@ -257,7 +257,9 @@ def final_table(columns: Sequence[EvaluationColumn], difficulty: Json) -> PageTa
     named = [BASELINES.get(name, (plain(name).capitalize(), "script")) for name in scripts]
     head = [Cell(words, (note,)) for words, note in named] + [Cell(each.title) for each in columns]
     more = len(head) > 1 or len(rows) > 1
-    return PageTable.of(head, ((*row, each.values()) for *row, each in rows if more), "Final pass")
+    return PageTable.of(
+        head, ((name, by, each.values()) for name, by, each in rows if more), "Final pass"
+    )
 
 
 def _is_slices(section: Any) -> bool:
