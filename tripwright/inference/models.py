@@ -350,7 +350,7 @@ def save_model(model: Any, folder: Path) -> None:
         return
     from safetensors.torch import save_file
 
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     weights = {_file_name(name): p.detach().cpu() for name, p in adapter_parameters(model)}
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
     model.peft_config["default"].save_pretrained(folder)
