@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.training import stages
-from tripwright.training.examination import BEFORE, evaluate, requests_of_exam
+from tripwright.training.held_out import BEFORE, evaluate, requests_of_exam
 from tripwright.training.recipe import load_recipe
 from tripwright.training.run_folder import RunFolder
 

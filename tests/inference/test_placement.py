@@ -16,7 +16,7 @@ from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.inference.models import device_named
 from tripwright.policies.settings import PolicySettings
-from tripwright.training import examination, stages
+from tripwright.training import held_out, stages
 from tripwright.training.recipe import check_needs
 from tripwright.training.run_folder import RunFolder
 
@@ -105,13 +105,13 @@ def test_training_and_examination_obey_the_recipe(tmp_path, tiny_recipe, monkeyp
         raise UserError("enough")
 
     monkeypatch.setattr(stages, "load_model", loading)
-    monkeypatch.setattr(examination, "load_model", loading)
-    exam = examination.requests_of_exam(recipe, 1)
+    monkeypatch.setattr(held_out, "load_model", loading)
+    exam = held_out.requests_of_exam(recipe, 1)
     for work in (
         lambda: stages.copy_pretraining(run),
         lambda: stages.cold_start(run),
         lambda: stages.reinforce(run),
-        lambda: examination.evaluate(run, exam, "start", "exam"),
+        lambda: held_out.evaluate(run, exam, "start", "exam"),
     ):
         with pytest.raises(UserError, match="enough"):
             work()

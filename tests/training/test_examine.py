@@ -20,7 +20,7 @@ from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.runs import episodes
 from tripwright.statistics.rates import rate
-from tripwright.training import examination, stages, validation
+from tripwright.training import held_out, stages
 from tripwright.training.recipe import DialectSettings
 from tripwright.training.run_folder import RunFolder
 from tripwright.world.generator import build_tables
@@ -58,9 +58,9 @@ def test_every_finished_stage_is_examined_and_nothing_twice(recipe, trained, cap
 
     stages.reinforce(RunFolder(trained, recipe))
     held = list[str]()
-    play = validation.run_episodes
+    play = held_out.run_episodes
     monkeypatch.setattr(
-        validation,
+        held_out,
         "run_episodes",
         lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1],
     )
@@ -98,13 +98,13 @@ def test_requests_without_levels_and_an_evaluation_without_scores(recipe, tmp_pa
         "metrics": {"final": rate(0, 0)},
         "parties": {"2": {"final": rate(0, 0)}},
     }
-    monkeypatch.setattr(examination.HeldOut, "play", lambda *args: none)
+    monkeypatch.setattr(held_out.HeldOut, "play", lambda *args: none)
     run = RunFolder(tmp_path / "run", recipe)
-    examination.measure_difficulty(run)
+    held_out.measure_difficulty(run)
     assert json.loads((run.folder / "difficulty.json").read_text())["levels"]["expert"] == {}
     assert all(
         line.endswith("not known (0 scored)")
-        for line in examination.rate_lines("strict", examination.rates(run, []))[1:]
+        for line in held_out.rate_lines("strict", held_out.rates(run, []))[1:]
     )
 
 
@@ -122,8 +122,8 @@ def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(recipe, tmp_p
     model, tokenizer = load_model(run.model("start"))
     tokenizer.chat_template = Path("tests/tokens/templates/qwen3.jinja").read_text()
     run.save("sft", model, tokenizer)
-    exam = examination.requests_of_exam(official, 4)
-    examination.evaluate(run, exam, "sft", "after_sft")
+    exam = held_out.requests_of_exam(official, 4)
+    held_out.evaluate(run, exam, "sft", "after_sft")
     chat = ChatFormat(tokenizer, official.dialect.dialect().schemas())
     trained = open_session(exam.tasks[0], official.dialect.dialect(), chat)
     examined = next(episodes(run.folder / "eval/after_sft/transcripts.jsonl"))
@@ -155,9 +155,9 @@ def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
     stages.make(run)
     shutil.copytree(run.model("start"), run.model("rl"))
     with pytest.raises(UserError, match="name those of its exam, for the same place, with eval"):
-        examination.examine(own, run.folder)
+        held_out.examine(own, run.folder)
     settings = dataclasses.replace(own.evaluation, file=str(files["exam"]))
-    figures = examination.examine(dataclasses.replace(own, evaluation=settings), run.folder)
+    figures = held_out.examine(dataclasses.replace(own, evaluation=settings), run.folder)
     assert figures["final"]["after_rl"]["n"] == 3 and figures["final"]["expert"]["k"] == 3
     card = json.loads((run.folder / "eval/after_rl/run_card.json").read_text())
     assert card["world"]["content_hash"] == world.content_hash

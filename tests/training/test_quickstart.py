@@ -14,7 +14,7 @@ from tests.files import read_lines
 from tripwright.cli import quickstart as verb
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
-from tripwright.training import examination, validation
+from tripwright.training import held_out
 from tripwright.training.train import (
     COLD_START_STEPS,
     FIXED_MINUTES,
@@ -48,10 +48,10 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     )
     assert score["comparison"]["dense_reward"]["n"] == 4
     assert score["comparison"]["with_faults"]["dense_reward"]["n"] == 4
-    for stage in (examination.BEFORE, examination.AFTER):
+    for stage in (held_out.BEFORE, held_out.AFTER):
         without, failing = (
             json.loads((tmp_path / "eval" / name / "score.json").read_text())
-            for name in (stage, f"{stage}_{examination.WITH_FAULTS}")
+            for name in (stage, f"{stage}_{held_out.WITH_FAULTS}")
         )
         assert "faults" not in without
         assert failing["faults"]["settings"]["probability"] == 0.9
@@ -63,7 +63,7 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
         return read_lines(tmp_path / "eval" / name / "transcripts.jsonl")
 
     before, after, blind = (
-        transcripts(name) for name in (examination.BEFORE, examination.AFTER, examination.BLIND)
+        transcripts(name) for name in (held_out.BEFORE, held_out.AFTER, held_out.BLIND)
     )
     assert {r["id"] for r in before} == {r["id"] for r in after} == {
         r["id"] for r in blind
@@ -82,7 +82,7 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
         lambda *_, **__: pytest.fail("a finished stage was run again"),
     )
     monkeypatch.setattr(
-        validation, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again")
+        held_out, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again")
     )
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     assert (tmp_path / "metrics.jsonl").read_text() == told

@@ -20,7 +20,7 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.training import data_source
 from tripwright.training import trips as trips_module
 from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_identity, trips_of
-from tripwright.training.examination import requests_of_exam
+from tripwright.training.held_out import requests_of_exam
 from tripwright.training.trips import ExpertTranscripts, GeneratedTrips
 from tripwright.world import generator
 from tripwright.world.generator import build_tables

@@ -20,7 +20,7 @@ from tripwright.inference.local import load_model
 from tripwright.inference.models import device_named
 from tripwright.policies.settings import Decoding
 from tripwright.runs import episodes
-from tripwright.training import stages, validation
+from tripwright.training import held_out, stages
 from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.data_source import VALIDATION_WORLDS
 from tripwright.training.loop import StageClock
@@ -102,7 +102,7 @@ def played(run: RunFolder, step: int) -> dict[str, list[int]]:
 def test_validation_is_every_n_steps_and_changes_nothing_of_the_training(recipe, run, tmp_path):
     plain, name = trained(tmp_path / "plain", replace(recipe, validation=None)), stage(recipe)
     assert same(weights(plain, name), weights(run, name)) and metrics(plain) == metrics(run)
-    assert [step for step, _ in validation.evaluations(run.folder)] == [0, 2, 4]
+    assert [step for step, _ in held_out.evaluations(run.folder)] == [0, 2, 4]
     card = score(run, 2)["run_card"]
     assert card["decoding"] == {"temperature": 0.7, "seed": 0, "top_p": 0.9, "top_k": None}
     assert card["policy"]["stage"] == f"{name}-step-2" and score(run, 2)["n"] == 3
@@ -116,8 +116,8 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(recipe, r
     assert same(weights(run, f"{name}-step-4"), weights(run, name))
     assert not same(weights(run, f"{name}-step-2"), weights(run, name))
     model, tokenizer = load_model(run.model(f"{name}-step-2"), device_named(recipe.model.device))
-    chat = validation.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
-    requests = validation.held_out(recipe, None, 3, VALIDATION_WORLDS)
+    chat = held_out.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
+    requests = held_out.held_out(recipe, None, 3, VALIDATION_WORLDS)
     again = run.folder / "eval" / "validation-step-22"
     requests.play_model(model, chat, again, {"kind": "local"})
     assert played(run, 22) == played(run, 2)
@@ -129,7 +129,7 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(recipe, r
 def test_a_killed_validation_goes_on_with_the_same_weights(
     step, recipe, whole, tmp_path, monkeypatch
 ):
-    folder, play = tmp_path / "killed", validation.run_episodes
+    folder, play = tmp_path / "killed", held_out.run_episodes
 
     def die(policy: Any, tasks: Any, out: Path, *rest: Any, **more: Any) -> dict[str, Any]:
         if out.name == f"validation-step-{step}":
@@ -138,10 +138,10 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
             raise KeyboardInterrupt
         return play(policy, tasks, out, *rest, **more)
 
-    monkeypatch.setattr(validation, "run_episodes", die)
+    monkeypatch.setattr(held_out, "run_episodes", die)
     with pytest.raises(KeyboardInterrupt):
         trained(folder, recipe)
-    monkeypatch.setattr(validation, "run_episodes", play)
+    monkeypatch.setattr(held_out, "run_episodes", play)
     before = (folder / f"eval/validation-step-{step}/transcripts.jsonl").read_text()
     assert before.count("\n") == 1
     torch.rand(5)  # another process would stand elsewhere
@@ -163,7 +163,7 @@ def test_what_led_nowhere_is_validated_anew(recipe, run):
     again = trained(run.folder, replace(recipe, rl=Reinforcement("grpo", other)))
     assert (
         score(again, 2)["run_card"]["policy"]["fingerprint"]
-        == (validation.model_identity(again, "rl-step-2")["fingerprint"])
+        == (held_out.model_identity(again, "rl-step-2")["fingerprint"])
     )
     assert not same(weights(again, "rl-step-2"), before)
 
@@ -173,7 +173,7 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
     keep, kept, recipe, tmp_path, monkeypatch
 ):
     rates = {0: 0.1, 2: 0.5, 4: 0.5}
-    play = validation.HeldOut.play_model
+    play = held_out.HeldOut.play_model
 
     def rated(*args: Any, **more: Any) -> dict[str, Any]:
         result, folder = play(*args, **more), args[3]
@@ -181,13 +181,13 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
         (folder / "score.json").write_text(json.dumps(result))
         return result
 
-    monkeypatch.setattr(validation.HeldOut, "play_model", rated)
+    monkeypatch.setattr(held_out.HeldOut, "play_model", rated)
     settings = replace(recipe.validation, metric="delivery", keep=keep)
     run = trained(tmp_path / "run", replace(recipe, validation=settings))
     best = json.loads((run.folder / "best.json").read_text())
     assert (best["metric"], best["step"], best["value"]) == ("delivery", 2, 0.5)
     assert best["model"] == "model/rl-step-2" and best["low"] <= best["high"]
-    assert sorted(validation.checkpoint_models(run.folder)) == kept
+    assert sorted(held_out.checkpoint_models(run.folder)) == kept
 
 
 @both_stages
@@ -196,7 +196,7 @@ def test_any_kept_checkpoint_is_examined_by_its_step(recipe, run, capsys):
     examine.examine(run.folder, step="2")
     assert "step-2" in capsys.readouterr().out.replace(" ", "-")
     exam = json.loads((run.folder / "eval/step-2/score.json").read_text())
-    assert exam["run_card"]["policy"] == validation.model_identity(run, f"{stage(recipe)}-step-2")
+    assert exam["run_card"]["policy"] == held_out.model_identity(run, f"{stage(recipe)}-step-2")
     assert exam["run_card"]["queries"] != score(run, 2)["run_card"]["queries"]
     best = json.loads((run.folder / "best.json").read_text())
     (run.folder / "best.json").write_text(json.dumps(best | {"model": "model/start"}))

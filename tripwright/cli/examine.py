@@ -45,8 +45,8 @@ def examine(
     path = recipe if recipe.is_dir() else recipe_file(recipe)
     folder = out or (path if path.is_dir() else Path("runs") / path.stem)
     check_folders([folder])
-    from tripwright.training.examination import examine as examine_run
-    from tripwright.training.examination import in_words
+    from tripwright.training.held_out import examine as examine_run
+    from tripwright.training.held_out import in_words
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
     read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())

@@ -33,13 +33,13 @@ from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
+from tripwright.training.held_out import Validation
 from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.recipe import Recipe, check_positions
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import CopyPretraining, FineTuning
 from tripwright.training.sft_data import FileSamples, expert_samples, file_samples
 from tripwright.training.trips import ExpertTranscripts, expert_sessions
-from tripwright.training.validation import Validation
 
 
 def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:

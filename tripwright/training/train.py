@@ -32,7 +32,7 @@ from tripwright.evals.run_card import environment
 from tripwright.files import json_object, write_atomically
 from tripwright.rewards.spec import resolve_reward
 from tripwright.runs import CARD, COMPARISON, SCORE
-from tripwright.training.examination import AFTER, examine_models, in_words
+from tripwright.training.held_out import AFTER, examine_models, in_words
 from tripwright.training.recipe import Recipe, check_needs, load_recipe
 from tripwright.training.recipe_list import recipe_file, recipe_named
 from tripwright.training.run_folder import RunFolder
