@@ -171,11 +171,6 @@ class RunFolder:
         keep_freed_memory()
 
     @staticmethod
-    def begun(folder: str | Path) -> bool:
-        """Whether there is something to continue: a checkpoint or a finished stage."""
-        return any(Path(folder).glob("checkpoints/*/step-*")) or any(Path(folder).glob("model/*"))
-
-    @staticmethod
     def trained(folder: str | Path) -> bool:
         """Whether steps were taken here that are kept. Until then a mistake may be mended: nothing
         hangs on the recipe and the data."""

@@ -82,7 +82,7 @@ def train(
             resolve_reward(spec, read.domain.rewards)
     check_needs(read)
     folder = Path(out) if out is not None else Path("runs") / path.stem
-    if engine != "verl" and not RunFolder.begun(folder):  # whose memory is other machines'
+    if engine != "verl" and not RunFolder.trained(folder):  # whose memory is other machines'
         check_start(read)
     run = RunFolder(folder, read)
     with run.alone():
