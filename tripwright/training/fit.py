@@ -410,18 +410,12 @@ DIVIDED = {
 }
 
 
-@dataclass(frozen=True)
-class DevicePeak:
+class DevicePeak(NamedTuple):
     """Of each of so many GPUs, in GB."""
 
     devices: int
     checkpoint_activations: bool
     peak_gb: float
-
-    @property
-    def cards(self) -> list[int]:
-        """Those of `CARDS_GB` that have as much."""
-        return [card for card in CARDS_GB if self.peak_gb <= card]
 
 
 def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
@@ -456,8 +450,7 @@ def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
 LEAST_ROWS = 8  # episodes played at once: with fewer, time grows more than memory shrinks
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One setting, as a recipe has it, and the peak in GB once it and all changes before it are
     made."""
 
@@ -532,8 +525,7 @@ LARGE_TOKENIZER, NEW_TOKENIZER = 3.6, 3.8
 REACHED = 0.2
 
 
-@dataclass(frozen=True)
-class Lengths:
+class Lengths(NamedTuple):
     """Tokens of an episode in the mean, and how many of them the agent says. `measured`: from the
     expert's episodes, else at most."""
 
@@ -560,8 +552,7 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
     return Lengths(min(most, episode), max(1, round(agent / characters)), True)
 
 
-@dataclass(frozen=True)
-class StepWork:
+class StepWork(NamedTuple):
     """Of one step of a stage. `seconds` is None on a GPU."""
 
     stage: str
@@ -630,13 +621,13 @@ def estimate(
         "memory": [{**asdict(stage), "peak": stage.peak} for stage in stages],
         "peak_gb": peak(stages),
         "devices": [
-            asdict(p) | {"fits": {f"{card}_gb": card in p.cards for card in CARDS_GB}}
+            p._asdict() | {"fits": {f"{card}_gb": p.peak_gb <= card for card in CARDS_GB}}
             for p in (device_peaks(recipe, size) if device == "cuda" else [])
         ],
         "available_gb": available,
         "fits": available is None or peak(stages) <= available,
-        "changes": [asdict(change) for change in needed],
+        "changes": [change._asdict() for change in needed],
         "changes_suffice": enough,
-        "episode": asdict(episode),
-        "steps": [asdict(work) for work in steps_of(recipe, size, episode, device)],
+        "episode": episode._asdict(),
+        "steps": [work._asdict() for work in steps_of(recipe, size, episode, device)],
     }
