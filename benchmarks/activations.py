@@ -26,7 +26,7 @@ import transformers
 
 from tripwright.inference.models import LoraSettings, add_adapter, convert_weights, precision_named
 from tripwright.training.fit import ModelSize, memory
-from tripwright.training.flops import ModelShape, peak_memory_mb
+from tripwright.training.metrics import ModelShape, peak_memory_mb
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import DialectSettings, ModelSettings, Recipe
 from tripwright.training.run_folder import keep_freed_memory
@@ -100,7 +100,7 @@ def train(recipe: Recipe, tokens: int, threads: int) -> dict[str, float]:
     loop.take_step()
     began = time.process_time()
     loop.take_step()
-    return {"gb": (peak_memory_mb() or 0.0) / 1e3, "seconds": time.process_time() - began}
+    return {"gb": peak_memory_mb() / 1e3, "seconds": time.process_time() - began}
 
 
 def main() -> None:

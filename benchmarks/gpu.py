@@ -41,7 +41,7 @@ from tripwright.domains import dialect_named, domain_named
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import convert_weights, device_named, precision_named
 from tripwright.training.fit import KNOWN_MODELS, ModelSize, memory, peak, total_memory_gb
-from tripwright.training.flops import mfu, peak_flops, peak_memory_mb, update_flops
+from tripwright.training.metrics import mfu, peak_flops, peak_memory_mb, update_flops
 from tripwright.training.nano import make_tokenizer
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import keep_freed_memory
@@ -119,7 +119,7 @@ def update(name: str, tokens: int, device: torch.device) -> dict[str, Any]:
         "seconds": seconds,
         "optimizer_seconds": steps[-1],
         "mfu": share,
-        "peak_gb": (peak_memory_mb(device) or 0.0) / 1e3,
+        "peak_gb": peak_memory_mb(device) / 1e3,
         "fit_gb": fit_gb,
     }
 
@@ -147,7 +147,7 @@ def play(name: str, episodes: int, device: torch.device) -> dict[str, Any]:
         "prefilled_tokens": policy.figures["prefilled_tokens"],
         "rows_per_pass": policy.figures["rows_per_pass"],
         "seconds": seconds,
-        "peak_gb": (peak_memory_mb(device) or 0.0) / 1e3,
+        "peak_gb": peak_memory_mb(device) / 1e3,
     }
 
 

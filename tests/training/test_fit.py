@@ -28,8 +28,8 @@ from tripwright.training.fit import (
     steps_of,
     trained_parameters,
 )
-from tripwright.training.flops import ModelShape, update_flops
 from tripwright.training.grpo import GrpoSettings, Kl
+from tripwright.training.metrics import ModelShape, update_flops
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import (
     DialectSettings,

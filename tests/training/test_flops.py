@@ -9,8 +9,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from tripwright.inference.decoder import Cache, CacheView, Decoder
-from tripwright.training import flops as module
-from tripwright.training.flops import (
+from tripwright.training import metrics as module
+from tripwright.training.metrics import (
     ModelShape,
     flops,
     gpu_peak_flops,

@@ -15,7 +15,7 @@ the dialect allows, so it is what a run may need, not what it mostly does. The c
 engine's own code: what its layers save is derived term by term in `activation_bytes`, and a test
 holds that to what torch saves.
 
-Time is FLOPs that are counted (`flops`) at a share of what this processor's matrix product
+Time is FLOPs that are counted (`metrics`) at a share of what this processor's matrix product
 reaches. A GPU's time is not estimated.
 """
 
@@ -41,8 +41,8 @@ from tripwright.inference.models import (
 )
 from tripwright.training.batches import CHUNK, keeps_logits
 from tripwright.training.data_source import RL, trips_of
-from tripwright.training.flops import ModelShape, peak_flops, rollout_flops, update_flops
 from tripwright.training.grpo import GrpoSettings
+from tripwright.training.metrics import ModelShape, peak_flops, rollout_flops, update_flops
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import Recipe, changed
 from tripwright.training.rollouts import RolloutSettings

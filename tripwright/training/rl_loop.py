@@ -20,10 +20,9 @@ from tripwright.rewards.spec import resolve_reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 from tripwright.training.batches import Batch, collate
-from tripwright.training.flops import Meter
 from tripwright.training.logprobs import RolloutRow, rows_of
 from tripwright.training.loop import SavedLoop, StageClock
-from tripwright.training.metrics import describe
+from tripwright.training.metrics import Meter, describe
 from tripwright.training.optim import Optimizers
 from tripwright.training.rollout_worker import RolloutWorker, sampling_policy
 from tripwright.training.rollouts import Rollout, RolloutGroup, RolloutSettings
