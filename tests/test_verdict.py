@@ -1,13 +1,11 @@
 """Verdicts: what they are not to hold."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.verdict import Group, Verdict, format_group
 
 
-def test_a_fact_is_in_one_group() -> None:
+def test_a_fact_is_in_one_group():
     """Figures of facts go by their names: one of the two would be lost."""
     groups = (
         format_group(None),

@@ -1,11 +1,8 @@
 """Names of domains, dialects and faces: what comes twice is said, whoever came first."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -27,9 +24,7 @@ DIALECT = replace(OWN.dialects[0], name="mine", face=FACE)
         ({}, ""),
     ],
 )
-def test_a_name_that_comes_twice_is_said(
-    changed: dict[str, Any], what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_comes_twice_is_said(changed, what, monkeypatch):
     theirs = replace(OWN, **{"name": "mine", "dialects": (DIALECT,), **changed})
     monkeypatch.setitem(sys.modules, "their.domain", SimpleNamespace(DOMAIN=theirs))
     monkeypatch.setattr(domains, "_modules", lambda: (*domains.ROWS.values(), "their.domain"))
@@ -47,6 +42,6 @@ def test_a_name_that_comes_twice_is_said(
         find()
 
 
-def test_a_name_out_of_a_file_may_be_anything() -> None:
+def test_a_name_out_of_a_file_may_be_anything():
     with pytest.raises(UserError, match="Unknown domain"):
         domain_named(["x"])

@@ -6,8 +6,6 @@ was shown is held fast (roles, texts, ids, masks, why it stopped, the answer) an
 episodes, the facts of the verdict: records may get further fields.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +42,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory, program: Callable[..., list[
     return folder
 
 
-def test_tokenizer(shown: Path, pins: Any) -> None:
+def test_tokenizer(shown, pins):
     """Made of the compact dialects' episodes; all ids of this file are its."""
     vocabulary = json.loads((shown / "tokenizer.json").read_text(encoding="utf-8"))
     parts = [
@@ -57,9 +55,7 @@ def test_tokenizer(shown: Path, pins: Any) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_experts_episodes_as_tokens(
-    dialect: str, shown: Path, records: Callable[..., Any], pins: Any
-) -> None:
+def test_the_experts_episodes_as_tokens(dialect, shown, records, pins):
     path = shown / f"{dialect}.jsonl"
     assert len(records(path)) == EPISODES
     pins.lines(f"shown_{dialect}", path.read_text(encoding="utf-8").splitlines(), path)
@@ -87,15 +83,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., li
 
 
 @pytest.mark.parametrize(("policy", "dialect", "options"), RUNS)
-def test_episodes_without_a_model(
-    policy: str,
-    dialect: str,
-    options: str,
-    asked: Path,
-    tripwright: Callable[..., list[str]],
-    records: Callable[..., Any],
-    pins: Any,
-) -> None:
+def test_episodes_without_a_model(policy, dialect, options, asked, tripwright, records, pins):
     name = "_".join([policy, dialect, *(word.strip("-") for word in options.split())])
     errands = dialect.startswith("deeptravel")
     given = [

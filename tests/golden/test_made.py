@@ -2,12 +2,9 @@
 impossible. Everything that is trained or examined in this project begins here, so an equal seed
 must go on giving equal bytes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +16,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., li
     return folder
 
 
-def test_generated_world(place: Path, pins: Any) -> None:
+def test_generated_world(place, pins):
     manifest = json.loads((place / "nano" / "manifest.json").read_text())
     pins.lines("made_world", [manifest["content_hash"]], place / "nano")
 
@@ -33,9 +30,7 @@ def test_generated_world(place: Path, pins: Any) -> None:
         ("infeasible", "--count 12 --keep infeasible"),
     ],
 )
-def test_made_queries(
-    name: str, options: str, place: Path, tripwright: Callable[..., list[str]], pins: Any
-) -> None:
+def test_made_queries(name, options, place, tripwright, pins):
     path = place / f"{name}.jsonl"
     tripwright(
         place,
@@ -62,9 +57,7 @@ def test_made_queries(
 
 
 @pytest.mark.parametrize("wishes", ["with", "without", "mixed"])
-def test_made_requests(
-    wishes: str, place: Path, tripwright: Callable[..., list[str]], pins: Any
-) -> None:
+def test_made_requests(wishes, place, tripwright, pins):
     path = place / f"requests_{wishes}.jsonl"
     tripwright(
         place,

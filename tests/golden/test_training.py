@@ -6,8 +6,6 @@ machine; on another these tests are skipped. That a stopped run goes on bit for 
 tests/training/test_resume*.py and tests/cli/test_train.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict
@@ -119,7 +117,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., lis
     return trained
 
 
-def test_fine_tuning(runs: Runs, hash_of: Callable[[str], str], pins: Any) -> None:
+def test_fine_tuning(runs, hash_of, pins):
     run = runs("sft", "sft")
     tokenizer = json.loads((run / "model" / "start" / "tokenizer.json").read_text(encoding="utf-8"))
     found = {"tokenizer": hash_of(json.dumps(tokenizer, sort_keys=True)), **outcome(run, hash_of)}
@@ -137,14 +135,7 @@ def test_fine_tuning(runs: Runs, hash_of: Callable[[str], str], pins: Any) -> No
         *(pytest.param(name, "float32", marks=pytest.mark.slow) for name in ("grpo", "deeptravel")),
     ],
 )
-def test_reinforcement(
-    name: str,
-    dtype: str,
-    runs: Runs,
-    hash_of: Callable[[str], str],
-    records: Callable[..., Any],
-    pins: Any,
-) -> None:
+def test_reinforcement(name, dtype, runs, hash_of, records, pins):
     """Cold starts are by heart, on a transcript or two: then some episodes pass and some do not,
     and there is something to learn from."""
     start = runs(name if name in WITH_A_START else "grpo", "train", dtype)

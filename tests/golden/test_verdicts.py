@@ -2,8 +2,6 @@
 queries: the authors' data is not in this repository, so one hash per line of the commands' output
 is kept. A failure names the lines."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable
@@ -11,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.files import write_lines
 
 RULES = ("official", "strict", "star")
 
@@ -43,7 +43,7 @@ def given(
 
 
 def write(path: Path, found: list[Any]) -> None:
-    path.write_text("".join(json.dumps(each) + "\n" for each in found), encoding="utf-8")
+    write_lines(path, found)
 
 
 def kept(path: Path, lines: list[str]) -> list[str]:
@@ -61,9 +61,7 @@ def without_seconds(line: str) -> str:
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_verdicts_on_the_given_plans(
-    rules: str, given: Path, tripwright: Callable[..., list[str]], pins: Any
-) -> None:
+def test_verdicts_on_the_given_plans(rules, given, tripwright, pins):
     path = given / f"verdicts_{rules}.jsonl"
     found = kept(
         path,
@@ -73,7 +71,7 @@ def test_verdicts_on_the_given_plans(
     pins.lines(f"verdicts_{rules}", found, path)
 
 
-def test_rule_sets_compared(given: Path, tripwright: Callable[..., list[str]], pins: Any) -> None:
+def test_rule_sets_compared(given, tripwright, pins):
     path = given / "compared.jsonl"
     found = kept(
         path,
@@ -93,9 +91,7 @@ def test_rule_sets_compared(given: Path, tripwright: Callable[..., list[str]], p
 
 
 @pytest.mark.parametrize("options", ["", "--cheapest", "--k 3"])
-def test_solved_queries(
-    options: str, given: Path, tripwright: Callable[..., list[str]], pins: Any
-) -> None:
+def test_solved_queries(options, given, tripwright, pins):
     name = "solved" + options.replace("--", "_").replace(" ", "")
     lines = tripwright(
         given, "solve", "queries.jsonl", "--world", "real", "--json", *options.split()
@@ -107,14 +103,7 @@ def test_solved_queries(
 
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("whose", ["annotated", "solved"])
-def test_verdicts_on_annotated_and_solved_plans(
-    whose: str,
-    rules: str,
-    given: Path,
-    tripwright: Callable[..., list[str]],
-    records: Callable[..., Any],
-    pins: Any,
-) -> None:
+def test_verdicts_on_annotated_and_solved_plans(whose, rules, given, tripwright, records, pins):
     if whose == "solved":
         solved = [
             json.loads(line)["plan"]

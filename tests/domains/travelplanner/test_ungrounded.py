@@ -1,8 +1,6 @@
 """Names in a plan that neither the request nor a tool answer holds, and those that no table of the
 world has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -38,7 +36,7 @@ def record(*texts: tuple[str, str], **more: Any) -> dict[str, Any]:
     return {"plan": [DAY], "transcript": {"segments": segments}, **more}
 
 
-def test_names_are_read_from_every_field_of_a_plan() -> None:
+def test_names_are_read_from_every_field_of_a_plan():
     named = names_of([DAY, "no day", {"breakfast": None, "attraction": "-"}])
     assert named == {
         **NAMES,
@@ -61,13 +59,13 @@ def test_names_are_read_from_every_field_of_a_plan() -> None:
     ],
 )
 def test_a_name_is_found_where_whole_words_of_the_request_or_of_an_answer_hold_it(
-    shown: str, field: str, expected: Any
-) -> None:
+    shown, field, expected
+):
     assert not_found(record(("user", shown)))[field] == expected
     assert not_found(record(("user", ""), ("tool", shown)))[field] == expected
 
 
-def test_names_are_compared_as_people_read_them() -> None:
+def test_names_are_compared_as_people_read_them():
     assert plain('Caf\\u00e9 \\"Zum  Bär\\"\n') == 'café "zum bär"'
     assert (
         holds("a café.", "café")
@@ -77,14 +75,14 @@ def test_names_are_compared_as_people_read_them() -> None:
     )
 
 
-def test_what_the_model_was_not_shown_grounds_nothing() -> None:
+def test_what_the_model_was_not_shown_grounds_nothing():
     assert not_found(record(("tool", "Quiet L"), ("assistant", "Quiet Loft")))["accommodation"] == (
         1,
         1,
     )
 
 
-def test_what_is_in_no_table_is_counted_by_field_where_the_judge_looked() -> None:
+def test_what_is_in_no_table_is_counted_by_field_where_the_judge_looked():
     places = ((1, "lunch"), (2, "dinner"), (1, "transportation"))
     evidence = [
         {"day": day, "field": field, "found": None, "needed": None} for day, field in places

@@ -70,13 +70,11 @@ def query(**wishes: object) -> Query:
         (99.5, 99, ["99", "99", "50"]),
     ],
 )
-def test_two_prices_are_compared_as_far_as_they_differ(
-    one: float, other: float, pairs: list[str]
-) -> None:
+def test_two_prices_are_compared_as_far_as_they_differ(one, other, pairs):
     assert digits_compared(one, other) == pairs
 
 
-def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
+def test_rows_are_looked_at_down_to_the_first_that_fits():
     walk = stay_walk(
         query(**{"room type": "private room", "house rule": "smoking"}), 2, STAYS, True
     )
@@ -90,7 +88,6 @@ def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
         plain is not None and plain.words() == "2 nights, 5 people: A 66 1 9 ok. Stay: (A) Attic."
     )
     unlettered = stay_walk(query(), 2, [("", STAYS[0][1])], True)
-    assert unlettered is not None
     assert unlettered.words() == "2 nights, 5 people: 66 1 9 ok. Stay: Attic."
     further = stay_walk(query(), 2, STAYS, True, STAYS[3][1])
     assert further is not None and further.words() == (
@@ -98,12 +95,11 @@ def test_rows_are_looked_at_down_to_the_first_that_fits() -> None:
         f" (D) {STAYS[3][1].name}."
     )
     others = stay_walk(query(**{"room type": "not shared room"}), 1, STAYS, True)
-    assert others is not None
     assert others.words().startswith("not Shared room!, 1 night, 5 people: A 66 Shared room! no;")
     assert stay_walk(query(**{"room type": "entire room"}), 2, STAYS, True) is None
 
 
-def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
+def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free():
     assert words(["French"], MEALS) == (
         "Breakfast, 2 free, French!: A 17 Tea ok. Breakfast: (A) Diner. Lunch, 1 free, French!: B"
         " 26 Bakery ok. Lunch: (B) Cafe. Dinner, French!: C 34 Indian no; D 40 Italian, French! ok."
@@ -120,7 +116,7 @@ def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free() -> None:
         assert walks[-1].words().endswith(f"Meal {meals - 1}: none.")
 
 
-def test_rows_in_any_order_are_looked_at_to_the_last() -> None:
+def test_rows_in_any_order_are_looked_at_to_the_last():
     rows = [("", row) for _, row in (STAYS[4], STAYS[1], STAYS[0], STAYS[2], STAYS[3])]
     walk = stay_walk(query(**{"room type": "private room"}), 2, rows, False)
     assert walk is not None and walk.words() == (
@@ -133,7 +129,7 @@ def test_rows_in_any_order_are_looked_at_to_the_last() -> None:
     )
 
 
-def test_in_any_order_what_is_wanted_is_eaten_first() -> None:
+def test_in_any_order_what_is_wanted_is_eaten_first():
     rows = [("", row) for _, row in (MEALS[3], MEALS[2], MEALS[0], MEALS[1])]
     walks = meal_walks(query(cuisine=["French"]), rows, ("Breakfast", "Lunch"), False)
     assert " ".join(walk.words() for walk in walks) == (
@@ -158,7 +154,7 @@ def agent_characters(played: list[Episode]) -> int:
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_it_plans_the_same_and_says_more(seed: int) -> None:
+def test_it_plans_the_same_and_says_more(seed):
     """Nothing but the notes differs; on nearly every trip the work leads where the oracle went."""
     world = World.in_memory(build_tables("nano", seed))
     queries = list(make_queries(world, 40, seed, Mix()))
@@ -175,7 +171,7 @@ def test_it_plans_the_same_and_says_more(seed: int) -> None:
     assert on_stays >= 38 and wished >= on_meals >= wished - 2 > 0
 
 
-def test_other_faces_show_their_own_words() -> None:
+def test_other_faces_show_their_own_words():
     """In a dialect whose face hides what decides, nothing is said that was not shown."""
     world = World.in_memory(build_tables("nano", 3))
     tasks = [TripTask(str(n), q, world) for n, q in enumerate(make_queries(world, 6, 3))]

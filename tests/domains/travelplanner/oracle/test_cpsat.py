@@ -1,7 +1,5 @@
 """The planner against CP-SAT, which knows the same options and shares none of the search."""
 
-from __future__ import annotations
-
 import importlib.util
 import random
 from pathlib import Path
@@ -23,7 +21,6 @@ def solve_cpsat() -> Any:
     if not MODEL.is_file():
         pytest.skip("benchmarks/ is not part of this copy")
     spec = importlib.util.spec_from_file_location("cpsat", MODEL)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.solve_cpsat
@@ -51,7 +48,7 @@ def any_query(world: World, rng: random.Random) -> Query:
 
 
 @pytest.mark.parametrize(("seed", "count"), [(1, 25), (2, 25)])
-def test_both_find_the_same_least_cost_or_none(solve_cpsat: Any, seed: int, count: int) -> None:
+def test_both_find_the_same_least_cost_or_none(solve_cpsat, seed, count):
     pytest.importorskip("ortools")
     world, rng = World.in_memory(build_tables("nano", seed)), random.Random(f"cpsat-{seed}")
     planned = unequal = 0
@@ -66,7 +63,7 @@ def test_both_find_the_same_least_cost_or_none(solve_cpsat: Any, seed: int, coun
     assert planned >= 6 and unequal >= 1
 
 
-def test_both_find_the_same_in_a_world_with_larger_states(solve_cpsat: Any) -> None:
+def test_both_find_the_same_in_a_world_with_larger_states(solve_cpsat):
     pytest.importorskip("ortools")
     world, rng = World.in_memory(build_tables("small", 3)), random.Random("cpsat-small")
     planned = 0
@@ -77,7 +74,7 @@ def test_both_find_the_same_in_a_world_with_larger_states(solve_cpsat: Any) -> N
         planned += ours.cost_usd is not None
 
 
-def test_a_request_that_cannot_be_tried_is_infeasible(solve_cpsat: Any) -> None:
+def test_a_request_that_cannot_be_tried_is_infeasible(solve_cpsat):
     pytest.importorskip("ortools")
     world = World.in_memory(build_tables("nano", 1))
     query = any_query(world, random.Random(0)).model_copy(update={"org": "Atlantis"})

@@ -1,8 +1,6 @@
 """What single change makes an impossible trip possible: which are offered, in what order, and that
 they are the least that is needed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -89,14 +87,14 @@ CASES: list[tuple[Query, list[str]]] = [
 
 
 @pytest.mark.parametrize(("query", "words"), CASES, ids=str)
-def test_what_is_offered_and_in_what_order(world: World, query: Query, words: list[str]) -> None:
+def test_what_is_offered_and_in_what_order(world, query, words):
     found = repairs(query, world)
     assert [change.words for change in found] == words
     for change in found:
         assert change.cost_usd == solve(change.query, world).cost_usd <= change.query.budget
 
 
-def test_other_dates_lie_within_the_worlds_days_and_the_nearest_come_first(world: World) -> None:
+def test_other_dates_lie_within_the_worlds_days_and_the_nearest_come_first(world):
     found = list(other_dates(asked(100, start=2), world))
     assert [shift for shift, _ in found[:4]] == [1, -1, 2, 3] and len(found) == 11
     assert all(
@@ -109,7 +107,7 @@ def test_other_dates_lie_within_the_worlds_days_and_the_nearest_come_first(world
     )
 
 
-def test_the_changed_record_says_so_and_carries_no_proof_of_the_old_request(world: World) -> None:
+def test_the_changed_record_says_so_and_carries_no_proof_of_the_old_request(world):
     query = asked(500)
     (change,) = repairs(query, world)
     assert change.query.query == "A trip, please. (Changed: budget +$60 to $560.)"

@@ -1,8 +1,6 @@
 """What an explanation says is true and enough: its words are held against the tables, on worlds
 with few ways to travel."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -91,7 +89,7 @@ def shares(query: Query, counts: range, world: World) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_missing_is_said_and_nothing_else_is(seed: int) -> None:
+def test_what_is_missing_is_said_and_nothing_else_is(seed):
     world, found = explained(seed)
     seen = set()
     for query, explanation in found:
@@ -123,7 +121,7 @@ def test_what_is_missing_is_said_and_nothing_else_is(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_way_that_is_said_to_be_missing_is_missing(seed: int) -> None:
+def test_a_way_that_is_said_to_be_missing_is_missing(seed):
     world, found = explained(seed)
     checked = 0
     for query, explanation in found:

@@ -1,16 +1,12 @@
 """Fields from a request's text: exact where the text says them, refused where it does not."""
 
-from __future__ import annotations
-
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
-from tripwright.world.store import World
 
 FIELDS = (
     "days",
@@ -45,11 +41,8 @@ def wishes(text: str) -> dict[str, Any]:
     return {kind: wish for kind, wish in asked.items() if wish is not None}
 
 
-def test_every_training_request_is_read_exactly(travelplanner: Path, real_world: World) -> None:
-    records = [
-        json.loads(line)
-        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
-    ]
+def test_every_training_request_is_read_exactly(travelplanner, real_world):
+    records = read_lines(travelplanner / "queries" / "train.jsonl")
     places = Gazetteer(real_world.cities)
     differing = []
     for record in records:
@@ -62,7 +55,7 @@ def test_every_training_request_is_read_exactly(travelplanner: Path, real_world:
     assert differing == []
 
 
-def test_a_given_value_wins_and_is_not_called_inferred() -> None:
+def test_a_given_value_wins_and_is_not_called_inferred():
     found = complete(
         {
             "query": f"Plan {TRIP} for 2 people, $900.",
@@ -81,7 +74,7 @@ def test_a_given_value_wins_and_is_not_called_inferred() -> None:
     )
 
 
-def test_a_whole_record_needs_no_text() -> None:
+def test_a_whole_record_needs_no_text():
     record = read(f"Plan {TRIP}, $900.") | {"query": None}
     found = complete(record, PLACES)
     assert (found.record, found.inferred) == (record, ())
@@ -183,7 +176,7 @@ def test_a_whole_record_needs_no_text() -> None:
         (f"{TRIP} for 3 adults near Sioux City", "visiting_city_number", 1),
     ],
 )
-def test_how_things_may_be_said(text: str, field: str, expected: Any) -> None:
+def test_how_things_may_be_said(text, field, expected):
     assert (
         read(text if "$" in text or "dollars" in text else f"{text}. Budget: $900.")[field]
         == expected
@@ -271,20 +264,20 @@ def cases(texts_by_field: dict[str, str]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("field", "text"), cases(UNDECIDED))
-def test_what_is_not_said_is_not_guessed(field: str, text: str) -> None:
+def test_what_is_not_said_is_not_guessed(field, text):
     with pytest.raises(CouldNotInfer) as refused:
         read(text)
     assert field in refused.value.problems and "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ["", "a 3-day " * 1000])
-def test_an_empty_and_an_endless_text_are_refused_as_a_whole(text: str) -> None:
+def test_an_empty_and_an_endless_text_are_refused_as_a_whole(text):
     with pytest.raises(CouldNotInfer, match="could not infer days, date") as refused:
         read(text)
     assert refused.value.problems == {}
 
 
-def test_a_refusal_says_which_fields_and_what_was_read_all_the_same() -> None:
+def test_a_refusal_says_which_fields_and_what_was_read_all_the_same():
     with pytest.raises(CouldNotInfer) as refused:
         read(f"Plan {TRIP} for us, $900 or $950. We have pets and smoke.")
     assert set(refused.value.problems) == {"people_number", "budget", "house rule"}
@@ -327,7 +320,7 @@ def test_a_refusal_says_which_fields_and_what_was_read_all_the_same() -> None:
         ),
     ],
 )
-def test_wishes(text: str, expected: dict[str, Any]) -> None:
+def test_wishes(text, expected):
     assert wishes(text) == expected
 
 
@@ -398,7 +391,7 @@ UNCLEAR = {
 
 
 @pytest.mark.parametrize(("kind", "text"), cases(UNCLEAR))
-def test_ambiguous_wishes_are_refused(kind: str, text: str) -> None:
+def test_ambiguous_wishes_are_refused(kind, text):
     with pytest.raises(CouldNotInfer) as refused:
         wishes(text)
     assert {*refused.value.problems} == {kind}

@@ -1,8 +1,6 @@
 """The grammar: thousands of frames, each text read back field by field by the reader that knows
 nothing of the grammar."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence
@@ -25,7 +23,6 @@ from tripwright.domains.travelplanner.queries.wording import (
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.world.generator import build_world
 from tripwright.world.scales import CUISINES
-from tripwright.world.store import World
 
 PLACES = {
     "Homer": "Homeland",
@@ -84,7 +81,7 @@ def wrong(query: Query, style: Style, rng: random.Random, places: Gazetteer) -> 
 
 @pytest.mark.parametrize("style", ["rich", "plain"])
 @pytest.mark.parametrize("odd", [False, True])
-def test_the_text_alone_gives_every_field_back(style: Style, odd: bool) -> None:
+def test_the_text_alone_gives_every_field_back(style, odd):
     rng, places = random.Random(3), Gazetteer(PLACES)
     cities, states = list(PLACES), sorted(set(PLACES.values()))
     found = [
@@ -95,7 +92,7 @@ def test_the_text_alone_gives_every_field_back(style: Style, odd: bool) -> None:
     assert found == []
 
 
-def test_every_name_of_the_real_world_is_read_in_every_role(real_world: World) -> None:
+def test_every_name_of_the_real_world_is_read_in_every_role(real_world):
     rng, places = random.Random(4), Gazetteer(real_world.cities)
     cities, states = list(real_world.cities), list(real_world.states)
     found = []
@@ -128,7 +125,7 @@ def several(cities: int) -> dict[str, Any]:
     }
 
 
-def test_the_names_of_a_generated_world_are_read(tmp_path: Any) -> None:
+def test_the_names_of_a_generated_world_are_read(tmp_path):
     world = build_world(tmp_path / "world", "nano", 5)
     rng, places = random.Random(6), Gazetteer(world.cities)
     cities, states = list(world.cities), list(world.states)
@@ -137,7 +134,7 @@ def test_the_names_of_a_generated_world_are_read(tmp_path: Any) -> None:
     ] == []
 
 
-def test_thousands_of_frames_and_equal_seeds_give_equal_texts() -> None:
+def test_thousands_of_frames_and_equal_seeds_give_equal_texts():
     query = drawn(
         random.Random(1),
         ["Homer", "Aston"],
@@ -153,7 +150,7 @@ def test_thousands_of_frames_and_equal_seeds_give_equal_texts() -> None:
     assert len(openings) > 300
 
 
-def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None:
+def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way():
     rng = random.Random(9)
     for _ in range(800):
         text = word_query(rng, drawn(rng, ["Homer", "Aston"], ["Westland"]), "rich")
@@ -175,7 +172,7 @@ def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None
         assert all(set(sentences[at + 1 :]) <= closings for at in left), text
 
 
-def test_plain_is_the_default_and_keeps_its_frames() -> None:
+def test_plain_is_the_default_and_keeps_its_frames():
     wishes = {"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"}
     rng = random.Random(0)
     query = drawn(
@@ -204,7 +201,7 @@ def test_plain_is_the_default_and_keeps_its_frames() -> None:
     )
 
 
-def test_the_phrasing_of_the_training_requests_occurs() -> None:
+def test_the_phrasing_of_the_training_requests_occurs():
     dates = ["2022-03-16", "2022-03-17", "2022-03-18"]
     given = {
         "days": 3,
@@ -243,7 +240,7 @@ def test_the_phrasing_of_the_training_requests_occurs() -> None:
         ({"people_number": 100}, "more than 99 people or cities"),
     ],
 )
-def test_what_no_text_can_say_is_named(given: dict[str, Any], problem: str) -> None:
+def test_what_no_text_can_say_is_named(given, problem):
     query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"])
     assert unwordable(query) is None
     assert problem in (unwordable(query.model_copy(update={**given, **constraint(given)})) or "")
@@ -257,7 +254,7 @@ def constraint(given: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def test_a_mismatch_names_field_wanted_and_read() -> None:
+def test_a_mismatch_names_field_wanted_and_read():
     query = drawn(
         random.Random(1),
         ["Homer", "Aston"],
