@@ -52,7 +52,8 @@ def recipe(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("verb", "words"), [("train", "no [grpo], [ppo] or [rft] table"), ("sft", "no [sft] table")]
+    ("verb", "words"),
+    [("train", "no [grpo], [ppo], [rft] or [rl] table"), ("sft", "no [sft] table")],
 )
 def test_a_recipe_without_the_stage_is_refused(verb, words, recipe, tmp_path, refused):
     recipe.write_text(RECIPE.partition("[sft]")[0])

@@ -52,7 +52,8 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[rl]", r"unknown setting 'rl'\. Accepted: .*grpo, ppo, rft"),
+        ("[dpo]", r"unknown setting 'dpo'\. Accepted: .*grpo, ppo, rft, rl"),
+        ("[rl]", "rl: setting 'algorithm' is missing"),
         ("[grpo]\nentropy_bonus = -1", r"'entropy_bonus': .*greater .*equal to 0 \(found -1"),
         ("sed = 1", r"unknown setting 'sed'\. Accepted: name, seed"),
         ("[grpo]\ngroups = 8", r"grpo: unknown setting 'groups'\. Accepted: .*group"),

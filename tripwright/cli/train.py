@@ -51,7 +51,7 @@ def train(
     dry_run: bool = flag("--dry-run", "verl: print its command and configuration; start nothing."),
 ) -> None:
     """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The
-    recipe has a [grpo], [ppo] or [rft] table; its stages before RL are run first.
+    recipe has a [grpo], [ppo], [rft] or [rl] table; its stages before RL are run first.
 
     Stopped at any moment, the same command goes on from the newest checkpoint, step for step as if
     it had never stopped. Ctrl-C and SIGTERM write a checkpoint first. How often else is in the

@@ -26,6 +26,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from tripwright.episode import Episode
 from tripwright.errors import UserError
@@ -87,7 +88,7 @@ success = weighted({PASS: 1.0})
 
 
 RewardSpec = str | dict[str, float]  # as a recipe says it
-_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+OWN_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # of the user's own code
 
 
 def check_reward_spec(
@@ -95,7 +96,7 @@ def check_reward_spec(
 ) -> None:
     """Raises UserError for what can be no reward, without importing anything. `groups`: those of
     the verdicts, where they are known."""
-    if isinstance(spec, str) and spec not in rewards and not _FUNCTION.fullmatch(spec):
+    if isinstance(spec, str) and spec not in rewards and not OWN_NAME.fullmatch(spec):
         raise UserError(
             f"unknown reward '{spec}'. Accepted: {', '.join(rewards)}, weights of terms, or a"
             " function of yours as module:function."
@@ -114,28 +115,38 @@ def check_reward_spec(
 
 
 def resolve_reward(spec: RewardSpec, rewards: Mapping[str, Reward]) -> Reward:
-    """Raises UserError where a module or its function cannot be had. Modules are looked for in the
-    current folder, too."""
+    """Raises UserError where a module or its function cannot be had."""
     check_reward_spec(spec, rewards)
     if isinstance(spec, dict):
         return weighted(spec)
     if spec in rewards:
         return rewards[spec]
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        reward = pkgutil.resolve_name(spec)
-    except Exception as error:  # whatever the user's own code does
-        why = f"{type(error).__name__}: {error}"
-        raise UserError(
-            f"Reward '{spec}' cannot be imported ({why}). It is looked for in '{os.getcwd()}'."
-        ) from error
+    reward = imported(spec, "Reward")
     if not callable(reward):
         raise UserError(
             f"Reward '{spec}' is no function. Expected one that takes an Episode and returns a"
             " RewardBreakdown (docs/rewards.md)."
         )
     return _checked(spec, reward)
+
+
+def imported(name: str, what: str) -> Any:
+    """The user's own `what`, by "module:name". Raises UserError where it cannot be had."""
+    here = from_here()
+    try:
+        return pkgutil.resolve_name(name)
+    except Exception as error:  # whatever the user's own code does
+        why = f"{type(error).__name__}: {error}"
+        raise UserError(
+            f"{what} '{name}' cannot be imported ({why}). It is looked for in '{here}'."
+        ) from error
+
+
+def from_here() -> str:
+    """The current folder, where from now on modules are looked for, too."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return os.getcwd()
 
 
 def _checked(spec: str, reward: Reward) -> Reward:

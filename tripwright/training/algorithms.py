@@ -3,10 +3,12 @@ How to add one: docs/training.md."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tripwright.training.grpo import Grpo, GrpoSettings
+from tripwright.training.own import OwnSettings, own_loop
 from tripwright.training.ppo import Ppo, PpoSettings
 from tripwright.training.rejection import Rejection, RejectionSettings
 from tripwright.training.rl_loop import RlLoop
@@ -16,11 +18,12 @@ from tripwright.training.rollouts import RolloutSettings
 @dataclass(frozen=True)
 class Algorithm:
     settings: type[RolloutSettings]
-    loop: type[RlLoop[Any]]
+    loop: Callable[..., RlLoop[Any]]
 
 
 ALGORITHMS = {
     "grpo": Algorithm(GrpoSettings, Grpo),
     "ppo": Algorithm(PpoSettings, Ppo),
     "rft": Algorithm(RejectionSettings, Rejection),
+    "rl": Algorithm(OwnSettings, own_loop),
 }

@@ -15,6 +15,7 @@ from tripwright.domains.judging import Judged
 from tripwright.domains.place import Place, PlaceOptions, same_place
 from tripwright.errors import UserError
 from tripwright.runs import transcripts_in
+from tripwright.training.own import source_of
 from tripwright.training.recipe import Recipe
 from tripwright.training.trips import GeneratedTrips, GivenTrips, Trips
 
@@ -95,8 +96,10 @@ _opened_once = cache(_opened)
 
 def data_identity(recipe: Recipe) -> dict[str, Any]:
     """Hashes that change when the recipe would train on something else: of the world and files it
-    names, of what the generator makes."""
+    names, of what the generator makes, of the files of the user's own code."""
     identity: dict[str, Any] = {}
+    if recipe.rl is not None and (names := recipe.rl.settings.own):
+        identity["code"] = {name: file_hash(source_of(name)) for name in names}
     if recipe.sft is not None and recipe.sft.data is not None:
         data = Path(recipe.sft.data)
         identity["sft_data"] = file_hash(transcripts_in(data))

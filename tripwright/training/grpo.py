@@ -44,6 +44,7 @@ from tripwright.training.losses import (
     kl_estimate,
     token_weights,
 )
+from tripwright.training.own import ADVANTAGES, LOSS, own_advantages, own_loss
 from tripwright.training.replay import ReplayBuffer, ReplaySettings
 from tripwright.training.rl_loop import RlLoop
 from tripwright.training.rollouts import Rollout, RolloutGroup, RolloutSettings
@@ -53,10 +54,11 @@ from tripwright.transcript import StopReason
 @dataclass(frozen=True)
 class Advantage:
     """`normalise`: by the group's std (row P6), the batch's, or "none". `population` is eq. 9 of
-    Planner-R1; others take the sample's."""
+    Planner-R1; others take the sample's. Or a `function` of one's own (`own.own_advantages`)."""
 
     normalise: Normalisation = "group"
     population: bool = False
+    function: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Kl:
 
 @dataclass(frozen=True, kw_only=True)
 class GrpoSettings(RolloutSettings):
+    loss: str | None = None  # a function of one's own (`own.own_loss`) in place of the clipped loss
     aggregation: Aggregation = "token-mean"
     clip: Clip = Clip()
     advantage: Advantage = Advantage()
@@ -100,6 +103,11 @@ class GrpoSettings(RolloutSettings):
     @property
     def has_reference(self) -> bool:
         return self.kl.beta != 0
+
+    @property
+    def own(self) -> dict[str, tuple[str, ...]]:
+        named = {self.loss: LOSS, self.advantage.function: ADVANTAGES}
+        return {name: arguments for name, arguments in named.items() if name is not None}
 
     def check(self, table: str) -> None:
         if self.has_reference and self.kl.estimator == "k1":
@@ -196,7 +204,7 @@ class Grpo(RlLoop[GrpoSettings]):
         return {
             "grad_norm": sum(norms) / len(norms),
             "entropy": sums["entropy"] / n,
-            "clip_fraction": sums["clipped"] / n,
+            **({"clip_fraction": sums["clipped"] / n} if self.settings.loss is None else {}),
             # mean |log-probability now − when it was sampled|, before and between updates
             "logprob_gap": sums["gap"] / n,
             **({"kl": sums["kl"] / n} if self.settings.has_reference else {}),
@@ -251,9 +259,11 @@ def compared(
     if not groups:
         return []
     totals_PG, scored_PG = reward_table(groups)
-    advantages_PG = group_advantages(
-        totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population
-    )
+    how = settings.advantage
+    if how.function is not None:
+        advantages_PG = own_advantages(how.function, totals_PG, scored_PG)
+    else:
+        advantages_PG = group_advantages(totals_PG, scored_PG, how.normalise, how.population)
     finer = [
         [None] * len(group.episodes)
         if settings.credit == "episode"
@@ -298,13 +308,17 @@ def policy_loss(
     targets, learns = batch.targets[action_mask_NT], settings.entropy_bonus != 0
     logprobs, entropy = scores_from(decoder, hidden, targets, settings, learns)
     old = batch.logprobs[action_mask_NT]
-    losses, clipped = clipped_loss(logprobs, old, advantages_NT[action_mask_NT], settings.clip)
-    sums = {
-        "tokens": float(len(old)),
-        "clipped": float(clipped.sum()),
+    sums = {"tokens": float(len(old))}
+    if settings.loss is not None:
+        losses = own_loss(settings.loss, logprobs, batch.logprobs, advantages_NT, action_mask_NT)
+    else:
+        advantages = advantages_NT[action_mask_NT]
+        losses, clipped = clipped_loss(logprobs, old, advantages, settings.clip)
+        sums["clipped"] = float(clipped.sum())
+    sums |= {
         "gap": float((logprobs - old).detach().abs().sum()),
+        "entropy": float(entropy.detach().sum()),
     }
-    sums["entropy"] = float(entropy.detach().sum())
     if settings.entropy_bonus:
         losses = losses - settings.entropy_bonus * entropy
     if reference is not None:

@@ -43,7 +43,7 @@ from tripwright.inference.models import AUTO, PRECISIONS, LoraSettings, check_pe
 from tripwright.inference.sampling import Sampling
 from tripwright.llm.endpoint import is_address
 from tripwright.policies.settings import GREEDY, Decoding
-from tripwright.rewards.spec import check_reward_spec
+from tripwright.rewards.spec import OWN_NAME, check_reward_spec
 from tripwright.runs import RECIPE, STAGES
 from tripwright.settings import NONE, hints_of, settings_of, settings_values
 from tripwright.tools.faults import Faults
@@ -574,6 +574,9 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
                 f"{table}.tool_threads is of our own engine: with {table}.server every episode has"
                 " a thread of its own. Leave it out."
             )
+    for name in settings.own:
+        if not OWN_NAME.fullmatch(name):
+            yield f"{table}: '{name}' is no name of your own code. Expected module:function."
     if not curriculum.stages:
         yield f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
     for spec in curriculum.rewards:

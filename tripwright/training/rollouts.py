@@ -58,6 +58,11 @@ class RolloutSettings:
         """Whether a frozen copy of the model that training started from stays in memory."""
         return False
 
+    @property
+    def own(self) -> dict[str, tuple[str, ...]]:
+        """The user's own code that it trains with, "module:name" → arguments (`own`)."""
+        return {}
+
     def check(self, table: str) -> None:
         """Raises UserError for settings of this algorithm that do not go together; `table` is the
         recipe's name for them."""

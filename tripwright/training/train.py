@@ -33,6 +33,7 @@ from tripwright.files import json_object, write_atomically
 from tripwright.rewards.spec import resolve_reward
 from tripwright.runs import CARD, COMPARISON, SCORE
 from tripwright.training.held_out import AFTER, examine_models, in_words
+from tripwright.training.own import own
 from tripwright.training.recipe import Recipe, check_needs, load_recipe
 from tripwright.training.recipe_list import recipe_file, recipe_named
 from tripwright.training.run_folder import RunFolder
@@ -46,7 +47,7 @@ ENGINES = {
 }
 ABSENT = {
     "sft": "no [sft] table, so there is nothing to fine-tune",
-    "rl": "no [grpo], [ppo] or [rft] table, so there is nothing to reinforce",
+    "rl": "no [grpo], [ppo], [rft] or [rl] table, so there is nothing to reinforce",
 }
 
 
@@ -80,6 +81,8 @@ def train(
     if read.rl is not None and until == "rl":
         for spec in read.rl.settings.curriculum.rewards:
             resolve_reward(spec, read.domain.rewards)
+        for name, arguments in read.rl.settings.own.items():
+            own(name, arguments)
     check_needs(read)
     folder = Path(out) if out is not None else Path("runs") / path.stem
     if engine != "verl" and not RunFolder.trained(folder):  # whose memory is other machines'

@@ -44,6 +44,7 @@ def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iter
         "[grpo.branching]; leave it out": grpo.branching,
         "[grpo.server]; leave it out: verl has servers of its own": grpo.server,
         "[model.lora]; leave it out": recipe.model.lora,
+        "code of your own (grpo.loss, grpo.advantage.function); leave it out": grpo.own,
         "narrow model.weights; leave them in float32": recipe.model.weights != "float32",
         "[grpo.importance]; leave it out": grpo.importance.correction != "none",
         "grpo.optimizer other than adamw": grpo.optimizer.name != "adamw",

@@ -1,0 +1,165 @@
+"""A loss, an advantage and an algorithm of the user's own, named in the recipe: the ratio of
+docs/training.md is taken from there and trained with."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tripwright.cli.main import main
+from tripwright.errors import UserError
+from tripwright.inference.local import load_model
+from tripwright.training import own
+from tripwright.training.recipe import load_recipe
+from tripwright.training.train import train
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+RECIPE = """
+threads = 1
+[dialect]
+max_turn_tokens = 24
+[model]
+tokenizer_transcripts = 16
+shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
+[TABLE]
+steps = 2
+prompts_per_step = 2
+group_size = 3
+micro_batch_size = 2
+curriculum = {stages = [["mine:length", 2]]}
+"""  # noqa: E501
+MINE = '''
+import torch
+from tripwright.rewards.reward import RewardBreakdown
+from tripwright.training.rejection import Rejection
+from tripwright.training.rollouts import Rollout
+
+def length(episode):
+    """Of random words, so that the members of a group differ."""
+    return RewardBreakdown(float(sum(episode.transcript.token_ids) % 97), {})
+
+def ranks(rewards, scored):
+    return rewards.argsort(1).argsort(1).float() - 1
+
+def unlike(logprobs, old_logprobs, advantages, mask):
+    return logprobs.sum()
+
+def endless(rewards, scored):
+    return rewards / 0
+
+def alone(logprobs):
+    return logprobs
+
+class Imitation(Rejection):
+    def take_step(self):
+        scale = self.begin_step()
+        groups = self.play(self.settings.prompts_per_step)
+        rollouts = [Rollout(e, r, 1.0, n) for n, g in enumerate(groups) for e, r in g.scored_members]
+        figures = {**self.update(rollouts, scale), "told": self.settings.options["told"]}
+        return self.end_step(groups, rollouts, scale, figures)
+'''  # noqa: E501
+pytestmark = pytest.mark.usefixtures("threads_as_before")
+
+
+def shown(language: str) -> str:
+    """The block of the docs' section."""
+    section = DOCS.read_text().split("## A loss, an advantage, an algorithm of your own")[1]
+    found = re.search(rf"^```{language}\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The user's folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "my_ratio.py").write_text(shown("python"))
+    yield
+    own.own.cache_clear()
+    for name in ("mine", "my_ratio"):
+        sys.modules.pop(name, None)
+
+
+def recipe(more: str, table: str = "grpo") -> Path:
+    path = Path("own.toml")
+    path.write_text(RECIPE.replace("[TABLE]", f"[{table}]") + more)
+    return path
+
+
+def rows(run: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_the_ratio_of_the_docs_trains() -> None:
+    text = shown("python")
+    assert len(text.splitlines()) <= 10
+    run = train(recipe(shown("toml").replace("[grpo]\n", "")), "run")
+    logged = rows(run.folder)
+    assert [row["step"] for row in logged] == [1, 2] and all(r["grad_norm"] > 0 for r in logged)
+    assert "clip_fraction" not in logged[0]
+    (before, _), (after, _) = (load_model(run.model(stage)) for stage in ("start", "rl"))
+    pairs = zip(before.parameters(), after.parameters(), strict=True)
+    assert any(not torch.equal(a, b) for a, b in pairs)
+
+
+def test_it_is_called_with_what_the_docs_say() -> None:
+    """At one sequence of equal ratios, the loss of the docs is the clipped one."""
+    logprobs, old = torch.tensor([-1.0, -2.0]), torch.tensor([[0.0, -1.1, -2.1]])
+    mask, advantages = torch.tensor([[False, True, True]]), torch.tensor([[9.0, 2.0, 2.0]])
+    found = own.own_loss("my_ratio:ratio_loss", logprobs, old, advantages, mask)
+    assert torch.allclose(found, torch.tensor([-2.0, -2.0]) * torch.tensor(0.1).exp())
+
+
+def test_an_advantage_and_an_algorithm_train() -> None:
+    run = train(recipe('advantage = {function = "mine:ranks"}\n'), "ranked")
+    assert all(row["grad_norm"] > 0 for row in rows(run.folder))
+    run = train(recipe('algorithm = "mine:Imitation"\noptions = {told = 7}\n', "rl"), "imitated")
+    assert [row["told"] for row in rows(run.folder)] == [7, 7]
+    assert main(["report", "imitated"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('loss = "no_such:thing"', r"'no_such:thing' cannot be imported \(ModuleNotFoundError"),
+        ('loss = "mine:nothing"', r"'mine:nothing' cannot be imported \(AttributeError"),
+        ('loss = "mine:alone"', "'mine:alone' cannot be called with logprobs, old_logprobs"),
+        ('loss = "mine"', "grpo: 'mine' is no name of your own code"),
+    ],
+)
+def test_a_name_that_cannot_be_had_is_refused_before_anything_is_made(
+    more: str, words: str
+) -> None:
+    with pytest.raises(UserError, match=words):
+        train(recipe(more), "run")
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('loss = "mine:unlike"', r"'mine:unlike' returned \(\). Expected a tensor \(2, "),
+        ('advantage = {function = "mine:endless"}', "'mine:endless' returned an advantage that is"),
+    ],
+)
+def test_what_it_returns_is_looked_at(more: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        train(recipe(more), "run")
+
+
+def test_nobody_imports_it_who_only_reads_and_another_file_is_refused() -> None:
+    path = recipe('loss = "mine:unlike"')
+    assert load_recipe(path).rl is not None and "mine" not in sys.modules
+    train(path, "run", ['grpo.loss="my_ratio:ratio_loss"'])
+    Path("my_ratio.py").write_text(shown("python") + "\n")
+    with pytest.raises(UserError, match=r"trained on other data: code\.my_ratio:ratio_loss"):
+        train(path, "run", ['grpo.loss="my_ratio:ratio_loss"', "threads=2"])
