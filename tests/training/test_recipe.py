@@ -37,10 +37,10 @@ def test_an_empty_recipe_is_all_defaults(tmp_path):
 def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path):
     recipe = load(
         tmp_path,
-        '[data.mix]\ndays = [3, 5]\nslack = [1, 2]\n[sft]\nsteps = "none"\nmax_minutes ='
-        ' 2\n[grpo.clip]\ndual = "none"',
+        '[data.mix]\ndays = [3, 5]\nslack = [1, 2]\nstyle = "rich"\n[sft]\nsteps = "none"\n'
+        'max_minutes = 2\n[grpo.clip]\ndual = "none"',
     )
-    assert recipe.data.mix == Mix(days=(3, 5), slack=(1.0, 2.0))
+    assert recipe.data.mix == Mix(days=(3, 5), slack=(1.0, 2.0), style="rich")
     assert recipe.sft is not None and recipe.sft.steps is None and recipe.sft.max_minutes == 2.0
     assert (
         recipe.rl is not None

@@ -1,14 +1,12 @@
 """The official budget, against figures worked out by hand from the sampler's formulas, and the
 drafts that it turns down."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.queries.make import (
-    NoBudget,
+from tripwright.domains.travelplanner.queries.sample import (
+    Rejected,
     official_budget,
     price_statistics,
 )
@@ -73,7 +71,7 @@ def request(level: str, days: int = 3, people: int = 1, **wishes: Any) -> Query:
     )
 
 
-def test_city_trips_take_flights_of_any_day(world: World) -> None:
+def test_city_trips_take_flights_of_any_day(world):
     # 2 flights of 100/200/300, 3 nights of 50/100/150, 9 meals of 10/15/20
     assert price_statistics(request("easy"), world) == (
         200 + 150 + 90,
@@ -83,13 +81,13 @@ def test_city_trips_take_flights_of_any_day(world: World) -> None:
     assert official_budget(request("easy"), world) == 600  # half of 440 + 835 is 637.5
 
 
-def test_a_party_counts_and_medium_wishes_do_not(world: World) -> None:
+def test_a_party_counts_and_medium_wishes_do_not(world):
     # Hotels for two: 100/125/150. (200+300+90 + 400+375+135) / 2 = 750, for two at three quarters
     for wishes in ({}, {"room_type": "private room"}):
         assert official_budget(request("medium", people=2, **wishes), world) == 1100  # 1,125
 
 
-def test_state_trips_take_the_days_flights_to_every_city(world: World) -> None:
+def test_state_trips_take_the_days_flights_to_every_city(world):
     # 3 flights of 100/250/400 (the 9th is no day of the trip), 5 nights of 50/150/300, 15 meals of
     # 10/30/60
     assert price_statistics(request("easy", 5), world) == (
@@ -105,7 +103,7 @@ def test_state_trips_take_the_days_flights_to_every_city(world: World) -> None:
     )  # hotels 100/183/300: 3,936.67, so 3,900 × 1.5, and halves go to even
 
 
-def test_what_is_turned_down(world: World) -> None:
+def test_what_is_turned_down(world):
     for query, reason in (
         (request("hard", room_type="private room"), "too few hotels"),
         (request("hard", house_rule="parties"), "too few hotels"),
@@ -115,5 +113,5 @@ def test_what_is_turned_down(world: World) -> None:
         (request("medium", people=8), "no hotels"),
         (request("easy").model_copy(update={"org": "Brook"}), "no flights"),
     ):
-        with pytest.raises(NoBudget, match=reason):
+        with pytest.raises(Rejected, match=reason):
             official_budget(query, world)

@@ -1,8 +1,6 @@
 """A file of requests checked: good ones pass, and each way of being bad is found, named and counted
 once."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.queries.check import check_queries
-from tripwright.domains.travelplanner.queries.make import QuerySettings, make_files
+from tripwright.domains.travelplanner.queries.files import check_queries, make_files
+from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World, write_world
 
-ALL = QuerySettings(seed=5, days=(3, 5, 7), levels=(0, 1, 1))
+ALL = Mix(days=(3, 5, 7), levels=(0, 1, 1))
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +26,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def given(world: World, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, Query]]:
     """Ten requests that can be met, then four that cannot."""
     folder: Path = tmp_path_factory.mktemp("made")
-    make_files(world, folder / "good", 10, ALL, workers=1)
+    make_files(world, folder / "good", 10, 5, ALL, workers=1)
     make_files(
-        world, folder / "bad", 4, replace(ALL, keep="infeasible", slack=(0.6, 0.9)), workers=1
+        world, folder / "bad", 4, 5, replace(ALL, keep="infeasible", slack=(0.6, 0.9)), workers=1
     )
     (folder / "q").write_text((folder / "good").read_text() + (folder / "bad").read_text())
     return list(iter_queries(folder / "q"))
@@ -48,9 +46,7 @@ def kinds_after(world: World, query: Query, change: Any) -> list[tuple[str, str]
     return [(problem.kind, problem.text) for problem in problems]
 
 
-def test_what_is_made_is_found_good_by_one_process_and_by_two(
-    world: World, given: list[tuple[int, Query]]
-) -> None:
+def test_what_is_made_is_found_good_by_one_process_and_by_two(world, given):
     one = list(check_queries(given, world, workers=1))
     assert one == [(line, []) for line in range(1, 15)]
     broken = [
@@ -76,9 +72,6 @@ def text(old: str, new: str) -> Any:
     ("change", "kind", "said"),
     [
         (proof(cheapest_cost_usd=1.0), "wrong", "cheapest cost is 1.0, the world's is "),
-        (proof(comfortable_cost_usd=None), "wrong", "comfortable cost is None, the world's is "),
-        (proof(feasible_cities=99), "wrong", "number of feasible cities is 99, the world's is "),
-        (proof(slack=9), "wrong", "slack is 9, the budget's is "),
         (proof(plan="text"), "wrong", "plan cannot be read: "),
         (lambda r: r["oracle"]["plan"].pop(), "wrong", "plan does not pass the judge: "),
         (
@@ -92,16 +85,12 @@ def text(old: str, new: str) -> Any:
         (lambda r: r.update(query="Somewhere nice."), "ambiguous", "org: it must say "),
     ],
 )
-def test_one_thing_wrong_is_one_problem(
-    world: World, given: list[tuple[int, Query]], change: Any, kind: str, said: str
-) -> None:
+def test_one_thing_wrong_is_one_problem(world, given, change, kind, said):
     ((found, problem),) = kinds_after(world, given[0][1], change)
     assert found == kind and said in problem and "\n" not in problem
 
 
-def test_a_plan_that_only_the_official_rules_let_pass_is_wrong(
-    world: World, given: list[tuple[int, Query]]
-) -> None:
+def test_a_plan_that_only_the_official_rules_let_pass_is_wrong(world, given):
     """A city trip that goes elsewhere: the official code never compares its destination."""
     query = next(query for _, query in given if query.days == 3)
     others = (c for c, state in world.cities.items() if state != world.cities[query.org])
@@ -110,9 +99,7 @@ def test_a_plan_that_only_the_official_rules_let_pass_is_wrong(
     assert any(kind == "wrong" and "(strict rules)" in text for kind, text in problems)
 
 
-def test_too_little_money_is_infeasible_unless_said_so(
-    world: World, given: list[tuple[int, Query]]
-) -> None:
+def test_too_little_money_is_infeasible_unless_said_so(world, given):
     def poor(record: dict[str, Any]) -> None:
         record.update(budget=20)
         del record["oracle"]
@@ -126,9 +113,7 @@ def test_too_little_money_is_infeasible_unless_said_so(
     assert kind == "infeasible" and {k for k, _ in rest} <= {"wrong"}
 
 
-def test_a_request_for_another_world_is_no_crash(
-    world: World, given: list[tuple[int, Query]]
-) -> None:
+def test_a_request_for_another_world_is_no_crash(world, given):
     problems = kinds_after(
         world, given[0][1], lambda record: record.update(org="Atlantis", dest="Utopia")
     )
@@ -136,9 +121,7 @@ def test_a_request_for_another_world_is_no_crash(
     assert {kind for kind, _ in problems} == {"infeasible", "wrong", "ambiguous"}
 
 
-def test_a_second_request_for_the_same_trip_is_a_duplicate(
-    world: World, given: list[tuple[int, Query]]
-) -> None:
+def test_a_second_request_for_the_same_trip_is_a_duplicate(world, given):
     query = given[0][1]
     again = query.model_copy(update={"level": "easy"})
     found = dict(check_queries([(4, query), (7, given[1][1]), (9, again)], world, workers=1))

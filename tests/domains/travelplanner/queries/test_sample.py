@@ -1,11 +1,11 @@
 """Queries with proof: each can be met, no two are alike, a seed gives the same ones, and their text
 says what their fields say; and what is drawn, as often as the official sampler's formulas say."""
 
-from __future__ import annotations
-
 import random
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -15,14 +15,17 @@ import pytest
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
-from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.sample import (
     KINDS,
     LEVELS,
     OFFICIAL_MIX,
+    Exhausted,
+    Maker,
     Mix,
     draw_fields,
     make_queries,
+    official_budget,
 )
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
@@ -33,81 +36,120 @@ from tripwright.world.records import WorldTables
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
+ALL = Mix(days=(3, 5, 7), levels=(1, 1, 1))
+
 
 @pytest.fixture(scope="module")
 def world() -> World:
     return World.in_memory(build_tables("nano", 21))
 
 
+def numbered(world: World, mix: Mix, count: int, seed: int = 3) -> list[Query]:
+    maker = Maker(world, mix)
+    return [maker.numbered(seed, n, lambda query: None, Counter()) for n in range(count)]
+
+
 @pytest.fixture(scope="module")
-def queries(world: World) -> list[Query]:
-    return list(make_queries(world, 60, 3, Mix(days=(3, 5, 7))))
+def made(world: World) -> list[Query]:
+    """Requests of a stream, and numbered ones."""
+    return [*make_queries(world, 40, 3, ALL), *numbered(world, replace(ALL, style="rich"), 20)]
 
 
-def test_every_query_can_be_met_and_carries_a_plan_that_passes(
-    world: World, queries: list[Query]
-) -> None:
-    city_of = city_lookup(world)
-    for query in queries:
-        proof = (query.model_extra or {})["oracle"]
-        assert proof["cheapest_cost_usd"] <= proof["plan_cost_usd"] <= query.budget
-        assert solve(query, world).cost_usd == proof["cheapest_cost_usd"]
-        days = parse_days(proof["plan"]).days
-        assert days is not None
-        verdict = judge(query, to_official(days, city_of), world)
-        assert verdict.final and verdict.total_cost == pytest.approx(proof["plan_cost_usd"]), (
-            query.query
-        )
+def proof_of(query: Query) -> dict[str, Any]:
+    proof: dict[str, Any] = (query.model_extra or {})["oracle"]
+    return proof
 
 
-def test_no_two_are_alike_and_a_seed_gives_the_same(world: World, queries: list[Query]) -> None:
-    assert len({query.query for query in queries}) == len(queries)
-    assert [q.record() for q in make_queries(world, 60, 3, Mix(days=(3, 5, 7)))] == [
-        q.record() for q in queries
-    ]
-    assert [q.query for q in make_queries(world, 5, 4)] != [
-        q.query for q in make_queries(world, 5, 3)
-    ]
-
-
-def test_levels_and_lengths_are_as_asked(world: World, queries: list[Query]) -> None:
-    assert set(Counter(query.level for query in queries)) == {"easy", "medium", "hard"}
-    assert {(query.days, query.visiting_city_number) for query in queries} == {
-        (3, 1),
-        (5, 2),
-        (7, 3),
-    }
-    assert {query.level for query in make_queries(world, 5, 0, Mix(levels=(0, 0, 1)))} == {"hard"}
-    for query in queries:
+def test_each_can_be_met_and_says_so_in_words(world, made):
+    city_of, places = city_lookup(world), Gazetteer(world.cities)
+    for query in made:
+        proof, comfortable = proof_of(query), solve(query, world, comfortable=True).cost_usd
+        assert proof["cheapest_cost_usd"] == solve(query, world).cost_usd
+        assert comfortable is not None and proof["plan_cost_usd"] == comfortable
+        assert comfortable * 1.05 <= query.budget <= comfortable * 1.3 + 10
+        assert query.budget % 10 == 0
+        plan = to_official(parse_days(proof["plan"]).days or [], city_of)
+        verdict = judge(query, plan, world)
+        assert verdict.final and verdict.total_cost == pytest.approx(comfortable)
+        assert judge(query, plan, world, "strict").final
+        assert mismatches(query, query.query, places) == []
         wishes = sum(wish is not None for wish in query.local_constraint.model_dump().values())
         assert wishes == {"easy": 0, "medium": 1, "hard": 3}[str(query.level)]
-        assert (query.party_size == 1) == (query.level == "easy")
-        assert len(query.date) == query.days
         assert (query.dest in world.states) == (query.days > 3)
+    assert {query.level for query in made} == {"easy", "medium", "hard"}
+    assert {query.days for query in made} == {3, 5, 7}
 
 
-def test_the_text_says_what_the_fields_say(queries: list[Query]) -> None:
-    for query in queries:
-        wishes = query.local_constraint
-        for said in (
-            query.org,
-            query.dest,
-            f"{query.days}-day",
-            query.date[0],
-            query.date[-1],
-            f"${query.budget:,}",
-            *(wishes.cuisine or ()),
-        ):
-            assert said in query.query
-        assert wishes.house_rule is None or f"must allow {wishes.house_rule}" in query.query
-        assert wishes.room_type is None or wishes.room_type.removeprefix("not ") in query.query
-        assert ("rather not have a shared room" in query.query) == (
-            wishes.room_type == "not shared room"
-        )
-        assert ("do not want to fly" in query.query) == (wishes.transportation == "no flight")
-        assert ("do not want to drive" in query.query) == (
-            wishes.transportation == "no self-driving"
-        )
+def test_no_two_of_a_stream_are_alike_and_a_seed_gives_the_same(world, made):
+    assert len({query.query for query in made[:40]}) == 40
+    assert list(make_queries(world, 40, 3, ALL)) == made[:40]
+    assert list(make_queries(world, 5, 4, ALL)) != made[:5]
+    assert {query.level for query in make_queries(world, 5, 0, Mix(levels=(0, 0, 1)))} == {"hard"}
+
+
+def test_a_numbered_one_depends_on_its_seed_and_number_alone(world, made):
+    rejected = Counter[str]()
+    maker, unwanted = Maker(world, replace(ALL, style="rich")), made[45]
+    assert maker.numbered(3, 5, lambda query: None, Counter()) == unwanted
+    other = maker.numbered(3, 5, lambda query: "unwanted" if query == unwanted else None, rejected)
+    assert other != unwanted and rejected["unwanted"] == 1
+    assert (other.level, other.days) == (unwanted.level, unwanted.days)
+
+
+@pytest.mark.parametrize("source", ["numbers", "stream"])
+def test_infeasible_ones_are_proved_so_and_say_why(world, source):
+    mix = replace(ALL, keep="infeasible", slack=(0.6, 0.95))
+    drawn = numbered(world, mix, 16) if source == "numbers" else make_queries(world, 16, 3, mix)
+    kinds: Counter[bool] = Counter()
+    for query in drawn:
+        found, extra, proof = solve(query, world), query.model_extra or {}, proof_of(query)
+        assert extra["feasible"] is False
+        assert proof == {"cheapest_cost_usd": found.cost_usd, "plan_cost_usd": None, "plan": None}
+        kinds[found.cost_usd is None] += 1
+        if found.cost_usd is None:
+            assert extra["why"] == found.why
+            no_wishes = query.local_constraint.model_validate({})
+            free = query.model_copy(update={"local_constraint": no_wishes})
+            without = solve(free, world).cost_usd
+            assert without is not None and without < query.budget  # the wishes are the only reason
+        else:
+            assert query.budget < found.cost_usd
+            costs = r"the cheapest plan costs \$[\d,.]+, the budget is \$[\d,]+\."
+            assert re.fullmatch(costs, extra["why"])
+    assert kinds[True] >= 3 and kinds[False] >= 3
+
+
+def test_official_budgets_are_the_statistics_and_kept_only_where_a_plan_is_proved(world):
+    official, rejected = replace(OFFICIAL_MIX, budget="official"), Counter[str]()
+    for number in range(18):
+        query = Maker(world, official).numbered(2, number, lambda query: None, rejected)
+        comfortable = solve(query, world, comfortable=True).cost_usd
+        assert query.budget == official_budget(query, world)
+        is_kept = comfortable is not None and comfortable <= query.budget
+        cost = comfortable if is_kept else solve(query, world).cost_usd
+        assert proof_of(query)["plan_cost_usd"] == cost and cost <= query.budget
+    assert rejected["the cheapest plan is over the official budget"] > 0
+    for query in numbered(world, replace(official, keep="infeasible", slack=(0.5, 0.9)), 6):
+        cost = solve(query, world).cost_usd
+        assert query.budget == official_budget(query, world)
+        assert cost is None or cost > query.budget
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"days": (4,)},
+        {"days": ()},
+        {"levels": (0, 0, 0)},
+        {"slack": (1.5, 1.2)},
+        {"slack": (0.9, 1.2)},
+        {"slack": (float("nan"), float("nan"))},
+        {"keep": "infeasible"},
+    ],
+)
+def test_a_mix_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(UserError):
+        Mix(**wrong)
 
 
 def bare(cities: Iterable[tuple[str, str]], days: Iterable[str]) -> World:
@@ -116,15 +158,15 @@ def bare(cities: Iterable[tuple[str, str]], days: Iterable[str]) -> World:
     return World.in_memory(WorldTables(list(cities), flights, [], [], [], []))
 
 
-def test_a_world_that_cannot_give_them_says_so() -> None:
+def test_a_world_that_cannot_give_them_says_so():
     march = [f"2022-03-0{day}" for day in range(1, 8)]
     empty = bare([("Aston", "Westland"), ("Brook", "Eastland")], march)
-    with pytest.raises(UserError, match="gave 0 feasible queries of 2"):
+    with pytest.raises(Exhausted, match=r"gave 0 feasible .*: no stay that fits \(3000\)"):
         list(make_queries(empty, 2, 0))
-    for official in (False, True):
-        assert draw_fields(empty, random.Random(0), "easy", 3, Mix(), official)["days"] == 3
+    for mix in (Mix(), OFFICIAL_MIX):
+        assert draw_fields(empty, random.Random(0), "easy", 3, mix)["days"] == 3
         with pytest.raises(UserError, match="no other state with"):
-            draw_fields(empty, random.Random(0), "easy", 5, Mix(), official)
+            draw_fields(empty, random.Random(0), "easy", 5, mix)
 
 
 # ---- what is drawn
@@ -144,7 +186,7 @@ ROOMS = ("shared room", "not shared room", "private room", "entire room")
 @cache
 def draws(level: str, days: int, official: bool = True) -> list[dict[str, Any]]:
     rng, mix = random.Random(f"{level} {days}"), OFFICIAL_MIX if official else Mix()
-    return [draw_fields(PLACE, rng, level, days, mix, official) for _ in range(4000)]
+    return [draw_fields(PLACE, rng, level, days, mix) for _ in range(4000)]
 
 
 def assert_as_often(found: Iterable[Hashable], expected: Mapping[Any, float]) -> None:
@@ -163,7 +205,7 @@ def equally(values: Iterable[Any]) -> dict[Any, float]:
 
 
 @pytest.mark.parametrize("days", [3, 5, 7])
-def test_official_routes_and_dates(days: int) -> None:
+def test_official_routes_and_dates(days):
     drawn = draws("easy", days)
     assert_as_often((each["org"] for each in drawn), equally(CITIES))
     windows = DAYS[4 : 36 - days]
@@ -179,7 +221,7 @@ def test_official_routes_and_dates(days: int) -> None:
     assert lengths == {(days, CITIES_BY_DAYS[days], days)}
 
 
-def test_official_parties_and_wishes() -> None:
+def test_official_parties_and_wishes():
     easy, medium, hard = (draws(level, 3) for level in LEVELS)
     assert {(each["people_number"], *each["local_constraint"].values()) for each in easy} == {
         (1, None, None, None, None)
@@ -201,7 +243,7 @@ def test_official_parties_and_wishes() -> None:
 
 
 @pytest.mark.parametrize(("level", "cuisines"), [("medium", 2), ("hard", 4)])
-def test_official_values(level: str, cuisines: int) -> None:
+def test_official_values(level, cuisines):
     drawn = [(each["people_number"], each["local_constraint"]) for each in draws(level, 3)]
 
     def values(kind: str, least: int = 1, most: int = 8) -> list[Any]:
@@ -217,7 +259,7 @@ def test_official_values(level: str, cuisines: int) -> None:
 
 
 @pytest.mark.parametrize(("level", "cuisines"), [("medium", 1), ("hard", 2)])
-def test_default_asks_for_one_cuisine_or_two_and_uses_all_days(level: str, cuisines: int) -> None:
+def test_default_asks_for_one_cuisine_or_two_and_uses_all_days(level, cuisines):
     drawn = draws(level, 5, official=False)
     assert {len(each["local_constraint"]["cuisine"] or ()) for each in drawn} == {0, cuisines}
     assert {each["date"][0] for each in drawn} == set(DAYS[:-4])
@@ -225,11 +267,11 @@ def test_default_asks_for_one_cuisine_or_two_and_uses_all_days(level: str, cuisi
     assert {each["dest"] for each in drawn} == {"A", "B", "C", "D"}
 
 
-def test_a_world_outside_march_gives_its_own_days() -> None:
+def test_a_world_outside_march_gives_its_own_days():
     later = bare(CITIES.items(), [f"2023-07-{day}" for day in range(10, 15)])
     rng = random.Random(0)
-    drawn = [draw_fields(later, rng, "easy", 3, Mix(), official=True) for _ in range(60)]
+    drawn = [draw_fields(later, rng, "easy", 3, OFFICIAL_MIX) for _ in range(60)]
     assert {each["date"][0] for each in drawn} == {f"2023-07-{day}" for day in (10, 11, 12)}
-    for official in (False, True):
+    for mix in (Mix(), OFFICIAL_MIX):
         with pytest.raises(UserError, match="flights on 5 days; a trip of 7 days needs"):
-            draw_fields(later, rng, "easy", 7, Mix(), official)
+            draw_fields(later, rng, "easy", 7, mix)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,14 +15,13 @@ import typer
 
 from tripwright.cli.options import Json, argument, flag, option, read_levels
 from tripwright.cli.table import table_lines
-from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
-from tripwright.domains.travelplanner.queries.make import (
+from tripwright.domains.travelplanner.queries.files import (
+    PROBLEM_KINDS,
     QueryBatch,
-    QuerySettings,
+    check_queries,
     excluded_keys,
     make_files,
 )
-from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.sample import LEVELS, OFFICIAL_MIX, Mix
 from tripwright.domains.travelplanner.queries.wording import Style
 from tripwright.domains.travelplanner.query import iter_queries
@@ -91,8 +92,7 @@ def make(
         --budget official --not-in validation.jsonl --out q.jsonl
       tripwright query make --world worlds/nano --keep infeasible --out impossible.jsonl
     """
-    drawing = _drawing(settings)
-    given = settings.not_in or []
+    mix, given = _mix(settings), settings.not_in or []
     check_new(settings.out, settings.restart, inputs=given)
     place, excluded = World.open(settings.world), excluded_keys(given)
     line = StatusLine(log_seconds=5)
@@ -109,7 +109,8 @@ def make(
         place,
         settings.out,
         settings.count,
-        drawing,
+        settings.seed,
+        mix,
         excluded=excluded,
         workers=settings.workers,
         restart=settings.restart,
@@ -125,60 +126,38 @@ def make(
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
 
-def _drawing(flags: QueryFlags) -> QuerySettings:
-    elements, budget, keep = flags.elements, flags.budget, flags.keep
-    if budget == "official" and flags.slack is not None:
+def _mix(flags: QueryFlags) -> Mix:
+    if flags.budget == "official" and flags.slack is not None:
         raise UserError("--slack has no meaning with --budget official: leave one of them out.")
-    mix = OFFICIAL_MIX if elements == "official" else Mix()
-    usual = mix.slack if keep == "feasible" else TIGHT
-    return QuerySettings(
-        seed=flags.seed,
-        elements=elements,
-        days=mix.days if flags.days is None else _read_days(flags.days),
-        levels=mix.levels if flags.levels is None else read_levels(flags.levels),
-        slack=usual if flags.slack is None else _read_slack(flags.slack, keep),
-        cuisines=mix.cuisines,
-        budget=budget,
-        keep=keep,
-        style=flags.style or ("rich" if elements == "official" else "plain"),
-    )
+    mix = OFFICIAL_MIX if flags.elements == "official" else Mix()
+    given: dict[str, Any] = {"slack": mix.slack if flags.keep == "feasible" else TIGHT}
+    if flags.days is not None:
+        given["days"] = _numbers("--days", flags.days, r"\d+(?:,\d+)*", int)
+    if flags.levels is not None:
+        given["levels"] = read_levels(flags.levels)
+    if flags.slack is not None:
+        given["slack"] = _numbers("--slack", flags.slack, r"[\d.]+:[\d.]+", float)
+    style = flags.style or mix.style
+    return replace(mix, budget=flags.budget, keep=flags.keep, style=style, **given)
 
 
-def _read_days(text: str) -> tuple[int, ...]:
+def _numbers(flag: str, text: str, form: str, number: Callable[[str], float]) -> tuple[float, ...]:
     try:
-        days = tuple(map(int, text.split(",")))
-    except ValueError:
-        days = ()
-    if not days or any(day not in CITIES_BY_DAYS for day in days):
-        raise UserError(
-            f"--days '{text}' is not a list such as 3,5,7: trips take"
-            f" {', '.join(map(str, CITIES_BY_DAYS))} days."
-        )
-    return days
-
-
-def _read_slack(text: str, keep: str) -> tuple[float, float]:
-    try:
-        low, high = map(float, text.split(":"))
-    except ValueError:
-        low, high = 0.0, 0.0
-    if keep == "feasible" and not 1 <= low <= high < float("inf"):
-        raise UserError(
-            f"--slack '{text}' is not a range such as 1.05:1.3; it starts at 1 or above, so that"
-            " every request can be met."
-        )
-    if keep == "infeasible" and not 0 < low <= high < 1:
-        raise UserError(
-            f"--slack '{text}' is not a range such as 0.6:0.95; with --keep infeasible it stays"
-            " above 0 and below 1."
-        )
-    return low, high
+        if re.fullmatch(form, text, re.ASCII):
+            return tuple(map(number, re.split("[,:]", text)))
+    except ValueError:  # 1.2.3
+        pass
+    raise UserError(f"{flag} '{text}' are not numbers such as --days 3,5,7 or --slack 1.05:1.3.")
 
 
 def _summary(out: Path, batch: QueryBatch, seconds: float) -> dict[str, Any]:
     records = batch.records
     levels, days = Counter(r["level"] for r in records), Counter(r["days"] for r in records)
-    slacks = [r["oracle"]["slack"] for r in records if r["oracle"]["slack"] is not None]
+    slacks = [
+        round(record["budget"] / cheapest, 4)
+        for record in records
+        if (cheapest := record["oracle"]["cheapest_cost_usd"]) is not None
+    ]
     return {
         "queries": len(records),
         "levels": {level: levels[level] for level in LEVELS if levels[level]},
@@ -246,7 +225,11 @@ def check(  # long: half of it is help and options
         failed += bool(problems)
         impossible += not problems and line in labelled
         text = "; ".join(problem.text for problem in problems) or None
-        record = {"line": line, "ok": text is None, "kinds": [k for k in KINDS if k in own_kinds]}
+        record = {
+            "line": line,
+            "ok": text is None,
+            "kinds": [k for k in PROBLEM_KINDS if k in own_kinds],
+        }
         if as_json:
             typer.echo(json.dumps({**record, "problem": text}))
         elif text:
@@ -256,7 +239,7 @@ def check(  # long: half of it is help and options
             f" second, {failed} with problems"
         )
     status.end()
-    counts = {kind: kinds[kind] for kind in KINDS}
+    counts = {kind: kinds[kind] for kind in PROBLEM_KINDS}
     if as_json:
         typer.echo(json.dumps({"kind": "problems", **counts}))
         typer.echo(json.dumps({"kind": "summary", "queries": len(pairs), "failed": failed}))

@@ -1,0 +1,158 @@
+"""Files of requests: proved, without repeats, the same bytes however the work is shared, cut short
+or gone on with."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.domains.travelplanner.queries.files import (
+    QueryBatch,
+    excluded_keys,
+    make_files,
+    request_key,
+)
+from tripwright.domains.travelplanner.queries.sample import Mix
+from tripwright.domains.travelplanner.query import read_queries
+from tripwright.errors import UserError
+from tripwright.world.generator import build_tables
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World, write_world
+
+ALL = Mix(days=(3, 5, 7), levels=(1, 1, 1))
+SEED = 3
+COUNT = 20
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return write_world(tmp_path_factory.mktemp("worlds") / "w", build_tables("nano", 21))
+
+
+@pytest.fixture(scope="module")
+def made(world: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryBatch]:
+    out = tmp_path_factory.mktemp("made") / "q.jsonl"
+    return out, make_files(world, out, COUNT, SEED, ALL, workers=1)
+
+
+def test_two_processes_write_the_same_bytes(world, made, tmp_path):
+    out = tmp_path / "q.jsonl"
+    shared = make_files(world, out, COUNT, SEED, ALL, workers=2)
+    assert out.read_bytes() == made[0].read_bytes()
+    assert shared.rejected == made[1].rejected and shared.records == made[1].records
+    assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]
+
+
+def test_the_first_of_many_are_the_first_of_few(world, made, tmp_path):
+    first, other = tmp_path / "q", tmp_path / "other"
+    make_files(world, first, 5, SEED, ALL, workers=1)
+    assert first.read_text() == "".join(made[0].read_text().splitlines(keepends=True)[:5])
+    make_files(world, other, 5, 4, ALL, workers=1)
+    assert other.read_text() != first.read_text()
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_after(count: int) -> Any:
+    def report(made: QueryBatch) -> None:
+        if len(made.records) == count:
+            raise Stopped
+
+    return report
+
+
+def test_stopped_work_goes_on(world, made, tmp_path):
+    out = tmp_path / "q.jsonl"
+    journal = tmp_path / "q.jsonl.journal"
+    with pytest.raises(Stopped):
+        make_files(world, out, COUNT, SEED, ALL, workers=1, report=stop_after(5))
+    assert not out.exists()
+    with journal.open("ab") as torn:
+        torn.write(b'{"rejected": {}, "record": {"org": "half a li')
+    with pytest.raises(Stopped):
+        make_files(world, out, COUNT, SEED, ALL, workers=2, report=stop_after(12))
+    finished = make_files(world, out, COUNT, SEED, ALL, workers=1)
+    assert finished.resumed == 12 and finished.rejected == made[1].rejected
+    assert out.read_bytes() == made[0].read_bytes() and not journal.exists()
+
+
+def test_other_settings_are_not_mixed_in(world, made, tmp_path):
+    out = tmp_path / "q.jsonl"
+    with pytest.raises(Stopped):
+        make_files(world, out, COUNT, 8, ALL, workers=1, report=stop_after(3))
+    key = request_key(read_queries(made[0])[0])
+    for count, seed, excluded, said in (
+        (COUNT, SEED, frozenset(), "seed was 8, now 3"),
+        (COUNT, 8, frozenset({key}), "excluded was None"),
+        (COUNT - 1, 8, frozenset(), f"count was {COUNT}, now {COUNT - 1}"),
+    ):
+        with pytest.raises(UserError, match=f"{said}.*--restart") as refused:
+            make_files(world, out, count, seed, ALL, excluded=excluded, workers=1)
+        assert "\n" not in str(refused.value)
+    make_files(world, out, COUNT, SEED, ALL, workers=1, restart=True)
+    assert out.read_bytes() == made[0].read_bytes()
+
+
+def test_a_damaged_or_held_journal_is_refused(world, tmp_path):
+    out, journal = tmp_path / "q.jsonl", tmp_path / "q.jsonl.journal"
+    journal.write_text("[]\nnonsense\n")
+    with pytest.raises(UserError, match="--restart"):
+        make_files(world, out, 2, SEED, ALL, workers=1)
+    journal.unlink()
+
+    def again(made: QueryBatch) -> None:
+        make_files(world, out, 2, SEED, ALL, workers=1)
+
+    with pytest.raises(UserError, match="is in use"):
+        make_files(world, out, 2, SEED, ALL, workers=1, report=again)
+
+
+def test_excluded_trips_do_not_come_whatever_their_budget_and_text(world, made, tmp_path):
+    records = [json.loads(line) for line in made[0].read_text().splitlines()][:12]
+    given = tmp_path / "given.jsonl"
+    for record in records:
+        cuisines = record["local_constraint"]["cuisine"] or []
+        record.update(budget=1, query="other words", level=None)
+        record["local_constraint"]["cuisine"] = cuisines[::-1] or None
+        del record["oracle"]
+    given.write_text("".join(json.dumps(record) + "\n" for record in records))
+    excluded = excluded_keys([given])
+    less = make_files(world, tmp_path / "q.jsonl", COUNT, SEED, ALL, excluded=excluded, workers=1)
+    keys = {request_key(query) for query in read_queries(tmp_path / "q.jsonl")}
+    assert len(excluded) == 12 and not keys & excluded and len(keys) == COUNT
+    assert less.rejected["excluded"] >= 12
+    (tmp_path / "empty").write_text("\n")
+    for name in ("missing", "empty"):
+        with pytest.raises(UserError, match=name):
+            excluded_keys([tmp_path / name])
+
+
+def test_repeats_are_replaced(tmp_path):
+    """Few days and one level: draws meet each other, the file has no two alike, and two processes
+    still agree."""
+    tables = build_tables("nano", 5)
+    few = [row for row in tables.flights if row[5] <= "2022-03-03"]
+    small = write_world(tmp_path / "w", replace(tables, flights=few))
+    easy = Mix(levels=(1, 0, 0))
+    made = make_files(small, tmp_path / "a", 90, 1, easy, workers=1)
+    assert made.rejected["repeats an earlier one"] > 5
+    assert len({request_key(query) for query in read_queries(tmp_path / "a")}) == 90
+    make_files(small, tmp_path / "b", 90, 1, easy, workers=2)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_world_that_gives_no_more_says_so_and_leaves_nothing(tmp_path):
+    flights = [
+        ("F1", "1", "08:00", "09:00", "1 hours", f"2022-03-0{day}", "Aston", "Brook", "9")
+        for day in (1, 2, 3)
+    ]
+    cities = [("Aston", "Westland"), ("Brook", "Eastland")]
+    bare = World.in_memory(WorldTables(cities, flights, [], [], [], []))
+    said = r"gave 0 feasible requests; number 1 .*: no stay that fits \(3000\)"
+    with pytest.raises(UserError, match=said):
+        make_files(bare, tmp_path / "q", 2, 0, Mix(levels=(1, 0, 0)), workers=1)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,345 @@
+"""Files of requests: made by several processes, without repeats, and gone on with after a kill; and
+proved again, with what is wrong with each, by kind.
+
+- `infeasible`: no plan within the budget, proved, and the record does not say so itself.
+- `wrong`: the stored proof is not the world's, its plan fails the official or the strict rules, or
+  a request labelled infeasible can be met.
+- `ambiguous`: the text alone does not give the fields back.
+- `duplicate`: an earlier line asks for the same trip (budget and text do not count).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tripwright import __version__
+from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
+from tripwright.domains.travelplanner.queries.sample import (
+    Exhausted,
+    Maker,
+    Mix,
+    why_not,
+)
+from tripwright.domains.travelplanner.query import Query, iter_queries
+from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.errors import UserError
+from tripwright.files import Journal, write_atomically
+from tripwright.world.store import World
+
+T = TypeVar("T")
+R = TypeVar("R")
+Key = tuple[str, str, tuple[str, ...], int, str | None, tuple[str, ...], str | None, str | None]
+
+SMALL = 40  # tasks for which a further process is not worth its start
+RULE_SETS: tuple[Rules, ...] = ("official", "strict")
+PROBLEM_KINDS = ("infeasible", "wrong", "ambiguous", "duplicate")
+
+
+# ---- made
+
+
+@dataclass
+class QueryBatch:
+    """What was made. `resumed`: requests taken over from a run that was stopped. `rejected`: reason
+    → attempts, of all runs together."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+    resumed: int = 0
+
+    def take(self, entry: dict[str, Any]) -> None:
+        self.records.append(entry["record"])
+        self.rejected.update(entry["rejected"])
+
+
+def make_files(
+    world: World,
+    out: Path,
+    count: int,
+    seed: int,
+    mix: Mix,
+    *,
+    excluded: frozenset[Key] = frozenset(),
+    workers: int | None = None,
+    restart: bool = False,
+    report: Callable[[QueryBatch], None] = lambda batch: None,
+) -> QueryBatch:
+    """Makes the requests 0 to `count` − 1 of a seed. Where one asks for the same trip as an earlier
+    one, or as an excluded one, its next attempt is taken. That is decided in order, by the process
+    that writes, so one process and many write the same bytes.
+
+    Goes on where a killed run with the same settings stopped. Raises Exhausted where the world does
+    not give so many.
+    """
+    digest = hashlib.sha256(json.dumps(sorted(excluded, key=repr)).encode()).hexdigest()
+    identity = {  # everything that the bytes depend on
+        "tripwright": __version__,
+        "world": world.content_hash,
+        "count": count,
+        "seed": seed,
+        **asdict(mix),
+        "excluded": digest if excluded else None,
+    }
+    batch, drawing = (
+        QueryBatch(),
+        partial(_numbered, Maker(world, mix), Gazetteer(world.cities), seed),
+    )
+    with _journal(out, json.loads(json.dumps(identity)), batch, restart) as journal:
+        batch.resumed = len(batch.records)
+        keys = {request_key(Query.model_validate(record)) for record in batch.records}
+
+        def taken(query: Query) -> str | None:
+            key = request_key(query)
+            repeated = "repeats an earlier one" if key in keys else None
+            return "excluded" if key in excluded else repeated
+
+        numbers = range(batch.resumed, count)
+        drawn = in_order(drawing, numbers, workers)
+        try:
+            for number, (query, rejected) in zip(numbers, drawn, strict=True):
+                if taken(query):
+                    query, rejected = drawing(number, taken)
+                keys.add(request_key(query))
+                entry = {"rejected": rejected, "record": query.record()}
+                journal.append(entry)
+                batch.take(entry)
+                report(batch)
+        except Exhausted:
+            journal.path.unlink()  # going on would end here again
+            raise
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in batch.records)
+        write_atomically(out, "".join(lines))
+        journal.path.unlink()
+    return batch
+
+
+def _numbered(
+    maker: Maker,
+    places: Gazetteer,
+    seed: int,
+    number: int,
+    taken: Callable[[Query], str | None] = lambda query: None,
+) -> tuple[Query, Counter[str]]:
+    """The first request of this number that is not taken, whose plan the judge passes and whose
+    text is read back; and the attempts before it, by reason."""
+
+    def refused(query: Query) -> str | None:
+        plan = (query.model_extra or {})["oracle"]["plan"]
+        if plan is not None and plan_failure(query, plan, maker.world):
+            return "the planner's plan does not pass the judge"
+        if mismatches(query, query.query, places):
+            return "text does not give the fields back"
+        return taken(query)
+
+    rejected = Counter[str]()
+    return maker.numbered(seed, number, refused, rejected), rejected
+
+
+def _journal(out: Path, identity: dict[str, Any], batch: QueryBatch, restart: bool) -> Journal:
+    """`OUT.journal`, of a file that is still being made: the identity in the first line, then one
+    finished request a line, which the batch takes over."""
+    path = out.with_name(out.name + ".journal")
+    begun = False
+
+    def take(record: Any) -> None:
+        nonlocal begun
+        if begun:
+            batch.take(record)
+        elif dict(record) != identity:
+            name = next(n for n in (*identity, *record) if identity.get(n) != record.get(n))
+            raise UserError(
+                f"'{path}' holds requests made with other settings ({name} was"
+                f" {record.get(name)!r}, now {identity.get(name)!r}). Run with the same settings"
+                " again, or start over with --restart."
+            )
+        begun = True
+
+    in_use = (
+        f"'{path}' is in use: another process is making '{out}' now. Wait for it, or choose"
+        " another --out."
+    )
+    damaged = "the journal is damaged. Start over with --restart."
+    journal = Journal(path, take, damaged, in_use, restart=restart)
+    if not begun:
+        journal.append(identity)
+    return journal
+
+
+# ---- which requests are the same
+
+
+def request_key(query: Query) -> Key:
+    """Two requests are equal if origin, destination, every date, number of people and all four
+    wishes are (cuisines in any order).
+
+    Budget, text and level do not count: another price for the same trip is no new trip.
+    """
+    wishes = query.local_constraint
+    return (
+        query.org,
+        query.dest,
+        tuple(query.date),
+        query.party_size,
+        wishes.house_rule,
+        tuple(sorted(wishes.cuisine or ())),
+        wishes.room_type,
+        wishes.transportation,
+    )
+
+
+def excluded_keys(paths: Iterable[Path]) -> frozenset[Key]:
+    """The keys of every request in these JSONL files. Raises UserError for a file that is not
+    there, is empty or lacks fields."""
+    excluded: set[Key] = set()
+    for path in paths:
+        keys = {request_key(query) for _, query in iter_queries(path)}
+        if not keys:
+            raise UserError(
+                f"No queries in '{path}'. --not-in expects JSONL files, one query record per line."
+            )
+        excluded |= keys
+    return frozenset(excluded)
+
+
+# ---- proved again
+
+
+def plan_failure(query: Query, plan: Any, world: World) -> str | None:
+    """The first thing that a plan fails under either rule set; None where it passes both."""
+    parse = parse_days(plan)
+    if parse.days is None:
+        return f"cannot be read: {parse.problem}"
+    official = to_official(parse.days, city_lookup(world))
+    for rules in RULE_SETS:
+        verdict = judge(query, official, world, rules)
+        if not verdict.final:
+            return f"{_first_failure(verdict)} ({rules} rules)"
+    return None
+
+
+def _first_failure(verdict: PlanVerdict) -> str:
+    for facts in (verdict.commonsense, verdict.hard):
+        for fact in (facts or {}).values():
+            if fact.passed is False:
+                return f"{fact.name}{f': {fact.message}' if fact.message else ''}"
+    return verdict.error or "not delivered"
+
+
+class QueryProblem(NamedTuple):
+    kind: str
+    text: str
+
+
+def check_queries(
+    queries: Sequence[tuple[int, Query]], world: World, workers: int | None = None
+) -> Iterator[tuple[int, list[QueryProblem]]]:
+    """(line number, its problems) for every (line number, request), in order. `workers`: processes;
+    None: as many as are worth it."""
+    first: dict[Key, int] = {}
+    check = partial(_problems, world, Gazetteer(world.cities))
+    answers = in_order(check, [query for _, query in queries], workers)
+    for (line, query), problems in zip(queries, answers, strict=True):
+        earlier = first.setdefault(request_key(query), line)
+        if earlier != line:
+            problems.append(QueryProblem("duplicate", f"asks for the same trip as line {earlier}"))
+        yield line, problems
+
+
+def _problems(world: World, places: Gazetteer, query: Query) -> list[QueryProblem]:
+    """Everything wrong with one request by itself; [] where nothing is."""
+    cheapest, record = solve(query, world), query.model_extra or {}
+    why, said_infeasible = why_not(cheapest, query.budget), record.get("feasible") is False
+    found = list[tuple[str, str]]()
+    if why and not said_infeasible:
+        found.append(("infeasible", f"cannot be met: {why}"))
+    elif said_infeasible and not why:
+        found.append(
+            ("wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}")
+        )
+    elif not why and (failure := plan_failure(query, plan_days(query, cheapest), world)):
+        found.append(("wrong", f"the exact planner's plan does not pass the judge: {failure}"))
+    if (proof := record.get("oracle")) is not None and not isinstance(proof, dict):
+        found.append(("wrong", "field 'oracle' is not an object"))
+    elif proof is not None:  # a request without a proof, as the benchmark's, is none the worse
+        stored = proof.get("cheapest_cost_usd", cheapest.cost_usd)
+        if stored != cheapest.cost_usd:
+            text = f"its stored cheapest cost is {stored}, the world's is {cheapest.cost_usd}"
+            found.append(("wrong", text))
+        plan = proof.get("plan")
+        if (plan is not None or not said_infeasible) and (
+            failure := plan_failure(query, plan, world)
+        ):
+            is_unread = failure.startswith("cannot")
+            text = failure if is_unread else f"does not pass the judge: {failure}"
+            found.append(("wrong", f"its stored plan {text}"))
+    if misread := mismatches(query, query.query, places):
+        found.append(("ambiguous", f"its text is not clear: {misread[0]}"))
+    return [QueryProblem(*each) for each in found]
+
+
+# ---- processes
+
+
+def in_order(work: Callable[[T], R], tasks: Sequence[T], workers: int | None) -> Iterator[R]:
+    """work(task) for every task, in order: the same as in one process, only sooner. `workers`: None
+    for one on each core, and no more than there is work for. With several, `work` goes to each
+    process once, and it and the tasks must be picklable.
+
+    Processes are spawned, not forked, so they hold nothing open of ours; each leaves by itself when
+    the process that started it is gone, however that ended. Raises what `work` raises, at its
+    task's place, and UserError if a process is killed.
+    """
+    workers = workers or max(1, min(os.cpu_count() or 1, len(tasks) // SMALL))
+    if workers == 1:
+        yield from map(work, tasks)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, spawn, _enter, (work,)) as pool:
+        try:
+            yield from pool.map(_work, tasks)
+        except BrokenProcessPool:
+            raise UserError(
+                "A worker process was killed (is memory short?). Run the same command again,"
+                " perhaps with --workers 1."
+            ) from None
+
+
+_of_process: Callable[[Any], Any]  # the work of a worker process
+
+
+def _enter(work: Callable[[Any], Any]) -> None:
+    global _of_process
+    # Ctrl-C is for the process that was started by hand
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    _of_process = work
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _work(task: Any) -> Any:
+    return _of_process(task)
