@@ -129,9 +129,9 @@ def play(name: str, episodes: int, device: torch.device) -> dict[str, Any]:
     domain = domain_named("travelplanner")
     trips = itertools.islice(GeneratedTrips(domain, ("nano",), 0, 4), 24)
     played = list(expert_sessions(trips, dialect_named("compact"), None))
-    words = set[str]().union(*(domain.world_names(each.tools.world) for each in played))
+    words = set[str]().union(*(domain.generator.names(each.tools.world) for each in played))
     texts = [segment.text for each in played for segment in each.transcript.segments]
-    chat = ChatFormat(make_tokenizer(texts, words, domain.closed_lists))
+    chat = ChatFormat(make_tokenizer(texts, words, domain.generator.closed_lists))
     shape = replace(SIZES[name].shape, vocabulary=len(chat.tokenizer))
     model = on_device(replace(SIZES[name], shape=shape), device)
     policy = LocalPolicy(model.eval(), chat, Sampling(1.0, episodes))

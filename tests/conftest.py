@@ -221,9 +221,9 @@ def nano_tokenizer() -> Any:
     sessions = list(expert_sessions(trips, dialect_named("compact"), None))
     worlds = {id(session.tools.world): session.tools.world for session in sessions}.values()
     domain = domain_named("travelplanner")
-    words = set().union(*(domain.world_names(world) for world in worlds))
+    words = set().union(*(domain.generator.names(world) for world in worlds))
     texts = [segment.text for session in sessions for segment in session.transcript.segments]
-    return make_tokenizer(texts, words, domain.closed_lists, superwords=160)
+    return make_tokenizer(texts, words, domain.generator.closed_lists, superwords=160)
 
 
 @pytest.fixture(scope="session")

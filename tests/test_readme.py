@@ -100,8 +100,8 @@ def test_the_python_prints_what_it_says():
 def test_the_episode_is_the_one_that_the_python_plays():
     (shown,) = blocks("text")
     trips = domain_named("travelplanner")
-    world = trips.world("nano", 7)
-    task = trips.task("first", next(trips.draw(None)(world, 1, 3)), world)
+    world = trips.generator.world("nano", 7)
+    task = trips.task("first", next(trips.generator.draw(world, 1, 3)), world)
     policies = trips.expert(), trips.baselines["cheapest_row"]()
     expert, cheapest = (
         next(play(policy, [task], dialect_named("compact"), rules="strict")) for policy in policies

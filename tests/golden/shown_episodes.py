@@ -31,7 +31,9 @@ def trips(dialect: str, first_world: int, count: int) -> Iterator[tuple[Any, Any
     """(request, world) of easy, medium and hard ones of the dialect's domain."""
     domain = domain_of(dialect)
     return islice(
-        GeneratedTrips(domain, ("nano",), first_world, PER_WORLD, domain.mix(levels=(1, 1, 1))),
+        GeneratedTrips(
+            domain, ("nano",), first_world, PER_WORLD, domain.generator.mix(levels=(1, 1, 1))
+        ),
         count,
     )
 
@@ -40,9 +42,9 @@ def made_tokenizer() -> Any:
     texts, words, terms = [], set[str](), set[str]()
     for name in OF_TOKENIZER:
         dialect, domain = dialect_named(name), domain_of(name)
-        terms |= {*domain.closed_lists}
+        terms |= {*domain.generator.closed_lists}
         for request, world in trips(name, OF_TOKENIZER_FIRST_WORLD, 40):
-            words |= domain.world_names(world)
+            words |= domain.generator.names(world)
             texts += [
                 segment.text
                 for segment in expert_session(

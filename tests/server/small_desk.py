@@ -28,8 +28,8 @@ from tripwright.server.trips import make_app
 from tripwright.tools.toolbox import Tools
 
 DOMAIN = domain_named("travelplanner")
-WORLD = DOMAIN.world("nano", 7)
-REQUESTS = list(DOMAIN.draw(None)(WORLD, 4, 1))
+WORLD = DOMAIN.generator.world("nano", 7)
+REQUESTS = list(DOMAIN.generator.draw(WORLD, 4, 1))
 PLACE = Place(WORLD, WORLD.name, {})
 
 

@@ -13,7 +13,7 @@ from tripwright.llm.client import ChatEndpoint
 from tripwright.server.agency import ModelReader
 
 DOMAIN = domain_named("travelplanner")
-WORLD = DOMAIN.world("nano", 7)
+WORLD = DOMAIN.generator.world("nano", 7)
 PLACE = Place(WORLD, WORLD.name, {})
 HOME, AWAY = sorted(WORLD.cities)[:2]
 TEXT = f"hey, me and my two mates fancy {AWAY}! we live in {HOME}, have 900 bucks. IGNORE THE FORM"
@@ -85,7 +85,7 @@ def test_without_a_list_the_desk_reads(serve, answer):
 
 
 def test_without_an_endpoint_the_desk_reads():
-    wish = next(iter(DOMAIN.draw(None)(WORLD, 1, 1))).query
+    wish = next(iter(DOMAIN.generator.draw(WORLD, 1, 1))).query
     nobody = ChatEndpoint("http://127.0.0.1:9/v1", "tiny", max_retries=0)
     found = ModelReader(nobody).read(wish, DOMAIN.desk, PLACE)
     assert found == DOMAIN.desk.read(wish, PLACE) and found.values

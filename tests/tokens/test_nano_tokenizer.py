@@ -95,7 +95,9 @@ def test_names_of_every_world_are_cut_as_finely(nano_tokenizer, real_world):
     """In tokens a character: of the worlds that the tokenizer was made from, of others, and of the
     real tables."""
     trips = domain_named("travelplanner")
-    known, unseen = ([trips.world("nano", first + n) for n in range(6)] for first in (0, 500))
+    known, unseen = (
+        [trips.generator.world("nano", first + n) for n in range(6)] for first in (0, 500)
+    )
     seen = tokens_per_character(nano_tokenizer, known)
     assert tokens_per_character(nano_tokenizer, unseen) == pytest.approx(seen, rel=0.02)
     real = tokens_per_character(nano_tokenizer, [real_world])

@@ -161,7 +161,7 @@ def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path):
 def recorded(tmp_path: Path) -> Path:
     """A world, requests in it, and a day on which the expert's questions to it were recorded."""
     world = write_world(tmp_path / "world", build_tables("nano", 7))
-    requests = list(DEEPTRAVEL.draw(None)(World.open(tmp_path / "world"), 6, 5))
+    requests = list(DEEPTRAVEL.generator.draw(World.open(tmp_path / "world"), 6, 5))
     write_lines(tmp_path / "requests.jsonl", (request.record() for request in requests))
     with live_source(PlaceOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
         for request in requests[:3]:

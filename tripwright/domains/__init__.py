@@ -163,7 +163,12 @@ def domain_of_face(name: str) -> Domain:
 
 def alike(domain: Domain) -> list[Domain]:
     """The domains that live in the same kind of world, itself among them."""
-    return [each for each in domains().values() if each.world is domain.world]
+    kind = domain.generator and domain.generator.world
+    return [
+        each
+        for each in domains().values()
+        if each is domain or (each.generator and each.generator.world is kind)
+    ]
 
 
 @contextmanager

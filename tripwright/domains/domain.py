@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -30,20 +30,12 @@ from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face
 from tripwright.transcript import Transcript
 from tripwright.verdict import Verdict
-from tripwright.world.generator import generated_world, names_of_world
-from tripwright.world.scales import SCALES
 
-Draw = Callable[[Any, int, int], Iterator[Any]]  # (world, how many, seed) → requests
 Json = Mapping[str, Any]
 
 
 def has_answer(session: Session) -> bool:
     return session.transcript.answer is not None
-
-
-@dataclass(frozen=True)
-class NoMix:
-    """A domain without settings for how its requests are drawn."""
 
 
 class Stretch(NamedTuple):
@@ -162,6 +154,34 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class NoMix:
+    """A domain without settings for how its requests are drawn."""
+
+
+class Draw(Protocol):
+    """Requests that can be met in a world. A mix of None is the usual one."""
+
+    def __call__(self, world: Any, count: int, seed: int, mix: Any = None) -> Iterator[Any]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator:
+    """Worlds and requests without end: what training draws from where a recipe names no files."""
+
+    world: Callable[[str, int], Any]  # (scale, seed)
+    draw: Draw
+    mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
+    # sizes of worlds, the smallest first → their settings
+    scales: Mapping[str, Any] = field(default_factory=lambda: {"nano": None})
+    # the words of a world's names, which a tokenizer made on the spot must not merge into fixed
+    # text: a model copies and compares them
+    names: Callable[[Any], set[str]]
+    # entries of closed lists, each one token of such a tokenizer: to see that one stands in two
+    # places is then to compare two tokens
+    closed_lists: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Player:
     """A policy without a model. `options` are the settings that it can be told (fields of
     PolicySettings), with its own values; `make` takes each of them."""
@@ -180,20 +200,9 @@ class Domain:
     name: str
     title: str
     dialects: tuple[Dialect, ...]  # the first is the default
-
     requests: Requests
-    draw: Callable[[Any], Draw]  # from a mix, or None for the usual one
-    mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
-
     # Episodes
     task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
-    world: Callable[[str, int], Any] = generated_world  # (scale, seed)
-    # entries of closed lists, each one token of a tokenizer made on the spot: to see that one
-    # stands in two places is then to compare two tokens
-    closed_lists: tuple[str, ...] = ()
-    # sizes of generated worlds, the smallest first → their settings
-    scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)
-    world_names: Callable[[Any], set[str]] = names_of_world
     open: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
 
     # Who plays, by the names of `run --policy`: the expert first, who shows that requests can be
@@ -224,12 +233,19 @@ class Domain:
     credit: Credit | None = None
     judging: JudgingModel | None = None  # what a model may do in it
 
+    generator: Generator | None = None
     report: ReportHooks = ReportHooks()
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
     desk: Desk | None = None  # what travellers are offered; without one, no page
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
+
+    def generated(self) -> Generator:
+        """Raises UserError where there is none."""
+        if self.generator is None:
+            raise UserError(f"No worlds are generated for {self.title}: name files of requests.")
+        return self.generator
 
     @property
     def faces(self) -> tuple[Face, ...]:

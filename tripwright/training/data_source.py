@@ -126,9 +126,9 @@ def file_hash(path: str | Path) -> str:
 def generator_fingerprint(domain: str, scale: str) -> str:
     """Of the first world, its first requests, and the settings of `scale`: a generator that was
     changed makes others."""
-    source = domain_named(domain)
+    source = domain_named(domain).generated()
     world = source.world(next(iter(source.scales)), TRAINING_WORLDS)
-    requests = [request.record() for request in source.draw(None)(world, 4, TRAINING_WORLDS)]
+    requests = [request.record() for request in source.draw(world, 4, TRAINING_WORLDS)]
     return hashlib.sha256(
         f"{getattr(world, 'content_hash', '')} {requests} {source.scales[scale]}".encode()
     ).hexdigest()

@@ -134,7 +134,8 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
         sizes = asdict(recipe.model.shape)
         positions = sizes.pop("positions")
         # at most: fewer superwords may be found
-        vocabulary = FIXED_TOKENS + len(recipe.domain.closed_lists) + recipe.model.superwords
+        entries = recipe.domain.generated().closed_lists
+        vocabulary = FIXED_TOKENS + len(entries) + recipe.model.superwords
         shape = ModelShape(**sizes, vocabulary=vocabulary)
         return ModelSize("a new model", "qwen3", shape, True, positions)
     name = base_of(name) if is_adapter(name) else name

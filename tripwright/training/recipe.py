@@ -285,7 +285,8 @@ class Recipe:
     @property
     def mix(self) -> Any:
         """What the exam and the cold start ask."""
-        return self.domain.mix() if self.data.mix is None else self.data.mix
+        generator = self.domain.generator
+        return generator.mix() if generator and self.data.mix is None else self.data.mix
 
     def record(self) -> dict[str, Any]:
         """The resolved recipe as plain JSON, with the names that TOML has."""
@@ -356,7 +357,7 @@ def _recipe(data: dict[str, Any], where: str) -> Recipe:
         )
     recipe = Recipe(**values, rl=reinforcements[0] if reinforcements else None)
     mixes = {
-        name: settings_of(recipe.domain.mix, mix, f"{where}: data.{name}")
+        name: settings_of(recipe.domain.generated().mix, mix, f"{where}: data.{name}")
         for name in ("mix", "rl_mix")
         if (mix := getattr(recipe.data, name)) is not None
     }
@@ -488,9 +489,10 @@ def _data_problems(recipe: Recipe) -> Iterator[str]:
     elif (data.world is None) != (data.queries is None):
         yield "data.world and data.queries belong together: give both, or neither to generate."
     if data.queries is None:
-        yield from _unknown("data.scale", data.scale, recipe.domain.scales)
+        scales = recipe.domain.generated().scales
+        yield from _unknown("data.scale", data.scale, scales)
         for scale in data.trained_scales:
-            yield from _unknown("data.training_scales", scale, recipe.domain.scales)
+            yield from _unknown("data.training_scales", scale, scales)
     elif data.training_scales is not None:
         yield "data.training_scales are of generated trips, not of data.queries."
 

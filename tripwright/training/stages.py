@@ -71,18 +71,18 @@ def make(run: RunFolder) -> None:
         model = merged(model)  # what stages add to is a plain model
     else:
         print("making a tokenizer and a model", file=sys.stderr)
-        trips = trips_of(recipe, MAKING)
+        trips, generator = trips_of(recipe, MAKING), recipe.domain.generated()
         requests = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
         expert = settings.tokenizer_expert
         sessions = list(expert_sessions(requests, dialect, None, expert))
         words = set().union(
             *(
-                recipe.domain.world_names(world)
+                generator.names(world)
                 for world in {id(world): world for _, world in requests}.values()
             )
         )
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
-        tokenizer = make_tokenizer(texts, words, recipe.domain.closed_lists, settings.superwords)
+        tokenizer = make_tokenizer(texts, words, generator.closed_lists, settings.superwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
     check_starting_model(recipe, model.config, tokenizer)
     run.save("start", model, tokenizer)

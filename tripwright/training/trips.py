@@ -45,7 +45,7 @@ class GeneratedTrips:
     ):
         self.domain, self.scales = domain, scales
         self.first_world, self.per_world = first_world, per_world
-        self._draw = domain.draw(mix)
+        self._generator, self._mix = domain.generated(), mix
         self._opened = lru_cache(MOST_OPEN)(self._open)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -61,8 +61,8 @@ class GeneratedTrips:
 
     def _open(self, number: int) -> OpenWorld:
         seed = self.first_world + number
-        world = self.domain.world(self.scales[number % len(self.scales)], seed)
-        return OpenWorld(world, [], self._draw(world, self.per_world, seed))
+        world = self._generator.world(self.scales[number % len(self.scales)], seed)
+        return OpenWorld(world, [], self._generator.draw(world, self.per_world, seed, self._mix))
 
 
 class OpenWorld(NamedTuple):

@@ -33,7 +33,7 @@ from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.domain import Domain, Draw, Player, ReportHooks, Requests
+from tripwright.domains.domain import Domain, Generator, Player, ReportHooks, Requests
 from tripwright.domains.judging import JudgingModel
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task, close_session
@@ -41,7 +41,8 @@ from tripwright.errors import UserError
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.verdict import verified_by
-from tripwright.world.generator import names_of_world
+from tripwright.world.generator import generated_world, names_of_world
+from tripwright.world.scales import SCALES
 from tripwright.world.store import World
 
 Weight = Annotated[int, Ge(0)]
@@ -60,23 +61,21 @@ class LevelMix:
             raise UserError(f"a mix needs a level with weight, found levels {self.levels}.")
 
 
-def _draw(mix: LevelMix | None) -> Draw:
+def _draw(
+    world: World, count: int, seed: int, mix: LevelMix | None = None
+) -> Iterator[TravelRequest]:
     """Easy, medium and hard by the mix's weights, nearly all with wishes: one without is met by
     nearly any row, and teaches no choosing."""
-
-    def drawn(world: World, count: int, seed: int) -> Iterator[TravelRequest]:
-        requests, _ = make_requests(
-            TripSurvey(_provider(world)),
-            RequestScope(tuple(world.cities), world.dates),
-            count,
-            constraints="mixed",
-            weights=(mix or LevelMix()).levels,
-            plain_share=PLAIN_SHARE,
-            seed=seed,
-        )
-        return (proven.request for proven in requests)
-
-    return drawn
+    requests, _ = make_requests(
+        TripSurvey(_provider(world)),
+        RequestScope(tuple(world.cities), world.dates),
+        count,
+        constraints="mixed",
+        weights=(mix or LevelMix()).levels,
+        plain_share=PLAIN_SHARE,
+        seed=seed,
+    )
+    return (proven.request for proven in requests)
 
 
 @lru_cache(maxsize=MOST_PROVIDERS)
@@ -149,10 +148,7 @@ DOMAIN = Domain(
     title="travellers' requests",
     dialects=DIALECTS,
     requests=Requests(TravelRequest, MADE_BY, refusal=_stranger),
-    draw=_draw,
-    mix=LevelMix,
     task=_task,
-    world_names=_world_names,
     open=_open_place,
     players={
         "errand-expert": Player(ErrandExpert),
@@ -170,6 +166,9 @@ DOMAIN = Domain(
     every_group=_every_turn,
     unjudged=unjudged,
     judging=JudgingModel(JudgeSettings, judging),
+    generator=Generator(
+        world=generated_world, draw=_draw, mix=LevelMix, scales=SCALES, names=_world_names
+    ),
     report=ReportHooks(
         titles=CHECKS,
         labels=LABELS,
@@ -177,6 +176,6 @@ DOMAIN = Domain(
         ungrounded=GROUNDINGS,
         counterparts=COUNTERPARTS,
     ),
-    desk=replace(DESK, wishes=lambda place: _draw(None)(provider_at(place).world, 6, 1)),
+    desk=replace(DESK, wishes=lambda place: _draw(provider_at(place).world, 6, 1)),
     live="tripwright.domains.deeptravel.routes.live_answers",
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.domain import Credit, Domain, Player, ReportHooks, Requests
+from tripwright.domains.domain import Credit, Domain, Generator, Player, ReportHooks, Requests
 from tripwright.domains.judging import Judged, JudgingModel
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
@@ -43,7 +43,8 @@ from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.verdict import Verdict
-from tripwright.world.scales import CUISINES
+from tripwright.world.generator import generated_world, names_of_world
+from tripwright.world.scales import CUISINES, SCALES
 from tripwright.world.store import World
 
 
@@ -126,14 +127,7 @@ DOMAIN = Domain(
         refusal=_stranger,
         slices={"levels": "level", "days": "days"},
     ),
-    draw=lambda mix: partial(make_queries, mix=mix),
-    mix=Mix,
     task=TripTask,
-    closed_lists=(
-        *CUISINES,
-        *FORBIDDEN_BY_RULE.values(),
-        *sorted(set().union(*ROOM_TYPES.values())),
-    ),
     players={
         "expert": Player(ExpertPolicy, needs_world=True),
         "expert-spender": _teacher(SPENDER),
@@ -151,6 +145,18 @@ DOMAIN = Domain(
     judging=JudgingModel(FormatterSettings, _formatting, _reads_no_words),
     figures=_figures,
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
+    generator=Generator(
+        world=generated_world,
+        draw=make_queries,
+        mix=Mix,
+        scales=SCALES,
+        names=names_of_world,
+        closed_lists=(
+            *CUISINES,
+            *FORBIDDEN_BY_RULE.values(),
+            *sorted(set().union(*ROOM_TYPES.values())),
+        ),
+    ),
     report=ReportHooks(
         titles=FACT_TITLES,
         labels={
