@@ -14,7 +14,6 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
-from tripwright.domains.judging import judging_settings, opened
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
 from tripwright.episode import closed, open_session
 from tripwright.errors import UserError
@@ -159,8 +158,8 @@ def test_training_s_trips_are_judged_by_the_model_several_at_once(
 ) -> None:
     """As RL closes the episodes of a step: the expert's answers of four trips."""
     domain, dialect = domain_named("travelplanner"), dialect_named("star")
-    settings = judging_settings(domain.judging, dialect, model.settings(concurrency=3), "recipe")
-    with opened(domain.judging, settings, tmp_path) as judged:
+    settings = domain.judge.settings(dialect, model.settings(concurrency=3), "recipe")
+    with domain.judge.opened(settings, tmp_path) as judged:
         trips = Trips(domain, GeneratedTrips(domain, ("nano",), 0, 4), judged=judged)
         sessions = [open_session(next(trips), dialect) for _ in range(COUNT)]
         finished = list(closed(domain.expert().play(sessions)))

@@ -142,11 +142,10 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
 
 def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package: Path) -> None:
     domain = package / "dinner" / "domain.py"
-    domain.write_text(
-        domain.read_text().replace(
-            '    name="dinner",\n', '    name="dinner",\n    rules=("harsh", "lenient"),\n'
-        )
+    text = domain.read_text().replace(
+        "DOMAIN = Domain(\n", 'DOMAIN = Domain(\n    judge=Judge(rules=("harsh", "lenient")),\n'
     )
+    domain.write_text(f"from tripwright.domains.judging import Judge\n{text}")
     recipe = (package / "dinner.toml").read_text()
     lenient = recipe.replace("[grpo]\n", '[grpo]\nrules = "lenient"\n')
     (package / "lenient.toml").write_text(lenient)

@@ -111,10 +111,10 @@ def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path):
     job = trips_of(errands(tmp_path), RL).at(0)
     world = GeneratedTrips(DEEPTRAVEL, ("nano",), 200_000, 16).at(0)[1]
     session = expert_session(DEEPTRAVEL, job.query, world, dialect_named(COMPACT), None)
-    assert DEEPTRAVEL.keeps(session)
+    assert DEEPTRAVEL.expert.keeps(session)
     answer = session.transcript.answer
     session.transcript.answer = answer.replace('"call":1', '"call":9')
-    assert not DEEPTRAVEL.keeps(session)
+    assert not DEEPTRAVEL.expert.keeps(session)
 
 
 def group_of(tmp_path: Path, spoil: int) -> RolloutGroup:
@@ -184,7 +184,7 @@ def test_training_replays_a_recorded_day(recorded, monkeypatch):
     passed = {}
     for number in range(6):
         request, place = trips.request_at(number)
-        passed[request.query] = DEEPTRAVEL.keeps(
+        passed[request.query] = DEEPTRAVEL.expert.keeps(
             expert_session(DEEPTRAVEL, request, place, dialect_named(COMPACT), None)
         )
     known = [

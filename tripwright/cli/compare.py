@@ -33,7 +33,7 @@ def compare(
     ),
     rejudge: str | None = option(
         None,
-        f"Judge all plans anew: {own_names('rules')}. Needs --world.",
+        f"Judge all plans anew: {own_names('judge.rules')}. Needs --world.",
         metavar="RULES",
     ),
     world: Path | None = option(None, "With --rejudge: the world that the runs were played in."),
@@ -74,7 +74,7 @@ def compare(
     from tripwright.domains import domains, open_worlds
     from tripwright.evals.comparison import compare_folders
 
-    names = dict.fromkeys(rules for domain in domains().values() for rules in domain.rules)
+    names = dict.fromkeys(rules for domain in domains().values() for rules in domain.judge.rules)
     if rejudge is not None and rejudge not in names:
         raise UserError(f"Unknown rules '{rejudge}'. Available: {', '.join(names)}.")
     with open_worlds([] if world is None else [world]) as places:

@@ -22,7 +22,7 @@ def collect(
     out: Path = option(..., "JSONL file of trajectories to write."),
     rules: str | None = option(
         None,
-        f"Rule set that answers must pass: {own_names('rules')}.",
+        f"Rule set that answers must pass: {own_names('judge.rules')}.",
         show_default="strict",
     ),
     world: list[Path] | None = option(

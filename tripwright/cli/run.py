@@ -34,7 +34,7 @@ class RunFlags:
     )
     rules: str | None = option(
         None,
-        f"Rule set of the judge: {own_names('rules')}.",
+        f"Rule set of the judge: {own_names('judge.rules')}.",
         show_default="strict, where there are several",
     )
     judging: Path | None = option(
@@ -218,7 +218,6 @@ def _played(  # long: what a run is made of, each on a line of its own
 ) -> dict[str, Any]:
     """The requests and the place are looked at before the policy, which may be a model to load."""
     from tripwright.domains import dialect_named, domain_of
-    from tripwright.domains.judging import opened, read_judging
     from tripwright.domains.place import PlaceOptions
     from tripwright.evals.choose import (
         SAMPLING,
@@ -240,7 +239,7 @@ def _played(  # long: what a run is made of, each on a line of its own
     how = decoding_of(**vars(sampling))
     dialect = dialect_named(settings.dialect)
     domain = domain_of(dialect)
-    judging = read_judging(domain.judging, dialect, settings.judging) if settings.judging else None
+    judging = domain.judge.read_settings(dialect, settings.judging) if settings.judging else None
     rules = settled_rules(dialect, settings.rules, judging)
     with ExitStack() as resources:
         tasks, place = open_tasks(
@@ -267,7 +266,7 @@ def _played(  # long: what a run is made of, each on a line of its own
         card |= {"tools": shown_url(settings.server)} if settings.server else {}
         card |= {"judging": judging.card()} if judging is not None else {}
         card |= {"decoding_preset": sampling.preset} if sampling.preset else {}
-        judged = resources.enter_context(opened(domain.judging, judging, settings.out))
+        judged = resources.enter_context(domain.judge.opened(judging, settings.out))
         return run_episodes(
             player.policy,
             map(judged, tasks),

@@ -182,7 +182,7 @@ class Judging:
                 f"'{emptied[0].folder}' was played with empty tools (--empty-tools): nothing in it"
                 " was looked up. Leave it out."
             )
-        if self._domain.judge_again is not None:
+        if self._domain.judge.again is not None:
             self.rules = self._checked(rules, runs)
         elif rules or self._worlds:
             option = "--rules" if rules else "--world"
@@ -198,7 +198,7 @@ class Judging:
         good one), and its verdict, where it comes to one."""
         if problem := ending_problem(episode.transcript):
             return problem, None
-        verdict, judge = episode.verdict, self._domain.judge_again
+        verdict, judge = episode.verdict, self._domain.judge.again
         if verdict is None or not verdict.readable:
             return NO_PLAN, None
         if judge and (world := self._worlds.get(run.world_hash or "")):
@@ -209,12 +209,10 @@ class Judging:
         return format_problem(episode.transcript, run.dialect), verdict
 
     def rules_of(self, run: SourceRun) -> str:
-        return run.rules if self._domain.judge_again is None else self.rules
+        return run.rules if self._domain.judge.again is None else self.rules
 
     def _checked(self, rules: str | None, runs: Sequence[SourceRun]) -> str:
-        if rules is not None and rules not in self._domain.rules:
-            raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(self._domain.rules)}.")
-        rules = rules or self._domain.rules[0]
+        rules = self._domain.judge.rules_named(rules)
         hashes = {run.world_hash for run in runs}
         if unused := [world for hash, world in self._worlds.items() if hash not in hashes]:
             raise UserError(

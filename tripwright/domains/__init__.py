@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,8 @@ def own_domains() -> Mapping[str, Domain]:
 
 def own_names(members: str) -> str:
     """What the house's own domains have, such as their "dialects", for the help of one verb."""
-    found = (each for domain in own_domains().values() for each in getattr(domain, members))
+    having = attrgetter(members)
+    found = (each for domain in own_domains().values() for each in having(domain))
     return ", ".join(dict.fromkeys(getattr(each, "name", each) for each in found))
 
 

@@ -8,7 +8,7 @@ than an agent that can be run, trained, examined and reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.domains.desk import Desk
-from tripwright.domains.judging import JudgingModel
+from tripwright.domains.judging import Judge
 from tripwright.domains.place import Place, PlaceOptions, open_world
-from tripwright.episode import Episode, Task
+from tripwright.episode import Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
 from tripwright.policies.base import Policy
@@ -29,7 +29,6 @@ from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face
 from tripwright.transcript import Transcript
-from tripwright.verdict import Verdict
 
 Json = Mapping[str, Any]
 
@@ -190,7 +189,11 @@ class Player:
     options: Mapping[str, Any] = field(default_factory=dict)
     needs_world: bool = False  # it looks into the world at hand
     teaches: bool = False  # a cold start may imitate it, beside the expert
+    keeps: Callable[[Session], bool] = has_answer  # whether an episode is fit to be imitated
     baseline: str | None = None  # its name among those who say how hard requests are
+
+    def __call__(self, **options: Any) -> Policy:
+        return self.make(**{**self.options, **options})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,31 +213,10 @@ class Domain:
     players: Mapping[str, Player]
     # by their names in recipes, beside "dense" and "success"
     rewards: Mapping[str, Reward] = field(default_factory=dict)
-    # rewards that need every group judged, even where an earlier one failed (`every_group`)
-    ungated: frozenset[str] = frozenset()
-    # whether an expert's episode is fit to be imitated
-    keeps: Callable[[Session], bool] = has_answer
-
-    # Who judges
-    # group of a verdict → those of its facts known beforehand, in order
-    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # sets of rules to choose from, the default and strictest first; () where there is one way to
-    # judge
-    rules: tuple[str, ...] = ()
-    judged_by: str = "rules"  # where there is one way: what a score says of it
-    # (record of an episode, world, rules)
-    judge_again: Callable[[Json, Any, str], Verdict] | None = None
-    # of the episodes of a training step, for its metrics
-    figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}
-    # the task with verdicts that look behind gates that are shut, too
-    every_group: Callable[[Task], Task] | None = None
-    # why rules cannot judge the answers of a dialect
-    unjudged: Callable[[Dialect], str | None] = lambda dialect: None
-    credit: Credit | None = None
-    judging: JudgingModel | None = None  # what a model may do in it
-
+    judge: Judge = Judge()
     generator: Generator | None = None
     report: ReportHooks = ReportHooks()
+    credit: Credit | None = None
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
     desk: Desk | None = None  # what travellers are offered; without one, no page
 
@@ -252,17 +234,17 @@ class Domain:
         return tuple(dict.fromkeys(dialect.face for dialect in self.dialects))
 
     @property
-    def expert(self) -> Callable[..., Policy]:
-        return next(iter(self.players.values())).make
+    def expert(self) -> Player:
+        return next(iter(self.players.values()))
 
     @property
-    def teachers(self) -> dict[str, Callable[..., Policy]]:
+    def teachers(self) -> dict[str, Player]:
         """Whom a cold start may imitate, by the names of `sft.expert`."""
-        others = {name: player.make for name, player in self.players.items() if player.teaches}
+        others = {name: player for name, player in self.players.items() if player.teaches}
         return {"expert": self.expert, **others}
 
     @property
-    def baselines(self) -> dict[str, Callable[..., Policy]]:
+    def baselines(self) -> dict[str, Player]:
         """Who says how hard requests are: the simple players, and the expert."""
-        simple = {each.baseline: each.make for each in self.players.values() if each.baseline}
+        simple = {each.baseline: each for each in self.players.values() if each.baseline}
         return {**simple, "expert": self.expert}

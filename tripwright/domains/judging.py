@@ -18,27 +18,31 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from annotated_types import Ge, Gt
 
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Task
+from tripwright.episode import Episode, Task
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.llm.paid_calls import JudgementLog, Prices, prices_of
 from tripwright.runs import JUDGEMENTS
 from tripwright.settings import settings_of
-from tripwright.verdict import verified_by
+from tripwright.verdict import Verdict, verified_by
 
 # settings that may change when a run is gone on with
 FREE = ("concurrency", "timeout_seconds", "retries", "api_key_env", "max_cost_usd")
 Judged = Callable[[Task], Task]  # the same task, judged with the endpoint's help
+
+
+def unchanged(task: Task) -> Task:
+    return task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,50 +99,70 @@ class JudgingSettings:
 
 @dataclass(frozen=True)
 class JudgingModel:
-    """What a model does in a domain's judging. `open` gives what makes a task one that it helps
-    to judge; answers are kept at the path, or, without one, for as long as it is open. `refusal`
-    says why these settings do not go with a dialect."""
+    """What a model does in a domain's judging. `open` gives what makes a task one that it helps to
+    judge; answers are kept at the path, or, without one, for as long as it is open."""
 
     settings: type[Any]
     open: Callable[[Any, Path | None], AbstractContextManager[Judged]]
-    refusal: Callable[[Any, Dialect], str | None] = lambda settings, dialect: None
 
 
-def judging_settings(
-    model: JudgingModel | None, dialect: Dialect | None, table: Any, where: str
-) -> Any:
-    """Raises UserError for a wrong table, and where no model takes part in judging (of the dialect,
-    where it is known)."""
-    if model is None:
-        raise UserError(f"{where}: these requests are judged without a model. Leave it out.")
-    settings = settings_of(model.settings, table, where)
-    if dialect is not None and (refusal := model.refusal(settings, dialect)):
-        raise UserError(f"{where}: {refusal}")
-    return settings
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """How answers are judged beyond what a task says itself: with which rules, again, and with the
+    help of a model. `settings` below are those of such a model, or None."""
 
+    # sets of rules to choose from, the default and strictest first; () where there is one way to
+    # judge, which scores call `name`
+    rules: tuple[str, ...] = ()
+    name: str = "rules"
+    # group of a verdict → those of its facts known beforehand, in order
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # (record of an episode, world, rules)
+    again: Callable[[Mapping[str, Any], Any, str], Verdict] | None = None
+    model: JudgingModel | None = None
+    # (dialect, settings) → why its answers cannot be judged so
+    refusal: Callable[[Dialect, Any], str | None] = lambda dialect, settings: None
+    # reward that reads facts behind gates that are shut → the task with verdicts that have them
+    ungated: Mapping[str, Callable[[Task], Task]] = field(default_factory=dict)
+    # of the episodes of a training step, for its metrics
+    figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}
 
-@contextmanager
-def opened(model: JudgingModel | None, settings: Any, folder: Path) -> Iterator[Judged]:
-    """What makes the tasks of a run folder ones that the model helps to judge; nothing without
-    settings."""
-    if settings is None or model is None:
-        yield lambda task: task
-        return
-    with model.open(settings, folder / JUDGEMENTS) as judged:
-        yield judged
+    def rules_named(self, rules: str | None) -> str:
+        """Those, or the strictest. Raises UserError for rules that it has not."""
+        if rules is not None and rules not in self.rules:
+            raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(self.rules)}.")
+        return rules or self.rules[0]
 
+    def settings(self, dialect: Dialect | None, table: Any, where: str) -> Any:
+        """Of a table. Raises UserError for a wrong one, and where no model takes part in judging
+        (of the dialect, where it is known)."""
+        if self.model is None:
+            raise UserError(f"{where}: these requests are judged without a model. Leave it out.")
+        settings = settings_of(self.model.settings, table, where)
+        if dialect is not None and (refusal := self.refusal(dialect, settings)):
+            raise UserError(f"{where}: {refusal}")
+        return settings
 
-def rules_without_choice(judged_by: str, settings: JudgingSettings | None) -> str:
-    """What stands as the rules of a score, where a domain has no sets of rules to choose from."""
-    return judged_by if settings is None else verified_by(settings.name)
+    def read_settings(self, dialect: Dialect | None, path: Path) -> Any:
+        """Those in a file of --judging. Raises UserError."""
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"--judging '{path}' cannot be read: {error.strerror}.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: not TOML ({error}).") from None
+        return self.settings(dialect, table, str(path))
 
+    @contextmanager
+    def opened(self, settings: Any, folder: Path) -> Iterator[Judged]:
+        """What makes the tasks of a run folder ones that the model helps to judge; nothing without
+        settings."""
+        if settings is None or self.model is None:
+            yield unchanged
+            return
+        with self.model.open(settings, folder / JUDGEMENTS) as judged:
+            yield judged
 
-def read_judging(model: JudgingModel | None, dialect: Dialect | None, path: Path) -> Any:
-    """The settings in a file of --judging. Raises UserError."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"--judging '{path}' cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not TOML ({error}).") from None
-    return judging_settings(model, dialect, table, str(path))
+    def name_with(self, settings: JudgingSettings | None) -> str:
+        """What stands as the rules of a score, where there are none to choose from."""
+        return self.name if settings is None else verified_by(settings.name)

@@ -21,7 +21,7 @@ from tripwright.agent.chat import (
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domain_of_file, domains
 from tripwright.domains.domain import Player
-from tripwright.domains.judging import JudgingSettings, rules_without_choice
+from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task
 from tripwright.errors import UserError
@@ -76,7 +76,7 @@ def choose_policy(name: str, settings: PolicySettings, dialect: Dialect) -> Poli
     told = {option: getattr(settings, option) for option in player.options}
     given = {option: value for option, value in told.items() if value is not None}
     decoding = {**player.options, **given}
-    return PolicyChoice(player.make(**decoding), None, {"kind": name}, decoding)
+    return PolicyChoice(player(**decoding), None, {"kind": name}, decoding)
 
 
 def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
@@ -217,15 +217,13 @@ def settled_rules(
     """The set of rules that judges, or what a score says of a domain without any. Raises UserError
     for rules that it has not, and for a dialect whose answers nobody judges without a model."""
     domain = domain_of(dialect)
-    if judging is None and (problem := domain.unjudged(dialect)) is not None:
+    if judging is None and (problem := domain.judge.refusal(dialect, None)) is not None:
         raise UserError(f"{problem} Name one with --judging FILE.")
-    if not domain.rules:
+    if not domain.judge.rules:
         if rules is not None:
             raise UserError(
-                f"--rules are not of {domain.title}, which are {domain.judged_by}. Leave --rules"
+                f"--rules are not of {domain.title}, which are {domain.judge.name}. Leave --rules"
                 " out."
             )
-        return rules_without_choice(domain.judged_by, judging)
-    if rules is not None and rules not in domain.rules:
-        raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
-    return rules or domain.rules[0]
+        return domain.judge.name_with(judging)
+    return domain.judge.rules_named(rules)

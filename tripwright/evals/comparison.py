@@ -229,14 +229,13 @@ def _judge_anew(world: ClosedWorld, rules: str) -> Judge:
 
     def again(record: Mapping[str, Any]) -> Mapping[str, Any]:
         domain = domains().get(record["domain"])
-        if domain is None or domain.judge_again is None:
+        if domain is None or domain.judge.again is None:
             what = domain.title if domain is not None else "another benchmark"
             raise UserError(
                 "--rejudge is for answers that several sets of rules can judge; these runs are of"
                 f" {what}. Leave it out."
             )
-        if rules not in domain.rules:
-            raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
+        domain.judge.rules_named(rules)
         if record["verdict"] is None:
             return record
         if record.get("world") != world.name:
@@ -244,7 +243,7 @@ def _judge_anew(world: ClosedWorld, rules: str) -> Judge:
                 f"Episode '{record['id']}' was played in world '{record.get('world')}', and --world"
                 f" is '{world.name}'."
             )
-        return {**record, "verdict": domain.judge_again(record, world, rules).record()}
+        return {**record, "verdict": domain.judge.again(record, world, rules).record()}
 
     return again
 

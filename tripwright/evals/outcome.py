@@ -121,7 +121,7 @@ def facts_of(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
     facts: dict[str, list[str]] = {}
     for name in dict.fromkeys(outcome.domain for outcome in outcomes):
         domain = domains().get(name)
-        for group, names in domain.facts.items() if domain is not None else ():
+        for group, names in domain.judge.facts.items() if domain is not None else ():
             facts.setdefault(group, []).extend(names)
     for outcome in outcomes:
         for group, checks in outcome.checks.items():

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.domains import domain_named
-from tripwright.domains.judging import Judged
+from tripwright.domains.judging import Judged, unchanged
 from tripwright.domains.place import Place, PlaceOptions, same_place
+from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.runs import transcripts_in
 from tripwright.training.own import source_of
@@ -29,36 +30,28 @@ MAKING, COLD_START, RL = 0, 1, 2  # stages
 _OPENED = ExitStack()  # places that answer, which stay open as long as the process
 
 
-def trips_of(recipe: Recipe, stage: int, judged: Judged | None = None) -> Trips:
+def trips_of(recipe: Recipe, stage: int, judged: Judged = unchanged) -> Trips:
     """From generated worlds, many of them, or of a file of requests in one place; `judged` with the
     help of a model."""
     domain, data = recipe.domain, recipe.data
-    every_group = (
-        stage == RL
-        and recipe.rl is not None
-        and any(
-            spec in domain.ungated
-            for spec in recipe.rl.settings.curriculum.rewards
-            if isinstance(spec, str)
-        )
-    )
+    rewards = recipe.rl.settings.curriculum.rewards if stage == RL and recipe.rl else ()
+    ungated = domain.judge.ungated
+    looked_at = next((ungated[spec] for spec in map(str, rewards) if spec in ungated), unchanged)
+
+    def whole(task: Task) -> Task:
+        return looked_at(judged(task))
+
     if data.queries is not None:
         place, numbered = requests_in(recipe, data.queries)
         requests = [request for _, request in numbered]
-        return Trips(
-            domain,
-            GivenTrips(place.source, requests, recipe.seed),
-            len(requests),
-            place.figures,
-            every_group,
-            judged,
-        )
+        given = GivenTrips(place.source, requests, recipe.seed)
+        return Trips(domain, given, len(requests), place.figures, whole)
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
     first_world = TRAINING_WORLDS + WORLDS_APART * stage + data.first_world
     generated = GeneratedTrips(
         domain, data.trained_scales, first_world, data.queries_per_world, mix
     )
-    return Trips(domain, generated, every_group=every_group, judged=judged)
+    return Trips(domain, generated, judged=whole)
 
 
 def requests_in(recipe: Recipe, file: str) -> tuple[Place, list[tuple[int, Any]]]:

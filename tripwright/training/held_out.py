@@ -37,7 +37,6 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains.judging import opened, rules_without_choice
 from tripwright.domains.place import same_place
 from tripwright.episode import Task
 from tripwright.errors import UserError
@@ -102,9 +101,9 @@ class HeldOut:
     @property
     def rules(self) -> str:
         """The set of rules, or what a score says of a domain with one way to judge."""
-        if self.recipe.domain.rules:
+        if self.recipe.domain.judge.rules:
             return self.recipe.evaluation.rules
-        return rules_without_choice(self.recipe.domain.judged_by, self.recipe.judging)
+        return self.recipe.domain.judge.name_with(self.recipe.judging)
 
     def settle(self, folder: Path, refusal: str, advice: str, **more: Any) -> None:
         """Writes down in `folder` the requests and what two evaluations must have in common to be
@@ -184,7 +183,7 @@ class HeldOut:
         if recipe.judging is not None:
             card |= {"judging": recipe.judging.card()}
         folder.mkdir(parents=True, exist_ok=True)
-        with opened(recipe.domain.judging, recipe.judging, folder) as judged:
+        with recipe.domain.judge.opened(recipe.judging, folder) as judged:
             return run_episodes(
                 policy,
                 map(judged, self.tasks),

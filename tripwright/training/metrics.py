@@ -88,7 +88,7 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
         **_calls(episodes),
         "replayed": sum(group.replayed for group in groups),
         "replayed_solved": sum(group.replayed and group.solved for group in groups),
-        **domain_named(episodes[0].task.domain).figures(episodes),
+        **domain_named(episodes[0].task.domain).judge.figures(episodes),
         "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
         "failed_groups": sum(not any(members) for members in passed) / len(groups),
         "solved_groups": sum(all(members) for members in passed) / len(groups),

@@ -36,7 +36,6 @@ from tripwright.agent.dialect import (
 )
 from tripwright.domains import dialect_named, domain_of, domains
 from tripwright.domains.domain import Domain
-from tripwright.domains.judging import judging_settings
 from tripwright.errors import UserError
 from tripwright.files import is_no_model, json_object
 from tripwright.inference.models import AUTO, PRECISIONS, LoraSettings, check_peft, device_named
@@ -364,9 +363,7 @@ def _recipe(data: dict[str, Any], where: str) -> Recipe:
     recipe = replace(recipe, data=replace(recipe.data, **mixes))
     if recipe.judging is not None:
         dialect = recipe.dialect.dialect()
-        settings = judging_settings(
-            recipe.domain.judging, dialect, recipe.judging, f"{where}: judging"
-        )
+        settings = recipe.domain.judge.settings(dialect, recipe.judging, f"{where}: judging")
         recipe = replace(recipe, judging=settings)
     recipe = _with_rules(recipe, data)
     try:
@@ -416,9 +413,9 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
     """Training and examinations are held to the domain's strictest rules where the recipe does not
     say."""
-    if not recipe.domain.rules:
+    if not recipe.domain.judge.rules:
         return recipe
-    strictest = recipe.domain.rules[0]
+    strictest = recipe.domain.judge.rules[0]
     if "rules" not in data.get("evaluation", {}):
         recipe = replace(recipe, evaluation=replace(recipe.evaluation, rules=strictest))
     if recipe.rl is not None and "rules" not in data[recipe.rl.algorithm]:
@@ -457,7 +454,7 @@ def _dialect_problems(recipe: Recipe) -> Iterator[str]:
     if turn >= context:
         yield f"max_turn_tokens ({turn}) must be below context_tokens ({context})."
     plays = recipe.rl is not None or (recipe.sft is not None and recipe.sft.data is None)
-    if plays and recipe.judging is None and (problem := recipe.domain.unjudged(dialect)):
+    if plays and recipe.judging is None and (problem := recipe.domain.judge.refusal(dialect, None)):
         yield f"{problem} Name one in [judging]."
     if recipe.model.pretrained is None:
         check_positions(recipe, "the model", recipe.model.shape.positions)
@@ -503,8 +500,8 @@ def _held_out_problems(recipe: Recipe) -> Iterator[str]:
         Sampling(how.temperature, top_p=1.0 if how.top_p is None else how.top_p, top_k=how.top_k)
     except UserError as error:
         yield f"evaluation.decoding: {error}"
-    if recipe.domain.rules:
-        yield from _unknown("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
+    if recipe.domain.judge.rules:
+        yield from _unknown("evaluation.rules", recipe.evaluation.rules, recipe.domain.judge.rules)
     for name, table in (("evaluation", recipe.evaluation), ("validation", validation)):
         if table is not None and table.file is not None and recipe.data.queries is None:
             yield (
@@ -516,7 +513,8 @@ def _held_out_problems(recipe: Recipe) -> Iterator[str]:
             yield "[validation] is during [sft], [grpo], [ppo] or [rft], and there is none."
         if validation.file is None and recipe.data.queries is not None:
             yield "[validation] needs a file of requests beside data.queries: validation.file."
-        rates = [f"{group}_{kind}" for group in recipe.domain.facts for kind in ("micro", "macro")]
+        groups = recipe.domain.judge.facts
+        rates = [f"{group}_{kind}" for group in groups for kind in ("micro", "macro")]
         metrics = ("final", "delivery", DENSE_REWARD, *rates)
         yield from _unknown("validation.metric", validation.metric, metrics)
 
@@ -583,7 +581,7 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
         yield f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
     for spec in curriculum.rewards:
         try:
-            check_reward_spec(spec, domain.rewards, domain.facts)
+            check_reward_spec(spec, domain.rewards, domain.judge.facts)
         except UserError as error:
             yield f"{table}.curriculum.stages: {error}"
     if grpo is not None and grpo.credit == "evidence" and domain.credit is None:
@@ -591,8 +589,8 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
             f'{table}.credit "evidence" asks which words a fact is about, and {domain.title} do not'
             ' say it: take "episode".'
         )
-    if domain.rules:
-        yield from _unknown(f"{table}.rules", settings.rules, domain.rules)
+    if domain.judge.rules:
+        yield from _unknown(f"{table}.rules", settings.rules, domain.judge.rules)
     if isinstance(settings, PpoSettings) and recipe.dialect.dialect().on_overflow == "truncate":
         yield (
             f"{table}: a value head goes from token to token of one context, and dialect"

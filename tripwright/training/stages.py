@@ -16,7 +16,6 @@ from typing import Any
 from tripwright.agent.chat import ChatFormat, ExactTokens, check_prompt
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import open_folder
-from tripwright.domains.judging import opened
 from tripwright.errors import UserError
 from tripwright.inference.local import inspect_model, load_model
 from tripwright.inference.models import (
@@ -165,7 +164,7 @@ def reinforce(run: RunFolder) -> None:
     chat = ChatFormat(tokenizer, dialect.schemas())
     with (
         tools_of(recipe, settings.tools, dialect) as tools,
-        opened(recipe.domain.judging, recipe.judging, run.folder) as judged,
+        recipe.domain.judge.opened(recipe.judging, run.folder) as judged,
     ):
         trips = trips_of(recipe, RL, judged)
         loop = ALGORITHMS[name].loop(

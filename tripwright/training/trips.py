@@ -20,7 +20,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.domains import domain_of
 from tripwright.domains.domain import Domain
-from tripwright.domains.judging import Judged
+from tripwright.domains.judging import Judged, unchanged
 from tripwright.episode import Task, open_session
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript
@@ -97,8 +97,8 @@ class Trips:
     train-<number>.
 
     `per_epoch` is None where trips are made and none comes twice. `place_figures` counts what the
-    place that answers has done, for the metrics of a step. With `every_group` verdicts look behind
-    gates that are shut, too. `judged`: with the help of a model.
+    place that answers has done, for the metrics of a step. `judged` makes of a task one that is
+    judged otherwise: with the help of a model, or behind gates that are shut, too.
     """
 
     def __init__(
@@ -107,19 +107,15 @@ class Trips:
         source: GeneratedTrips | GivenTrips,
         per_epoch: int | None = None,
         place_figures: Callable[[], Mapping[str, int]] = dict,
-        every_group: bool = False,
-        judged: Judged | None = None,
+        judged: Judged = unchanged,
     ):
         self.domain, self.per_epoch, self.position = domain, per_epoch, 0
         self.place_figures = place_figures
-        self._source, self._every_group = source, domain.every_group if every_group else None
-        self._judged = judged
+        self._source, self._judged = source, judged
 
     def at(self, number: int) -> Task:
         """Any trip of the stream, by its number."""
-        task = self.domain.task(f"train-{number}", *self.request_at(number))
-        task = self._judged(task) if self._judged is not None else task
-        return self._every_group(task) if self._every_group is not None else task
+        return self._judged(self.domain.task(f"train-{number}", *self.request_at(number)))
 
     def request_at(self, number: int) -> tuple[Any, Any]:
         """The same as a request and its world, or its source of live answers."""
@@ -169,7 +165,7 @@ class ExpertTranscripts:
                 self.trips.domain, request, place, self.dialect, self.chat, self.teacher
             )
             fits = session.length <= self.dialect.context_tokens  # nobody cuts an expert's turn
-            if fits and self.trips.domain.keeps(session):
+            if fits and self.trips.domain.teachers[self.teacher].keeps(session):
                 self._taught, self._in_vain = self._taught + 1, 0
                 return session.transcript
             self._in_vain += 1

@@ -158,7 +158,7 @@ def test_rules_leave_prose_unscored_and_say_so(provider, requests):
     session = open_session(Errand("e", requests[0], provider, "nano"), prose)
     episode = close_session(next(iter(ErrandExpert().play([session]))))
     assert episode.verdict is None and "only an LLM judge" in (episode.transcript.fault or "")
-    assert unjudged(prose) and unjudged(DIALECT) is None
+    assert unjudged(prose, None) and unjudged(DIALECT, None) is None
 
 
 def test_an_answer_without_any_call_rests_on_nothing(provider, requests):

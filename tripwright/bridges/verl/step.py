@@ -27,7 +27,6 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.bridges.verl import FOLDER
-from tripwright.domains.judging import opened
 from tripwright.episode import Task, open_session
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import resolve_reward
@@ -87,7 +86,7 @@ def conditions_of(run: str) -> Conditions:
     judging = Path(run) / FOLDER / "judging" / _process_name()
     if recipe.judging is not None:  # a journal has one writer
         judging.mkdir(parents=True, exist_ok=True)
-    judged = _OPEN.enter_context(opened(recipe.domain.judging, recipe.judging, judging))
+    judged = _OPEN.enter_context(recipe.domain.judge.opened(recipe.judging, judging))
     rewards = [resolve_reward(name, recipe.domain.rewards) for name in settings.curriculum.rewards]
     return Conditions(recipe, settings, dialect, trips_of(recipe, RL, judged), rewards, tools)
 

@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import LABELS, MADE_BY, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
-from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
+from tripwright.domains.deeptravel.rewards import REWARDS
 from tripwright.domains.deeptravel.task import (
     COUNTERPARTS,
     GROUNDINGS,
@@ -34,7 +34,7 @@ from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Generator, Player, ReportHooks, Requests
-from tripwright.domains.judging import JudgingModel
+from tripwright.domains.judging import Judge, JudgingModel
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Task, close_session
 from tripwright.errors import UserError
@@ -151,21 +151,21 @@ DOMAIN = Domain(
     task=_task,
     open=_open_place,
     players={
-        "errand-expert": Player(ErrandExpert),
+        "errand-expert": Player(ErrandExpert, keeps=_verified),
         **{
             name: Player(partial(ErrandRows, name), baseline=_BASELINES.get(name))
             for name in HABIT_OF
         },
     },
     rewards=REWARDS,
-    ungated=NEEDS_EVERY_TURN,
-    keeps=_verified,
-    facts={"trajectory": RUBRICS, "turns": ()},
-    judged_by=verified_by(RuleVerifier.name),
-    figures=figures,
-    every_group=_every_turn,
-    unjudged=unjudged,
-    judging=JudgingModel(JudgeSettings, judging),
+    judge=Judge(
+        name=verified_by(RuleVerifier.name),
+        facts={"trajectory": RUBRICS, "turns": ()},
+        model=JudgingModel(JudgeSettings, judging),
+        refusal=unjudged,
+        ungated={"turns": _every_turn},
+        figures=figures,
+    ),
     generator=Generator(
         world=generated_world, draw=_draw, mix=LevelMix, scales=SCALES, names=_world_names
     ),

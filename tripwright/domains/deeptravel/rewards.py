@@ -25,4 +25,3 @@ REWARDS = {
     "trajectory": weighted({"trajectory_macro": 1}),
     "turns": weighted({"turns_macro": 1}),
 }
-NEEDS_EVERY_TURN = frozenset({"turns"})

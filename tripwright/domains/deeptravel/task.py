@@ -188,8 +188,9 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
     }
 
 
-def unjudged(dialect: Dialect) -> str | None:
-    return None if dialect.plan_format == CARDS else RULES_READ_NO_PROSE
+def unjudged(dialect: Dialect, judge: Any) -> str | None:
+    """Why nobody can judge the answers of a dialect, where there is no LLM judge."""
+    return None if judge or dialect.plan_format == CARDS else RULES_READ_NO_PROSE
 
 
 def format_problem(transcript: Transcript, plan_format: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Credit, Domain, Generator, Player, ReportHooks, Requests
-from tripwright.domains.judging import Judged, JudgingModel
+from tripwright.domains.judging import Judge, Judged, JudgingModel
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
 from tripwright.domains.travelplanner.baselines import GreedySearch, RowsPolicy
@@ -76,8 +76,8 @@ def _formatting(settings: FormatterSettings, path: Path | None) -> Iterator[Judg
         yield lambda task: replace(cast(TripTask, task), **by)
 
 
-def _reads_no_words(settings: FormatterSettings, dialect: Dialect) -> str | None:
-    if dialect.plan_format != "json":
+def _reads_no_words(dialect: Dialect, settings: FormatterSettings | None) -> str | None:
+    if settings is None or dialect.plan_format != "json":
         return None
     return f"Dialect '{dialect.name}' answers in JSON, which no model need read."
 
@@ -139,11 +139,14 @@ DOMAIN = Domain(
         "cheapest-row": Player(partial(RowsPolicy, "cheapest"), baseline="cheapest_row"),
     },
     rewards=REWARDS,
-    facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
-    rules=RULES,
-    judge_again=_judge_again,
-    judging=JudgingModel(FormatterSettings, _formatting, _reads_no_words),
-    figures=_figures,
+    judge=Judge(
+        rules=RULES,
+        facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
+        again=_judge_again,
+        model=JudgingModel(FormatterSettings, _formatting),
+        refusal=_reads_no_words,
+        figures=_figures,
+    ),
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
     generator=Generator(
         world=generated_world,

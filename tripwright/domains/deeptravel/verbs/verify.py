@@ -37,7 +37,6 @@ from tripwright.domains.deeptravel.verifiers.verification import (
     summary,
     verify_all,
 )
-from tripwright.domains.judging import read_judging
 from tripwright.errors import UserError, counted, one_line
 from tripwright.files import check_new, make_parent, whole_lines, write_atomically
 from tripwright.progress import StatusLine
@@ -102,7 +101,7 @@ def verify(  # long: half of it is help
     """
     judging: JudgeSettings | None = None
     if settings.judging is not None:
-        judging = read_judging(domain_named(NAME).judging, None, settings.judging)
+        judging = domain_named(NAME).judge.read_settings(None, settings.judging)
     elif settings.against_rules:
         raise UserError("--against-rules holds a judge's verdicts against rules: give --judging.")
     path = transcripts_at(transcripts)
