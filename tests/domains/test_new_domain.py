@@ -120,7 +120,7 @@ def served(folder: Path, world: str) -> Iterator[str]:
 
 
 def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
-    assert len(FILES) == 6
+    assert len(FILES) == 5
     run_all([command.replace("--count 100", "--count 12") for command in PLAYED], package)
     expert, rows = (
         json.loads((package / "runs" / name / "score.json").read_text())["metrics"]
