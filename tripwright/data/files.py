@@ -22,6 +22,7 @@ from tripwright.domains import dialects, domain_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.domains.place import same_place
 from tripwright.errors import UserError, first_problem
+from tripwright.evals.comparison import run_names
 from tripwright.files import make_parent
 from tripwright.runs import (
     CARD,
@@ -97,15 +98,9 @@ class SourceRun(Run):
 def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[SourceRun]:
     """`unfinished` takes what a run holds that was stopped, or still goes on."""
     folders = list(folders)
-    names = [folder.resolve().name for folder in folders]
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise UserError("The same run folder is given twice. Name each run once.")
-    labels = [
-        name if names.count(name) == 1 else folder.as_posix()
-        for name, folder in zip(names, folders, strict=True)
-    ]
     return [
-        _open_run(folder, label, unfinished) for folder, label in zip(folders, labels, strict=True)
+        _open_run(folder, label, unfinished)
+        for folder, label in zip(folders, run_names(folders), strict=True)
     ]
 
 

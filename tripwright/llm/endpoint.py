@@ -199,6 +199,13 @@ class Fault:
     attempts: int = 1
 
 
+def backoff_s(first_wait_s: float, attempt: int, longest_s: float) -> float:
+    """The pause after this failed attempt, from 1. It doubles each time and varies by a quarter:
+    many fail at the same moment, and must not come back at the same moment."""
+    jitter = 0.75 + 0.5 * random.random()
+    return min(first_wait_s * 2.0 ** min(attempt - 1, 20) * jitter, longest_s)
+
+
 class BadAnswer(ValueError):
     """An answer that is JSON, and not what was asked for. Its words say why."""
 
@@ -362,9 +369,7 @@ class Endpoint:
     def _wait_s(self, attempt: int, server_wait_s: float | None) -> float:
         if server_wait_s is not None:
             return min(server_wait_s, LONGEST_WAIT_S)
-        # many rollouts fail at the same moment and must not come back at the same moment
-        jitter = 0.75 + 0.5 * random.random()
-        return min(float(self.first_wait_s * 2 ** min(attempt - 1, 20) * jitter), LONGEST_WAIT_S)
+        return backoff_s(self.first_wait_s, attempt, LONGEST_WAIT_S)
 
     @property
     def shown_url(self) -> str:

@@ -154,11 +154,13 @@ def _leaderboard(folder: Path, runs: tuple[tuple[str, Path], ...], mark: str) ->
         if not card or not _final(run):
             without[name] = run
             continue
-        group = next((each for each in groups if not unlike(_first_and(each, name, card))), None)
-        if group is None:
-            groups.append({name: run})
+        for group in groups:
+            first, other = next(iter(group.items()))
+            if not unlike({first: _evaluation_card(other), name: card}):
+                group[name] = run
+                break
         else:
-            group[name] = run
+            groups.append({name: run})
     tables = list(map(_group_section, sorted(groups, key=len, reverse=True)))
     if without:
         tables.append(_section("Not examined", "", without))
@@ -178,18 +180,8 @@ def _evaluation_card(run: ReportedRun) -> Json:
     return object_in(run.score, "run_card")
 
 
-def _first_and(group: dict[str, ReportedRun], name: str, card: Json) -> dict[str, Json]:
-    first = next(iter(group))
-    return {first: _evaluation_card(group[first]), name: card}
-
-
 def _final(run: ReportedRun) -> Estimate | None:
     return metric_of(run.score, "final")
-
-
-def _passes(run: ReportedRun) -> float:
-    final = _final(run)
-    return final.value if final else 0.0
 
 
 def _group_section(group: dict[str, ReportedRun]) -> Section:
@@ -200,7 +192,9 @@ def _group_section(group: dict[str, ReportedRun]) -> Section:
         named = value.get("name") or value.get("count") if isinstance(value, dict) else value
         if named:
             facts.append(f"{named:,} requests" if isinstance(named, int) else str(named))
-    best_first = sorted(group.items(), key=lambda each: _passes(each[1]), reverse=True)
+    best_first = sorted(
+        group.items(), key=lambda each: getattr(_final(each[1]), "value", 0.0), reverse=True
+    )
     return _section("Final pass rate", " · ".join(filter(None, facts)), dict(best_first))
 
 

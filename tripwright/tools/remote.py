@@ -10,14 +10,13 @@ server, so asking twice is safe. Threads may share one RemoteToolBox and with it
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from tripwright.errors import UserError
-from tripwright.llm.endpoint import is_address, shown_url
+from tripwright.llm.endpoint import backoff_s, is_address, shown_url
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
 from tripwright.tools.http import Redaction
@@ -160,16 +159,9 @@ class RemoteToolBox:
             except httpx2.InvalidURL as error:
                 raise UserError(f"Tool server '{self.base_url}' is not a URL: {error}.") from None
             if attempt <= self._max_retries:
-                time.sleep(self._wait_seconds(attempt))
+                time.sleep(backoff_s(self._first_wait_seconds, attempt, LONGEST_WAIT_SECONDS))
         attempts = f" ({attempt} attempts)" if attempt > 1 else ""
         raise ToolHostDown(f"{self.base_url} {fault}{attempts}")
-
-    def _wait_seconds(self, attempt: int) -> float:
-        # many episodes fail at the same moment and must not come back at the same moment
-        jitter = 0.75 + 0.5 * random.random()
-        return min(
-            self._first_wait_seconds * 2.0 ** min(attempt - 1, 20) * jitter, LONGEST_WAIT_SECONDS
-        )
 
 
 def _object(response: httpx2.Response) -> dict[str, Any] | None:

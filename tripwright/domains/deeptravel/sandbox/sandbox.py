@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import threading
 import time
 import unicodedata
@@ -37,6 +36,7 @@ from tripwright.domains.deeptravel.sandbox.provider import (
 )
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.errors import UserError, printable
+from tripwright.llm.endpoint import backoff_s
 from tripwright.tools.http import Redaction
 
 if TYPE_CHECKING:
@@ -149,19 +149,15 @@ class SandboxAnswer:
 
 @dataclass(frozen=True)
 class Retries:
-    """After a fault that may pass. Seconds; a wait doubles with each retry and varies by a quarter,
-    so that callers who failed together do not come back together. What a vendor asks for is
-    respected up to `longest_wait_s`."""
+    """After a fault that may pass, in seconds (`backoff_s`). What a vendor asks for is respected up
+    to `longest_wait_s`."""
 
     most: int = 5
     first_wait_s: float = 0.5
     longest_wait_s: float = 60.0
 
     def wait_s(self, attempt: int) -> float:
-        return min(
-            self.first_wait_s * 2.0 ** min(attempt - 1, 20) * (0.75 + 0.5 * random.random()),
-            self.longest_wait_s,
-        )
+        return backoff_s(self.first_wait_s, attempt, self.longest_wait_s)
 
 
 class SandboxCounts:
