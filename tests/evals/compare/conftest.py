@@ -39,6 +39,8 @@ CARD: dict[str, Any] = {
     "judge": "j",
 }
 Maker = Callable[..., Path]
+BEFORE = [True] * 20 + [False] * 20
+AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 lost
 
 
 def line(query: int, sample: int | None, final: bool | None, days: int) -> dict[str, Any]:
@@ -94,17 +96,8 @@ def made(tmp_path: Path) -> Maker:
                 else value
             )
         (folder / "run_card.json").write_text(json.dumps(card))
-        (folder / "score.json").write_text(
-            json.dumps(
-                {
-                    "n": len(lines),
-                    "unscored": 0,
-                    "rules": card["rules"],
-                    "metrics": {},
-                    "run_card": card,
-                }
-            )
-        )
+        score = {"n": len(lines), "unscored": 0, "rules": card["rules"], "metrics": {}}
+        (folder / "score.json").write_text(json.dumps({**score, "run_card": card}))
         if recipe is not None:
             (tmp_path / name / "recipe.json").write_text(json.dumps(recipe))
         return tmp_path / name

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
+from tests.evals.compare.conftest import AFTER, BEFORE
 from tripwright.domains import dialect_named
 from tripwright.evals.run_card import judge_version, run_card
-
-BEFORE = [True] * 20 + [False] * 20
-AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 lost
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import verdict_record
+from tests.evals.compare.conftest import AFTER, BEFORE
 from tripwright.cli.main import Verb, main
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.power import paired_queries
@@ -15,10 +16,8 @@ from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import mcnemar_exact, rate
 
 UNSCORED = None
-BEFORE = [True] * 20 + [False] * 20
 PLACE = "eval/after_rl"
 FIGURE = ("value", "low", "high", "k", "n")
-AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 lost
 
 
 def final_of(found: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.evals.compare.conftest import AFTER, BEFORE
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
@@ -19,9 +20,6 @@ from tripwright.evals.report import report_page
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import run_card
 from tripwright.world.generator import build_world
-
-BEFORE = [True] * 20 + [False] * 20
-AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 lost
 
 
 def test_the_table_is_metric_by_run_with_marks(made, told):
