@@ -19,15 +19,12 @@ from tripwright.domains.deeptravel.requests.make import (
 from tripwright.domains.deeptravel.tools.answers import HotelOffer, Money, TrainOffer
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 BASE = {"origin": "Suzhou", "destination": "Wuhan", "depart_date": "2026-06-26"}
 
 
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 3))
+NANO = 3  # of `world`
 
 
 def made_of(world: World, count: int, **settings: object) -> list[ProvenRequest]:

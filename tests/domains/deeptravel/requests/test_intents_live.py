@@ -30,13 +30,9 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 3))
+NANO = 3  # of `world`
 
 
 class Changed:

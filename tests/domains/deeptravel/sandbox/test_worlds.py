@@ -39,9 +39,7 @@ DAY = "2022-03-03"
 Kind = TypeVar("Kind")
 
 
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 7))
+NANO = 7  # of `world`
 
 
 @pytest.fixture(scope="module")
