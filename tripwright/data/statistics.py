@@ -23,10 +23,10 @@ from typing import Any
 
 from tripwright.agent.chat import load_tokenizer
 from tripwright.data.files import SourceRun, StoredEpisode
+from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.statistics.rates import Rate, clustered_rate, rate
 
-LEVELS = ("easy", "medium", "hard")
 UNKNOWN = "unknown"  # the level of a request that has none
 ALL = "all"
 # agent: the turns, which are what is trained on

@@ -1,5 +1,5 @@
 """English that requests and answers of any domain are worded with: months, small numbers, lists,
-ordinals, the speaker's words."""
+ordinals, levels, the speaker's words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ MONTHS = (
     "January February March April May June July August September October November December".split()
 )
 NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+
+LEVELS = ("easy", "medium", "hard")  # of requests that have a `level`
 
 # The speaker's words, by the slots of a phrase: a party of one, and of several.
 ALONE = {"we": "I", "our": "my", "us": "me", "are": "am", "ourselves": "myself"}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from tripwright.domains.wording import LEVELS
 from tripwright.evals.outcome import Checks, Outcome, facts_of
 from tripwright.statistics.rates import expected_best, expected_worst, rate, wilson
 from tripwright.statistics.resampling import percentiles, resampled_sums
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 MOST_UNSCORED = 0.01  # beyond it, a score warns and has the worst case
 SEED = 0
 SCALE = 10**6  # of parts and wholes in a bootstrap, whose columns are whole numbers
-LEVELS = ("easy", "medium", "hard")
 FEW_WITHOUT = 0.1  # k goes up to the number of samples that all but so many of the queries have
 
 Key = TypeVar("Key", bound=Hashable)

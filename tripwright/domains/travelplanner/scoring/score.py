@@ -40,6 +40,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
     plain,
     split_size,
 )
+from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.statistics.rates import ratio_interval, wilson
 from tripwright.verdict import Fact, Facts, State
@@ -53,7 +54,6 @@ METRICS = (
     "hard_macro",
     "final_pass_rate",
 )
-LEVELS = ("easy", "medium", "hard")
 UNKNOWN = "unknown"  # the level or the days of a line that does not say
 # as many queries of 3 as of 5 and 7 days; how the test split divides is not published
 EVEN_SPLITS = ("train", "validation")
